@@ -1,0 +1,52 @@
+//! The part of the model that is text in `nginx.conf`.
+
+use std::sync::Arc;
+
+use annotations::Config;
+use imbl::OrdMap;
+use ngx_value::Snippet;
+
+use crate::profile::{Profile, ProfileId};
+use crate::settings::PemPair;
+
+/// What needs a reload. A handful of entries however many Ingresses there are.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Fixed {
+    /// Flags and ConfigMap.
+    pub globals: Arc<Globals>,
+    /// Profiles in use, and always the default one.
+    pub profiles: OrdMap<ProfileId, Arc<Profile>>,
+    /// Hosts that need a server block of their own, by host name (`_`, a literal name, or `*.example.com`).
+    pub shells: OrdMap<Arc<str>, Arc<Shell>>,
+}
+
+/// Settings that hold for the whole NGINX.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Globals {
+    /// The main ConfigMap merged over the defaults.
+    pub config: Config,
+    /// Where to listen.
+    pub listen: Listen,
+    /// Certificate NGINX must have to open a TLS port at all; the handshake takes the live one.
+    pub static_certificate: PemPair,
+    /// Answered with 200 on the catch-all host.
+    pub health_check_path: String,
+}
+
+/// Listening ports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Listen {
+    /// Plain HTTP.
+    pub http: u16,
+    /// TLS.
+    pub https: u16,
+}
+
+/// Text at server level that one host asks for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Shell {
+    /// Other names of the same server.
+    pub aliases: Vec<Arc<str>>,
+    /// `server-snippet`.
+    pub snippet: Option<Snippet>,
+}

@@ -1,0 +1,40 @@
+//! From a frozen view of the cluster to what NGINX should do.
+//!
+//! [`Snapshot`] in, [`Model`] and [`Problem`]s out. Pure: no I/O, no clock, no environment, no runtime.
+//! Kubernetes types enter here and none leave: what Lua reads ([`live`]) and what templates print ([`fixed`]) are our own types.
+//!
+//! - [`Model::fixed`] is text in `nginx.conf`; changing it needs a reload.
+//! - [`Model::live`] is data in shared dictionaries; changing it never does.
+//!
+//! [`Builder`] is incremental: its cost grows with what changed between two snapshots, and the result equals a build from nothing.
+
+pub mod builder;
+pub mod fixed;
+pub mod key;
+pub mod live;
+mod passes;
+pub mod plan;
+pub mod problem;
+pub mod profile;
+pub mod references;
+pub mod settings;
+pub mod snapshot;
+
+pub use builder::{Builder, Built, Quarantine};
+pub use fixed::{Fixed, Globals, Listen, Shell};
+pub use key::{BackendId, BackendPort, ObjectKey, ObjectRef};
+pub use live::{BackendRecord, CertificateRecord, Delta, HostRecord, Live, Op, Route, Table};
+pub use plan::{Plan, Reason, plan};
+pub use problem::{Problem, ProblemKind};
+pub use profile::{Profile, ProfileId};
+pub use settings::Settings;
+pub use snapshot::Snapshot;
+
+/// The complete desired state of one NGINX: immutable, ordered, comparable. Cloning is cheap (shared structure).
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Model {
+    /// What must be text: a change needs a reload.
+    pub fixed: Fixed,
+    /// What is data: a change is posted to the running workers.
+    pub live: Live,
+}

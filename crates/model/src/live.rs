@@ -1,0 +1,341 @@
+//! The part of the model that is data: one record per key in NGINX's shared dictionaries, and how it goes over the wire.
+//!
+//! `docs/live-protocol.md` is the contract with `lua/narthex`. A record is one line of JSON; the digest of a set of
+//! records is the sum of the CRC-32 of `<table>\t<key>\t<json>` over all of them, so that it does not depend on order
+//! and changes with one record at the cost of that record.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use imbl::OrdMap;
+use imbl::ordmap::DiffItem;
+use serde::Serialize;
+
+use crate::profile::ProfileId;
+
+/// Everything that NGINX holds as data.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Live {
+    /// Host name (`_`, a literal name, `*.example.com`, or an alias) to its record.
+    pub hosts: OrdMap<Arc<str>, Arc<HostRecord>>,
+    /// Wire key of a backend to its record.
+    pub backends: OrdMap<Arc<str>, Arc<BackendRecord>>,
+    /// Content address to key pair.
+    pub certificates: OrdMap<Arc<str>, Arc<CertificateRecord>>,
+    /// SNI name (`_`, a literal name, `*.example.com`) to the content address of its certificate.
+    /// A name with an entry counts as TLS-enabled: plain HTTP to it is redirected.
+    pub servers: OrdMap<Arc<str>, Arc<str>>,
+}
+
+/// The routes of one host. Exact paths, then longest prefix, then regexes in order; the first hit decides.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct HostRecord {
+    /// Exact normalised path to an index in `routes` (plain mode; empty in regex mode).
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub exact: BTreeMap<Arc<str>, u32>,
+    /// Prefix (always ending in `/`) to an index in `routes`; longest wins (plain mode).
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub prefix: BTreeMap<Arc<str>, u32>,
+    /// Start-anchored, case-insensitive regexes with an index in `routes`, in the order they are tried (regex mode).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub regex: Vec<(Arc<str>, u32)>,
+    /// What the matches lead to. Indexes are zero-based.
+    pub routes: Vec<Arc<Route>>,
+}
+
+/// One location. Fields at their default are left out on the wire; `docs/live-protocol.md` lists the short names.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Route {
+    /// Namespace of the Ingress (`$namespace`).
+    #[serde(rename = "ns", skip_serializing_if = "str::is_empty")]
+    pub namespace: Arc<str>,
+    /// Name of the Ingress (`$ingress_name`).
+    #[serde(rename = "ing", skip_serializing_if = "str::is_empty")]
+    pub ingress: Arc<str>,
+    /// Name of the Service (`$service_name`).
+    #[serde(rename = "svc", skip_serializing_if = "str::is_empty")]
+    pub service: Arc<str>,
+    /// Port as the rule names it (`$service_port`).
+    #[serde(rename = "port", skip_serializing_if = "str::is_empty")]
+    pub port: Arc<str>,
+    /// Path of the rule (`$location_path`).
+    pub path: Arc<str>,
+    /// Wire key of the backend; empty = the default backend.
+    #[serde(rename = "be", skip_serializing_if = "str::is_empty")]
+    pub backend: Arc<str>,
+    /// Named location; `base` is left out.
+    #[serde(rename = "prof", skip_serializing_if = "is_base")]
+    pub profile: ProfileId,
+    /// `rewrite-target`: the path as an unanchored case-insensitive regex, and the replacement with `$1`...
+    #[serde(rename = "rw", skip_serializing_if = "Option::is_none")]
+    pub rewrite: Option<(Arc<str>, Arc<str>)>,
+    /// `ssl-redirect` where it differs from the global setting.
+    #[serde(rename = "ssl", skip_serializing_if = "Option::is_none")]
+    pub ssl_redirect: Option<bool>,
+    /// `force-ssl-redirect` where it differs from the global setting.
+    #[serde(rename = "fssl", skip_serializing_if = "Option::is_none")]
+    pub force_ssl_redirect: Option<bool>,
+    /// `preserve-trailing-slash` where it differs from the global setting.
+    #[serde(rename = "keep", skip_serializing_if = "Option::is_none")]
+    pub preserve_trailing_slash: Option<bool>,
+    /// Body limit in bytes where it differs from the global setting; 0 = unlimited.
+    #[serde(rename = "body", skip_serializing_if = "Option::is_none")]
+    pub body_limit_bytes: Option<u64>,
+    /// Connect, send and read timeout in seconds where one differs from the global settings (then all three).
+    #[serde(rename = "to", skip_serializing_if = "Option::is_none")]
+    pub timeouts: Option<[u32; 3]>,
+    /// `upstream-vhost`: the Host header; `$name` and `${name}` are variables.
+    #[serde(rename = "vhost", skip_serializing_if = "Option::is_none")]
+    pub upstream_vhost: Option<Arc<str>>,
+    /// No access log for this route.
+    #[serde(rename = "nolog", skip_serializing_if = "std::ops::Not::not")]
+    pub no_access_log: bool,
+    /// Answer 503: a protecting setting of the Ingress is unusable.
+    #[serde(rename = "deny", skip_serializing_if = "std::ops::Not::not")]
+    pub denied: bool,
+}
+
+fn is_base(id: &ProfileId) -> bool {
+    &*id.0 == "base"
+}
+
+impl Default for ProfileId {
+    fn default() -> Self {
+        Self("base".into())
+    }
+}
+
+/// One backend.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct BackendRecord {
+    /// Name for logs: `namespace-service-port`.
+    pub name: Arc<str>,
+    /// Algorithm; `round_robin` is left out.
+    #[serde(rename = "lb", skip_serializing_if = "is_round_robin")]
+    pub load_balance: annotations::LoadBalance,
+    /// Endpoints in order of address, without duplicates. Empty: requests get 503 (404 for the default backend).
+    #[serde(rename = "eps")]
+    pub endpoints: Vec<Endpoint>,
+}
+
+fn is_round_robin(algorithm: &annotations::LoadBalance) -> bool {
+    *algorithm == annotations::LoadBalance::RoundRobin
+}
+
+/// Address (IPv6 without brackets), port, and weight: on the wire `["10.0.0.1",8080]`, with a third element where the weight is not 1.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Endpoint {
+    /// IP address.
+    pub address: std::net::IpAddr,
+    /// TCP port.
+    pub port: u16,
+    /// Relative share of round robin, at least 1.
+    pub weight: u32,
+}
+
+impl Serialize for Endpoint {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if self.weight == 1 {
+            (self.address, self.port).serialize(serializer)
+        } else {
+            (self.address, self.port, self.weight).serialize(serializer)
+        }
+    }
+}
+
+/// A key pair. Its key in the table is the content address of both parts.
+#[derive(Clone, PartialEq, Eq)]
+pub struct CertificateRecord(pub crate::settings::PemPair);
+
+impl std::fmt::Debug for CertificateRecord {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("CertificateRecord(..)")
+    }
+}
+
+/// The tables on the wire, in the order in which additions must be applied: what is referred to goes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Table {
+    /// Key pairs.
+    Certificate,
+    /// SNI names.
+    Server,
+    /// Backends.
+    Backend,
+    /// Hosts.
+    Host,
+}
+
+impl Table {
+    /// The letter on the wire.
+    pub const fn letter(self) -> char {
+        match self {
+            Self::Certificate => 'c',
+            Self::Server => 's',
+            Self::Backend => 'b',
+            Self::Host => 'h',
+        }
+    }
+
+    /// The value of the metric label `kind`.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Certificate => "certificate",
+            Self::Server => "server",
+            Self::Backend => "backend",
+            Self::Host => "host",
+        }
+    }
+}
+
+/// One change of one record.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Op {
+    /// Which table.
+    pub table: Table,
+    /// Which record.
+    pub key: Arc<str>,
+    /// The new value as one line of JSON (for servers: the plain content address), or `None` to remove it.
+    pub value: Option<String>,
+    /// Contribution of the old value to the digest, 0 if there was none.
+    pub old_crc: u32,
+    /// Profiles that the new value needs (hosts only).
+    pub needs: Vec<ProfileId>,
+}
+
+impl Op {
+    /// The line on the wire, without the newline.
+    pub fn line(&self) -> String {
+        let letter = self.table.letter();
+        match &self.value {
+            Some(value) => format!("={letter}\t{}\t{value}", self.key),
+            None => format!("-{letter}\t{}", self.key),
+        }
+    }
+
+    /// Contribution of the new value to the digest.
+    pub fn new_crc(&self) -> u32 {
+        self.value.as_deref().map_or(0, |value| record_crc(self.table, &self.key, value))
+    }
+}
+
+/// Changes in the order in which they must be applied: additions and replacements from what is referred to towards what
+/// refers (certificates, servers, backends, hosts), then removals the other way round.
+pub type Delta = Vec<Op>;
+
+/// CRC-32 (IEEE, as `ngx.crc32_long`) of a record as the digest counts it.
+pub fn record_crc(table: Table, key: &str, value: &str) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(&[table.letter() as u8, b'\t']);
+    hasher.update(key.as_bytes());
+    hasher.update(b"\t");
+    hasher.update(value.as_bytes());
+    hasher.finalize()
+}
+
+impl HostRecord {
+    /// Profiles that its routes use, without duplicates.
+    pub fn profiles(&self) -> Vec<ProfileId> {
+        let mut profiles: Vec<ProfileId> = self.routes.iter().map(|route| route.profile.clone()).collect();
+        profiles.sort();
+        profiles.dedup();
+        profiles
+    }
+}
+
+/// Encodes a record as it stands in the dictionary.
+trait Encode {
+    fn encode(&self) -> String;
+    fn needs(&self) -> Vec<ProfileId> {
+        Vec::new()
+    }
+}
+
+impl Encode for Arc<HostRecord> {
+    fn encode(&self) -> String {
+        serde_json::to_string(&**self).expect("a host record has string keys only")
+    }
+    fn needs(&self) -> Vec<ProfileId> {
+        self.profiles()
+    }
+}
+
+impl Encode for Arc<BackendRecord> {
+    fn encode(&self) -> String {
+        serde_json::to_string(&**self).expect("a backend record is plain data")
+    }
+}
+
+impl Encode for Arc<CertificateRecord> {
+    fn encode(&self) -> String {
+        serde_json::to_string(&BTreeMap::from([("cert", &self.0.chain), ("key", &self.0.key)])).expect("two strings")
+    }
+}
+
+impl Encode for Arc<str> {
+    fn encode(&self) -> String {
+        (**self).to_owned()
+    }
+}
+
+impl Live {
+    /// The changes that turn `self` into `new`. Cost grows with the number of changed records.
+    pub fn delta(&self, new: &Self) -> Delta {
+        let mut ops = Vec::new();
+        diff(Table::Certificate, &self.certificates, &new.certificates, &mut ops);
+        diff(Table::Server, &self.servers, &new.servers, &mut ops);
+        diff(Table::Backend, &self.backends, &new.backends, &mut ops);
+        diff(Table::Host, &self.hosts, &new.hosts, &mut ops);
+        let (set, mut removed): (Vec<Op>, Vec<Op>) = ops.into_iter().partition(|op| op.value.is_some());
+        removed.reverse();
+        set.into_iter().chain(removed).collect()
+    }
+
+    /// Digest over all records. Costs a full encoding: for comparing after a restart, not for every change.
+    pub fn digest(&self) -> u64 {
+        Self::default().delta(self).iter().map(|op| u64::from(op.new_crc())).sum()
+    }
+
+    /// Number of records in all tables.
+    pub fn len(&self) -> usize {
+        self.hosts.len() + self.backends.len() + self.certificates.len() + self.servers.len()
+    }
+
+    /// Whether there is no record at all.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Puts the outcome of one applied change into this view, taking the record from `new`.
+    pub fn accept(&mut self, op: &Op, new: &Self) {
+        fn set<V: Clone>(map: &mut OrdMap<Arc<str>, V>, new: &OrdMap<Arc<str>, V>, op: &Op) {
+            match (&op.value, new.get(&op.key)) {
+                (Some(_), Some(value)) => {
+                    map.insert(op.key.clone(), value.clone());
+                }
+                _ => {
+                    map.remove(&op.key);
+                }
+            }
+        }
+        match op.table {
+            Table::Certificate => set(&mut self.certificates, &new.certificates, op),
+            Table::Server => set(&mut self.servers, &new.servers, op),
+            Table::Backend => set(&mut self.backends, &new.backends, op),
+            Table::Host => set(&mut self.hosts, &new.hosts, op),
+        }
+    }
+}
+
+fn diff<V: Encode + Clone + PartialEq>(table: Table, old: &OrdMap<Arc<str>, V>, new: &OrdMap<Arc<str>, V>, ops: &mut Vec<Op>) {
+    let crc = |key: &str, value: &V| record_crc(table, key, &value.encode());
+    for item in old.diff(new) {
+        ops.push(match item {
+            DiffItem::Add(key, value) => Op { table, key: key.clone(), value: Some(value.encode()), old_crc: 0, needs: value.needs() },
+            DiffItem::Update { old: (key, old), new: (_, value) } => {
+                Op { table, key: key.clone(), value: Some(value.encode()), old_crc: crc(key, old), needs: value.needs() }
+            }
+            DiffItem::Remove(key, old) => Op { table, key: key.clone(), value: None, old_crc: crc(key, old), needs: Vec::new() },
+        });
+    }
+}

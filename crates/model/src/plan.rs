@@ -1,0 +1,103 @@
+//! The pure difference between two models: nothing, live changes, or a reload with its reasons.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::Model;
+use crate::fixed::Fixed;
+use crate::live::Delta;
+use crate::profile::ProfileId;
+
+/// What must happen to bring NGINX from one model to the next.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Plan {
+    /// The two are equal.
+    Nothing,
+    /// Data only.
+    Live(Delta),
+    /// Text changed.
+    Reload {
+        /// Why, in the order of importance; never empty.
+        reasons: Vec<Reason>,
+        /// Data that changed as well.
+        live: Delta,
+    },
+}
+
+/// Why a reload is needed. `Display` gives words a person understands; [`Reason::label`] gives the metric label.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reason {
+    /// NGINX has no configuration yet.
+    Start,
+    /// A flag or a key of the ConfigMap changed; names what.
+    Globals(String),
+    /// First use of a combination of directives: its content in words.
+    ProfileAdded(ProfileId, String),
+    /// A host came to need, changed, or ceased to need server-level text.
+    Shell(Arc<str>),
+}
+
+impl Reason {
+    /// The value of the metric label `reason`.
+    pub const fn label(&self) -> &'static str {
+        match self {
+            Self::Start => "start",
+            Self::Globals(_) => "globals",
+            Self::ProfileAdded(..) => "profile",
+            Self::Shell(_) => "shell",
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Start => f.write_str("first configuration"),
+            Self::Globals(what) => write!(f, "global settings changed: {what}"),
+            Self::ProfileAdded(_, what) => write!(f, "first use of {what}"),
+            Self::Shell(host) => write!(f, "server-level text of host {host} changed"),
+        }
+    }
+}
+
+/// What turns `old` into `new`. Profiles that are merely no longer used are no reason: they leave with the next reload.
+pub fn plan(old: &Model, new: &Model) -> Plan {
+    let live = old.live.delta(&new.live);
+    let reasons = reasons(&old.fixed, &new.fixed);
+    if !reasons.is_empty() {
+        Plan::Reload { reasons, live }
+    } else if live.is_empty() {
+        Plan::Nothing
+    } else {
+        Plan::Live(live)
+    }
+}
+
+/// Why `new` needs a reload of an NGINX that runs `old`. Empty: it doesn't.
+pub fn reasons(old: &Fixed, new: &Fixed) -> Vec<Reason> {
+    let mut reasons = Vec::new();
+    if old.globals != new.globals {
+        let mut changed = old.globals.config.changed_keys(&new.globals.config);
+        if old.globals.listen != new.globals.listen {
+            changed.push("listening ports");
+        }
+        if old.globals.health_check_path != new.globals.health_check_path {
+            changed.push("health check path");
+        }
+        if old.globals.static_certificate != new.globals.static_certificate && changed.is_empty() {
+            changed.push("fallback certificate");
+        }
+        reasons.push(Reason::Globals(changed.join(", ")));
+    }
+    for (id, profile) in &new.profiles {
+        if !old.profiles.contains_key(id) {
+            reasons.push(Reason::ProfileAdded(id.clone(), profile.describe()));
+        }
+    }
+    for host in old.shells.keys().chain(new.shells.keys().filter(|host| !old.shells.contains_key(*host))) {
+        if old.shells.get(host) != new.shells.get(host) {
+            reasons.push(Reason::Shell(host.clone()));
+        }
+    }
+    reasons
+}

@@ -1,0 +1,79 @@
+//! What is imperfect in the cluster's state: found, named, and gone on from.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::key::ObjectRef;
+
+/// A finding about one object. The error names the object, the field, the value, what was expected, and what happens instead.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct Problem {
+    /// The object at fault.
+    pub object: ObjectRef,
+    /// Where in it: a field path such as `spec.rules[0].http.paths[1].backend`, or `metadata.annotations["..."]`. Empty for the whole object.
+    pub field: String,
+    /// What sort of finding.
+    pub kind: ProblemKind,
+    /// One sentence, lower case, no final period: the value quoted, what was expected, and what happens instead.
+    pub detail: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.field.is_empty() {
+            write!(f, "{}: {}", self.object, self.detail)
+        } else {
+            write!(f, "{}: {}: {}", self.object, self.field, self.detail)
+        }
+    }
+}
+
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $name:ident => $label:literal,)*) => {
+        /// Sorts of findings. The label is the value of the metric label `kind` and the reason of the Event.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+        pub enum ProblemKind { $($(#[$doc])* $name,)* }
+
+        impl ProblemKind {
+            /// Every kind, in order.
+            pub const ALL: &'static [Self] = &[$(Self::$name,)*];
+
+            /// The stable name: `CamelCase`, as Kubernetes writes Event reasons.
+            pub const fn label(self) -> &'static str {
+                match self { $(Self::$name => $label,)* }
+            }
+        }
+    };
+}
+
+kinds! {
+    /// A value does not parse; the default is used.
+    InvalidValue => "InvalidValue",
+    /// The Ingress is not served (or its last good version is).
+    Refused => "Refused",
+    /// The location answers 503 because a protecting setting is unusable.
+    AnnotationParsingFailed => "AnnotationParsingFailed",
+    /// An annotation under our prefix that does not exist.
+    UnknownAnnotation => "UnknownAnnotation",
+    /// Another, older object defines the same thing and wins.
+    Conflict => "Conflict",
+    /// The Service does not exist.
+    ServiceMissing => "ServiceMissing",
+    /// The Service has no such port.
+    PortMissing => "PortMissing",
+    /// No usable endpoint: requests get 503.
+    NoEndpoints => "NoEndpoints",
+    /// An ExternalName that is refused or does not resolve.
+    ExternalName => "ExternalName",
+    /// A TLS Secret is missing, not a certificate, or does not cover the host; the default certificate is used.
+    Certificate => "Certificate",
+    /// A file, a document or an object that can't be read; its last good objects stay.
+    Unreadable => "Unreadable",
+    /// NGINX refused what this object asks for; it is set aside.
+    Quarantined => "Quarantined",
+    /// A setting of the ConfigMap that is not usable.
+    Configuration => "Configuration",
+    /// It works as the predecessor did, and that surprises people.
+    Surprise => "Surprise",
+}

@@ -1,0 +1,100 @@
+//! What the command line says about building the model. Plain data; parsed and checked by the binary.
+
+use crate::key::ObjectKey;
+
+/// Inputs of the build that are not objects. A change of any of them rebuilds everything.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// `--controller-class`: IngressClasses with this `spec.controller` are ours.
+    pub controller_class: String,
+    /// `--ingress-class`: the value of the legacy annotation that is ours.
+    pub ingress_class: String,
+    /// `--ingress-class-by-name`: an IngressClass named like `ingress_class` is ours too.
+    pub ingress_class_by_name: bool,
+    /// `--watch-ingress-without-class`.
+    pub watch_ingress_without_class: bool,
+    /// `--watch-namespace`: only this one.
+    pub watch_namespace: Option<String>,
+    /// `--watch-namespace-selector`: equality and set terms; all must hold. Empty: every namespace.
+    pub namespace_selector: Vec<SelectorTerm>,
+    /// `--disable-catch-all`: an Ingress with `spec.defaultBackend` is not ours.
+    pub disable_catch_all: bool,
+    /// `--annotations-prefix`.
+    pub annotations_prefix: String,
+    /// `--enable-annotation-validation`.
+    pub annotation_validation: bool,
+    /// `--deep-inspect`: refuse hosts, paths and secret names that look like an attempt to reach files or Lua.
+    pub deep_inspect: bool,
+    /// `--configmap`: the global settings.
+    pub configmap: Option<ObjectKey>,
+    /// `--default-backend-service`.
+    pub default_backend_service: Option<ObjectKey>,
+    /// `--default-ssl-certificate`.
+    pub default_ssl_certificate: Option<ObjectKey>,
+    /// The generated certificate (PEM chain and key), used where no other is.
+    pub fallback_certificate: PemPair,
+    /// `--disable-svc-external-name`.
+    pub disable_external_name: bool,
+    /// The zone of our own node, when `--enable-topology-aware-routing` is set and it is known.
+    pub zone: Option<String>,
+    /// `--http-port`.
+    pub http_port: u16,
+    /// `--https-port`.
+    pub https_port: u16,
+    /// `--health-check-path`, answered on the catch-all host.
+    pub health_check_path: String,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            controller_class: "k8s.io/ingress-nginx".into(),
+            ingress_class: "nginx".into(),
+            ingress_class_by_name: false,
+            watch_ingress_without_class: false,
+            watch_namespace: None,
+            namespace_selector: Vec::new(),
+            disable_catch_all: false,
+            annotations_prefix: "nginx.ingress.kubernetes.io".into(),
+            annotation_validation: true,
+            deep_inspect: true,
+            configmap: None,
+            default_backend_service: None,
+            default_ssl_certificate: None,
+            fallback_certificate: PemPair::default(),
+            disable_external_name: false,
+            zone: None,
+            http_port: 80,
+            https_port: 443,
+            health_check_path: "/healthz".into(),
+        }
+    }
+}
+
+/// A certificate chain and its private key as PEM text. No `Debug` of the key, no `Serialize`.
+#[derive(Clone, PartialEq, Eq, Default)]
+pub struct PemPair {
+    /// Leaf first, then intermediates.
+    pub chain: String,
+    /// The private key.
+    pub key: String,
+}
+
+impl std::fmt::Debug for PemPair {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("PemPair(..)")
+    }
+}
+
+/// One requirement of a label selector.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SelectorTerm {
+    /// `key in (a, b)`, `key = a`, `key == a`.
+    In(String, Vec<String>),
+    /// `key notin (a, b)`, `key != a`; true when the label is absent.
+    NotIn(String, Vec<String>),
+    /// `key`.
+    Exists(String),
+    /// `!key`.
+    NotExists(String),
+}

@@ -1,0 +1,41 @@
+//! A frozen view of the objects that matter, as a source last saw them.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use imbl::OrdMap;
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret, Service};
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use k8s_openapi::api::networking::v1::{Ingress, IngressClass};
+
+use crate::key::ObjectKey;
+use crate::problem::Problem;
+
+/// All objects of one kind. Persistent: a clone is constant time, and two versions share what did not change,
+/// which is what makes a difference between two snapshots cost what changed.
+pub type Objects<T> = OrdMap<ObjectKey, Arc<T>>;
+
+/// A consistent-enough view of the cluster or of a directory. The kinds are not mutually consistent; the builder copes.
+///
+/// Sources strip what nobody reads (`managedFields`, `kubectl.kubernetes.io/last-applied-configuration`, `status`) before they put an object here.
+#[derive(Debug, Clone, Default)]
+pub struct Snapshot {
+    /// Every Ingress in the watched namespaces, of whatever class.
+    pub ingresses: Objects<Ingress>,
+    /// IngressClasses by name, or `None` when they can't be listed (no permission): then `spec.ingressClassName` is not looked at.
+    pub ingress_classes: Option<OrdMap<Arc<str>, Arc<IngressClass>>>,
+    /// Services.
+    pub services: Objects<Service>,
+    /// EndpointSlices; they belong to the Service named by their label `kubernetes.io/service-name`, whatever their own name is.
+    pub endpoint_slices: Objects<EndpointSlice>,
+    /// Secrets that something refers to, with data. Others are absent.
+    pub secrets: Objects<Secret>,
+    /// ConfigMaps that something refers to, with data. Others are absent.
+    pub config_maps: Objects<ConfigMap>,
+    /// Namespaces by name; only filled when a namespace selector is set.
+    pub namespaces: OrdMap<Arc<str>, Arc<Namespace>>,
+    /// Addresses of ExternalName targets, by the name in the Service. Absent = not resolved yet; empty = does not resolve.
+    pub addresses: OrdMap<Arc<str>, Arc<[IpAddr]>>,
+    /// What the source itself could not read: files, documents, objects. Their last good versions are still in the maps.
+    pub problems: Arc<Vec<Problem>>,
+}

@@ -1,0 +1,2 @@
+//! The `narthex` command.
+fn main() {}
