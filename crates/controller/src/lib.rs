@@ -1,1 +1,143 @@
-//! controller
+//! The sync loop: snapshots in, a served NGINX out.
+//!
+//! Three tasks with one direction of data, joined by `watch` channels, so that only the newest state counts:
+//!
+//! ```text
+//! snapshots ─▶ builder ─▶ Built ─┬─▶ live lane   (posts records; milliseconds)
+//!                 ▲              └─▶ fixed lane  (reloads; spaced) ─▶ Loaded ─▶ live lane
+//!                 └────────── set aside / confirmed ──────┘
+//! ```
+//!
+//! The lanes have separate clocks: a pending, slow or failing reload never delays an endpoint or a route.
+//! Knows sources and NGINX through traits ([`port`]) only.
+
+mod build;
+mod fixed_lane;
+mod live_lane;
+pub mod metrics;
+pub mod port;
+mod resolve;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use model::{Builder, Built, Fixed, ProfileId, Settings, Snapshot};
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+
+pub use metrics::Metrics;
+pub use port::{Addresses, ApplyError, Applied, LiveError, LiveNginx, LiveState, Nginx, Report};
+
+/// How the lanes are paced.
+#[derive(Debug, Clone, Copy)]
+pub struct Pace {
+    /// Shortest time between two reloads (`--sync-rate-limit`).
+    pub reload_interval: Duration,
+    /// How long nothing must change before the first reload after a quiet time.
+    pub reload_debounce: Duration,
+    /// Shortest time between two posts; a first change after a quiet time is posted at once.
+    pub live_window: Duration,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self {
+            reload_interval: Duration::from_secs_f64(1.0 / 0.3),
+            reload_debounce: Duration::from_millis(30),
+            live_window: Duration::from_millis(2),
+        }
+    }
+}
+
+/// What NGINX is known to run.
+#[derive(Debug, Clone, Default)]
+pub struct Loaded {
+    /// Counts starts of NGINX: after each, its dictionaries are empty. 0: not started yet.
+    pub starts: u64,
+    /// Revision of the confirmed configuration.
+    pub revision: String,
+    /// Profiles that the new workers know.
+    pub profiles: BTreeSet<ProfileId>,
+    /// The text they run.
+    pub fixed: Fixed,
+}
+
+/// What the live lane has reached.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LiveStatus {
+    /// Everything that could be sent was, and was confirmed, at least once since NGINX started.
+    pub synced: bool,
+    /// Hosts that wait for a reload, by number.
+    pub held: usize,
+    /// Profiles that NGINX's present records of these hosts use: they must stay until the new records are in.
+    pub held_profiles: BTreeSet<ProfileId>,
+}
+
+/// Views of the running controller, for health and debugging.
+#[derive(Clone)]
+pub struct Handle {
+    /// The newest build.
+    pub built: watch::Receiver<Option<Arc<Built>>>,
+    /// What NGINX runs.
+    pub loaded: watch::Receiver<Loaded>,
+    /// What it holds.
+    pub live: watch::Receiver<LiveStatus>,
+}
+
+impl Handle {
+    /// Whether traffic can be served: NGINX runs a confirmed configuration and holds the data.
+    pub fn ready(&self) -> bool {
+        self.loaded.borrow().starts > 0 && self.live.borrow().synced
+    }
+}
+
+/// Messages to the builder from the fixed lane.
+#[derive(Debug)]
+pub(crate) enum Feedback {
+    /// NGINX refused what these Ingresses ask for.
+    SetAside(Vec<model::ObjectKey>, String),
+    /// NGINX confirmed what was built.
+    Confirmed(Arc<Built>),
+}
+
+/// The set of long-running tasks. One that ends gives its name; none may before the process does.
+pub type Tasks = JoinSet<&'static str>;
+
+/// What the controller works with.
+pub struct Parts<N, L> {
+    /// Inputs of the build.
+    pub settings: Settings,
+    /// The source's newest view; `None` until it is complete.
+    pub snapshots: watch::Receiver<Option<Arc<Snapshot>>>,
+    /// The process.
+    pub nginx: N,
+    /// Its live interface.
+    pub live: L,
+    /// Takes resolved names back into the snapshots.
+    pub addresses: Arc<dyn Addresses>,
+    /// Who is told.
+    pub report: Arc<dyn Report>,
+    /// Where it is counted.
+    pub metrics: Metrics,
+    /// How fast it goes.
+    pub pace: Pace,
+}
+
+/// Starts the tasks. They run until the set is aborted.
+pub fn spawn<N: Nginx, L: LiveNginx>(parts: Parts<N, L>, tasks: &mut Tasks) -> Handle {
+    let Parts { settings, snapshots, nginx, live, addresses, report, metrics, pace } = parts;
+    let (built_tx, built) = watch::channel(None);
+    let (loaded_tx, loaded) = watch::channel(Loaded::default());
+    let (status_tx, status) = watch::channel(LiveStatus::default());
+    // Bounded: the fixed lane says at most one thing per reload.
+    let (feedback_tx, feedback) = mpsc::channel(16);
+
+    let builder = Builder::new(settings);
+    tasks.spawn(build::run(builder, snapshots, feedback, built_tx, report.clone(), metrics.clone()));
+    let lane = fixed_lane::Lane { nginx, live: status.clone(), loaded: loaded_tx, feedback: feedback_tx, report, metrics: metrics.clone() };
+    tasks.spawn(fixed_lane::run(lane, built.clone(), pace));
+    tasks.spawn(live_lane::run(live, built.clone(), loaded.clone(), status_tx, metrics, pace));
+    tasks.spawn(resolve::run(built.clone(), addresses));
+    Handle { built, loaded, live: status }
+}

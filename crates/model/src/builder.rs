@@ -1,36 +1,111 @@
 //! The incremental build.
+//!
+//! The builder keeps what it derived from the last snapshot in persistent maps, with indexes from each object to what it
+//! influences. A build takes the difference to the new snapshot, marks the Ingresses, hosts and backends that it touches,
+//! and rebuilds these only. A build from nothing is the same code with the difference to the empty snapshot, so that there
+//! is one path to test; a property test holds the two against each other.
 
+mod changes;
+mod index;
+
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use annotations::Config;
 use imbl::OrdMap;
 
 use crate::Model;
-use crate::key::ObjectKey;
-use crate::problem::Problem;
-use crate::profile::ProfileId;
+use crate::fixed::{Globals, Listen, Shell};
+use crate::key::{BackendId, BackendPort, ObjectKey, ObjectRef};
+use crate::live::BackendRecord;
+use crate::passes::backend::{DEFAULT_KEY, DEFAULT_NAME};
+use crate::passes::certificate::{Certificate, Choice};
+use crate::passes::ingress::{CATCH_ALL, Entry, Order};
+use crate::passes::{accept, backend, certificate, host, ingress};
+use crate::problem::{Problem, ProblemKind};
+use crate::profile::{Profile, ProfileId};
 use crate::settings::Settings;
 use crate::snapshot::Snapshot;
+use changes::Changes;
+use index::{Counted, Index};
 
-/// Ingresses set aside because NGINX refused what they ask for.
+/// Ingresses that are set aside because NGINX refused what they ask for, each with the reason.
 pub type Quarantine = OrdMap<ObjectKey, Arc<str>>;
 
 /// Keeps what the last build found, so that the next one costs what changed.
 #[derive(Debug, Clone)]
 pub struct Builder {
     settings: Arc<Settings>,
+    fallback: Certificate,
+    state: State,
+    quarantine: Quarantine,
+    /// Ingresses whose quarantine began or ended since the last build.
+    requarantined: BTreeSet<ObjectKey>,
+    /// What the last configuration that NGINX confirmed was built from: the fallback of what is set aside.
+    good: OrdMap<ObjectKey, Arc<Entry>>,
 }
 
-/// One build's result.
+/// One build's result. Cloning is cheap.
 #[derive(Debug, Clone, Default)]
 pub struct Built {
     /// The desired state.
     pub model: Model,
+    entries: OrdMap<ObjectKey, Arc<Entry>>,
+    problems: OrdMap<Origin, Arc<[Problem]>>,
+    external_names: Counted<Arc<str>>,
+}
+
+/// What a finding came from: replaced as a whole when that is built again.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Origin {
+    Config,
+    Ingress(ObjectKey),
+    Host(Arc<str>),
+    HostCertificate(Arc<str>),
+    Backend(BackendId),
+    DefaultCertificate,
+}
+
+/// Everything derived from `snapshot`.
+#[derive(Debug, Clone, Default)]
+struct State {
+    snapshot: Snapshot,
+    config: Arc<Config>,
+    owned_classes: Option<BTreeSet<Arc<str>>>,
+    built: Built,
+    hosts: Index<Arc<str>, Order>,
+    backends: Index<BackendId, Order>,
+    secrets: Index<ObjectKey, ObjectKey>,
+    slices: Index<ObjectKey, ObjectKey>,
+    /// Alias to the hosts that claim it; the first in byte order gets it.
+    aliases: Index<Arc<str>, Arc<str>>,
+    host_aliases: OrdMap<Arc<str>, Arc<[Arc<str>]>>,
+    host_profiles: OrdMap<Arc<str>, Arc<[ProfileId]>>,
+    profiles: Counted<ProfileId>,
+    certificates: Counted<Arc<str>>,
+    default_certificate: Option<Certificate>,
+    backend_names: OrdMap<BackendId, Arc<str>>,
 }
 
 impl Builder {
     /// A builder that has seen nothing yet.
+    ///
+    /// # Panics
+    /// If `settings.fallback_certificate` is neither empty nor a usable pair: the program generates it.
     pub fn new(settings: Settings) -> Self {
-        Self { settings: Arc::new(settings) }
+        let fallback = if settings.fallback_certificate.chain.is_empty() {
+            Certificate::empty()
+        } else {
+            Certificate::from_pem(settings.fallback_certificate.clone()).expect("the generated fallback certificate is usable")
+        };
+        Self {
+            settings: Arc::new(settings),
+            fallback,
+            state: State::default(),
+            quarantine: Quarantine::new(),
+            requarantined: BTreeSet::new(),
+            good: OrdMap::new(),
+        }
     }
 
     /// The settings it builds with.
@@ -38,30 +113,469 @@ impl Builder {
         &self.settings
     }
 
+    /// Sets an Ingress aside until it changes: its last version that NGINX confirmed is used, or none.
+    pub fn set_aside(&mut self, ingress: &ObjectKey, reason: &str) {
+        self.quarantine.insert(ingress.clone(), reason.into());
+        self.requarantined.insert(ingress.clone());
+    }
+
+    /// What is set aside now.
+    pub fn quarantine(&self) -> &Quarantine {
+        &self.quarantine
+    }
+
+    /// Remembers that NGINX confirmed what this build came to.
+    pub fn confirmed(&mut self, built: &Built) {
+        self.good = built.entries.clone();
+    }
+
     /// Brings the model up to `snapshot`. Cheap when little changed since the last call.
-    pub fn build(&mut self, _snapshot: &Snapshot, _quarantine: &Quarantine) -> Built {
-        Built::default()
+    pub fn build(&mut self, snapshot: &Snapshot) -> Built {
+        let (config, config_problems) = self.read_config(snapshot);
+        let owned = accept::owned_classes(snapshot, &self.settings);
+        let everything = config != *self.state.config
+            || owned != self.state.owned_classes
+            || self.state.built.model.live.hosts.is_empty()
+            || (!self.settings.namespace_selector.is_empty() && snapshot.namespaces != self.state.snapshot.namespaces);
+        if everything {
+            self.state = State { config: Arc::new(config), owned_classes: owned, ..State::default() };
+        }
+        let mut changes = Changes::between(&self.state.snapshot, snapshot);
+        for key in changes.ingresses.iter() {
+            self.quarantine.remove(key);
+        }
+        changes.ingresses.append(&mut self.requarantined);
+        self.state.snapshot = snapshot.clone();
+        self.state.set_problems(Origin::Config, config_problems);
+
+        if everything {
+            self.globals();
+            self.profile_base();
+        }
+        let mut dirty = Dirty { everything, ..Dirty::default() };
+        self.parse_ingresses(&changes, &mut dirty);
+        self.index_slices(&changes, &mut dirty);
+        self.mark(&changes, &mut dirty);
+        self.default_certificate(&mut dirty);
+        self.build_hosts(&dirty);
+        self.build_backends(&dirty);
+        self.state.built.clone()
+    }
+
+    fn read_config(&self, snapshot: &Snapshot) -> (Config, Vec<Problem>) {
+        let Some(key) = &self.settings.configmap else { return (Config::default(), Vec::new()) };
+        let object = ObjectRef::namespaced("ConfigMap", key);
+        let empty = Default::default();
+        let Some(map) = snapshot.config_maps.get(key) else {
+            let detail = "the ConfigMap of --configmap does not exist; every setting has its default".to_owned();
+            return (Config::default(), vec![Problem { object, field: String::new(), kind: ProblemKind::Configuration, detail }]);
+        };
+        let (config, findings) = Config::parse(map.data.as_ref().unwrap_or(&empty));
+        let problems = findings.into_iter().map(|finding| Problem {
+            object: object.clone(),
+            field: format!("data[{:?}]", finding.key),
+            kind: ProblemKind::Configuration,
+            detail: finding.detail,
+        });
+        (config, problems.collect())
+    }
+
+    fn globals(&mut self) {
+        self.state.built.model.fixed.globals = Arc::new(Globals {
+            config: (*self.state.config).clone(),
+            listen: Listen { http: self.settings.http_port, https: self.settings.https_port },
+            static_certificate: self.settings.fallback_certificate.clone(),
+            health_check_path: self.settings.health_check_path.clone(),
+        });
+    }
+
+    fn profile_base(&mut self) {
+        let base = Profile::default();
+        self.state.profiles.add(&base.id());
+        self.state.built.model.fixed.profiles.insert(base.id(), Arc::new(base));
+    }
+
+    /// Parses what changed, keeps the indexes true, and marks the hosts and backends that it names or named.
+    fn parse_ingresses(&mut self, changes: &Changes, dirty: &mut Dirty) {
+        for key in &changes.ingresses {
+            if let Some(old) = self.state.built.entries.remove(key) {
+                self.state.index(&old, false);
+                dirty.touch(&old);
+            }
+            let (entry, problems) = self.parse(key);
+            self.state.set_problems(Origin::Ingress(key.clone()), problems);
+            if let Some(entry) = entry {
+                self.state.index(&entry, true);
+                dirty.touch(&entry);
+                self.state.built.entries.insert(key.clone(), entry);
+            }
+        }
+    }
+
+    fn parse(&self, key: &ObjectKey) -> (Option<Arc<Entry>>, Vec<Problem>) {
+        let state = &self.state;
+        let Some(object) = state.snapshot.ingresses.get(key) else { return (None, Vec::new()) };
+        if !accept::namespace_matches(&key.namespace, &state.snapshot, &self.settings)
+            || !accept::class_matches(object, state.owned_classes.as_ref(), &self.settings)
+        {
+            return (None, Vec::new());
+        }
+        if let Some(reason) = self.quarantine.get(key) {
+            let last = self.good.get(key).cloned();
+            let instead = if last.is_some() { "its last good version is served" } else { "it is not served" };
+            let detail = format!("NGINX refuses what it asks for: {reason}; {instead} until it changes");
+            return (last, vec![Problem { object: ObjectRef::ingress(key), field: String::new(), kind: ProblemKind::Quarantined, detail }]);
+        }
+        let (entry, problems) = ingress::parse(key, object, &state.config, &self.settings);
+        (entry.map(Arc::new), problems)
+    }
+
+    fn index_slices(&mut self, changes: &Changes, dirty: &mut Dirty) {
+        for (slice, old, new) in &changes.endpoint_slices {
+            if old != new {
+                if let Some(service) = old {
+                    self.state.slices.remove(service, slice);
+                }
+                if let Some(service) = new {
+                    self.state.slices.add(service, slice);
+                }
+            }
+            dirty.services.extend(old.iter().chain(new).cloned());
+        }
+    }
+
+    /// Marks what is reached through Services, Secrets and resolved names.
+    fn mark(&mut self, changes: &Changes, dirty: &mut Dirty) {
+        dirty.services.extend(changes.services.iter().cloned());
+        for service in &dirty.services {
+            let from = BackendId { service: service.clone(), port: BackendPort::Number(0) };
+            let of_service = self.state.backends.keys_from(&from).take_while(|id| id.service == *service);
+            dirty.backends.extend(of_service.cloned());
+            if self.settings.default_backend_service.as_ref() == Some(service) {
+                dirty.default_backend = true;
+            }
+        }
+        for name in &changes.addresses {
+            for (id, _) in self.state.backend_names.iter().filter(|(_, target)| *target == name) {
+                if id.port == BackendPort::First {
+                    dirty.default_backend = true;
+                } else {
+                    dirty.backends.insert(id.clone());
+                }
+            }
+        }
+        for secret in &changes.secrets {
+            for key in self.state.secrets.values(secret) {
+                if let Some(entry) = self.state.built.entries.get(key) {
+                    dirty.hosts.extend(entry.hosts());
+                }
+            }
+            dirty.default_certificate |= self.settings.default_ssl_certificate.as_ref() == Some(secret);
+        }
+        if dirty.everything {
+            dirty.hosts.insert(CATCH_ALL.into());
+            dirty.default_backend = true;
+            dirty.default_certificate = true;
+        }
+    }
+
+    fn default_certificate(&mut self, dirty: &mut Dirty) {
+        if !dirty.default_certificate {
+            return;
+        }
+        let mut problems = Vec::new();
+        let chosen = self.settings.default_ssl_certificate.as_ref().and_then(|key| {
+            let result = match self.state.snapshot.secrets.get(key) {
+                None => Err("it does not exist".to_owned()),
+                Some(secret) => Certificate::from_secret(secret),
+            };
+            result
+                .map_err(|what| {
+                    problems.push(Problem {
+                        object: ObjectRef::namespaced("Secret", key),
+                        field: String::new(),
+                        kind: ProblemKind::Certificate,
+                        detail: format!("the Secret of --default-ssl-certificate can't be used: {what}; a generated certificate is used"),
+                    });
+                })
+                .ok()
+        });
+        let certificate = chosen.unwrap_or_else(|| self.fallback.clone());
+        self.state.set_problems(Origin::DefaultCertificate, problems);
+        if self.state.default_certificate.as_ref() != Some(&certificate) {
+            let old = self.state.default_certificate.replace(certificate);
+            if let Some(old) = old {
+                let users = self.state.built.model.live.servers.iter().filter(|(_, id)| **id == old.id);
+                dirty.hosts.extend(users.map(|(host, _)| host.clone()));
+            }
+            dirty.hosts.insert(CATCH_ALL.into());
+        }
+    }
+
+    fn build_hosts(&mut self, dirty: &Dirty) {
+        let mut names: BTreeSet<Arc<str>> = dirty.hosts.clone();
+        for name in &dirty.hosts {
+            names.extend(self.build_host(name));
+        }
+        for name in &names {
+            self.name(name);
+        }
+    }
+
+    /// Builds one host's record. Returns the aliases that it had or has.
+    fn build_host(&mut self, name: &Arc<str>) -> Vec<Arc<str>> {
+        let state = &mut self.state;
+        let entries: Vec<&Entry> =
+            state.hosts.values(name).filter_map(|order| state.built.entries.get(order.key())).map(|entry| &**entry).collect();
+        let built = host::build(name, &entries, &state.config);
+        let (host, exists) = match built {
+            Some(host) => (host, true),
+            None => (host::Host::default(), false),
+        };
+
+        for id in state.host_profiles.get(name).cloned().iter().flat_map(|ids| ids.iter()) {
+            if state.profiles.remove(id) {
+                state.built.model.fixed.profiles.remove(id);
+            }
+        }
+        for (id, profile) in &host.profiles {
+            if state.profiles.add(id) {
+                state.built.model.fixed.profiles.insert(id.clone(), profile.clone());
+            }
+        }
+        set(&mut state.host_profiles, name, exists.then(|| host.profiles.iter().map(|(id, _)| id.clone()).collect()));
+        set(&mut state.built.model.fixed.shells, name, host.shell.map(Arc::new).map(Arc::<Shell>::from));
+        set(&mut state.built.model.live.hosts, name, exists.then(|| Arc::new(host.record)));
+
+        let old: Vec<Arc<str>> = state.host_aliases.get(name).iter().flat_map(|aliases| aliases.iter().cloned()).collect();
+        for alias in &old {
+            state.aliases.remove(alias, name);
+        }
+        for alias in &host.aliases {
+            state.aliases.add(alias, name);
+        }
+        set(&mut state.host_aliases, name, (!host.aliases.is_empty()).then(|| host.aliases.clone().into()));
+        state.set_problems(Origin::Host(name.clone()), host.problems);
+        old.into_iter().chain(host.aliases).collect()
+    }
+
+    /// Settles what a name means after hosts changed: a host, an alias of one, or nothing; and which certificate it has.
+    fn name(&mut self, name: &Arc<str>) {
+        let is_host = self.state.host_profiles.contains_key(name);
+        let alias_of = if is_host { None } else { self.state.aliases.values(name).next().cloned() };
+        if !is_host {
+            let record = alias_of.as_ref().and_then(|host| self.state.built.model.live.hosts.get(host)).cloned();
+            set(&mut self.state.built.model.live.hosts, name, record);
+        }
+        let certificate = match &alias_of {
+            Some(host) => match self.choose(host).0 {
+                Choice::Own(certificate) if certificate.covers(name) => Some(certificate),
+                _ => None,
+            },
+            None => {
+                let (choice, problem) = self.choose(name);
+                self.state.set_problems(Origin::HostCertificate(name.clone()), problem.into_iter().collect());
+                match choice {
+                    Choice::None => None,
+                    Choice::Default(_) => self.state.default_certificate.clone(),
+                    Choice::Own(certificate) => Some(certificate),
+                }
+            }
+        };
+        self.state.set_certificate(name, certificate);
+    }
+
+    /// The certificate of a host, from the first of its Ingresses that has a TLS section.
+    fn choose(&self, name: &Arc<str>) -> (Choice, Option<Problem>) {
+        if **name == *CATCH_ALL {
+            return (Choice::Default(None), None);
+        }
+        let entries = self.state.hosts.values(name).filter_map(|order| self.state.built.entries.get(order.key()));
+        let Some(entry) = entries.filter(|entry| !entry.is_canary()).find(|entry| !entry.tls.is_empty()) else { return (Choice::None, None) };
+        let read = |key: &ObjectKey| self.state.snapshot.secrets.get(key).map(|secret| Certificate::from_secret(secret));
+        let choice = certificate::choose(name, entry, read);
+        let problem = match &choice {
+            Choice::Default(Some((field, detail))) => Some(Problem {
+                object: ObjectRef::ingress(entry.key()),
+                field: field.clone(),
+                kind: ProblemKind::Certificate,
+                detail: detail.clone(),
+            }),
+            _ => None,
+        };
+        (choice, problem)
+    }
+
+    fn build_backends(&mut self, dirty: &Dirty) {
+        for id in &dirty.backends {
+            let first = self.state.backends.values(id).next().cloned();
+            let key: Arc<str> = id.wire().into();
+            let Some(first) = first else {
+                self.state.built.model.live.backends.remove(&key);
+                self.state.set_problems(Origin::Backend(id.clone()), Vec::new());
+                self.state.set_external_name(id, None);
+                continue;
+            };
+            let user = self.state.built.entries.get(first.key()).cloned();
+            let (record, problems) = self.backend(id, user.as_deref());
+            self.state.set_external_name(id, self.external_name(&id.service));
+            self.state.set_problems(Origin::Backend(id.clone()), problems);
+            set_if_changed(&mut self.state.built.model.live.backends, &key, record);
+        }
+        if dirty.default_backend {
+            let key: Arc<str> = DEFAULT_KEY.into();
+            let mut record = BackendRecord::default();
+            if let Some(service) = &self.settings.default_backend_service {
+                let id = BackendId { service: service.clone(), port: BackendPort::First };
+                let (built, problems) = self.backend(&id, None);
+                self.state.set_external_name(&id, self.external_name(service));
+                self.state.set_problems(Origin::Backend(id), problems);
+                record = built;
+            }
+            record.name = DEFAULT_NAME.into();
+            set_if_changed(&mut self.state.built.model.live.backends, &key, record);
+        }
+    }
+
+    fn backend(&self, id: &BackendId, user: Option<&Entry>) -> (BackendRecord, Vec<Problem>) {
+        let slices: Vec<ObjectKey> = self.state.slices.values(&id.service).cloned().collect();
+        let input = backend::Input { snapshot: &self.state.snapshot, settings: &self.settings, config: &self.state.config, slices: &slices };
+        backend::build(id, user, &input)
+    }
+
+    /// The name to resolve for a Service, if it is an ExternalName that may be.
+    fn external_name(&self, service: &ObjectKey) -> Option<Arc<str>> {
+        let name = backend::external_name(self.state.snapshot.services.get(service)?)?;
+        let literal = name.parse::<std::net::IpAddr>().is_ok();
+        (!self.settings.disable_external_name && !literal && backend::refused_name(name).is_none()).then(|| name.into())
+    }
+}
+
+/// What must be built again.
+#[derive(Debug, Default)]
+struct Dirty {
+    everything: bool,
+    hosts: BTreeSet<Arc<str>>,
+    backends: BTreeSet<BackendId>,
+    services: BTreeSet<ObjectKey>,
+    default_backend: bool,
+    default_certificate: bool,
+}
+
+impl Dirty {
+    fn touch(&mut self, entry: &Entry) {
+        self.hosts.extend(entry.hosts());
+        self.backends.extend(entry.backends());
+    }
+}
+
+impl State {
+    /// Adds an Ingress to the indexes or takes it out.
+    fn index(&mut self, entry: &Entry, present: bool) {
+        for host in entry.hosts() {
+            self.hosts.set(&host, &entry.order, present);
+        }
+        // A canary's backend serves through its primary's locations; alone it has none.
+        for backend in entry.backends() {
+            self.backends.set(&backend, &entry.order, present);
+        }
+        for secret in entry.secrets() {
+            self.secrets.set(&secret, entry.key(), present);
+        }
+    }
+
+    fn set_problems(&mut self, origin: Origin, problems: Vec<Problem>) {
+        if problems.is_empty() {
+            self.built.problems.remove(&origin);
+        } else {
+            self.built.problems.insert(origin, problems.into());
+        }
+    }
+
+    fn set_certificate(&mut self, name: &Arc<str>, certificate: Option<Certificate>) {
+        let live = &mut self.built.model.live;
+        let old = live.servers.get(name).cloned();
+        if old.as_ref() == certificate.as_ref().map(|certificate| &certificate.id) {
+            return;
+        }
+        match certificate {
+            Some(certificate) => {
+                if self.certificates.add(&certificate.id) {
+                    live.certificates.insert(certificate.id.clone(), certificate.record);
+                }
+                live.servers.insert(name.clone(), certificate.id);
+            }
+            None => {
+                live.servers.remove(name);
+            }
+        }
+        if let Some(old) = old
+            && self.certificates.remove(&old)
+        {
+            live.certificates.remove(&old);
+        }
+    }
+
+    fn set_external_name(&mut self, id: &BackendId, name: Option<Arc<str>>) {
+        let old = self.backend_names.get(id).cloned();
+        if old == name {
+            return;
+        }
+        if let Some(old) = old {
+            self.built.external_names.remove(&old);
+        }
+        if let Some(name) = &name {
+            self.built.external_names.add(name);
+        }
+        set(&mut self.backend_names, id, name);
+    }
+}
+
+fn set<K: Ord + Clone, V: Clone>(map: &mut OrdMap<K, V>, key: &K, value: Option<V>) {
+    match value {
+        Some(value) => {
+            map.insert(key.clone(), value);
+        }
+        None => {
+            map.remove(key);
+        }
+    }
+}
+
+fn set_if_changed<V: PartialEq>(map: &mut OrdMap<Arc<str>, Arc<V>>, key: &Arc<str>, value: V) {
+    if map.get(key).is_none_or(|old| **old != value) {
+        map.insert(key.clone(), Arc::new(value));
     }
 }
 
 impl Built {
-    /// Every finding, ordered by object. Cost: their number.
+    /// Every finding, ordered by where it comes from. Cost: their number.
     pub fn problems(&self) -> Vec<Problem> {
-        Vec::new()
+        self.problems.values().flat_map(|problems| problems.iter().cloned()).collect()
     }
 
-    /// The Ingresses whose routes use a profile, oldest first. Empty for one that is not in use.
-    pub fn users_of_profile(&self, _id: &ProfileId) -> Vec<ObjectKey> {
-        Vec::new()
+    /// The Ingresses that are ours, refused ones excluded.
+    pub fn ingresses(&self) -> impl Iterator<Item = &ObjectKey> {
+        self.entries.keys()
+    }
+
+    /// The Ingresses whose routes use a profile. Empty for one that is not in use. Cost: the number of routes.
+    pub fn users_of_profile(&self, id: &ProfileId) -> Vec<ObjectKey> {
+        let mut users: Vec<ObjectKey> =
+            self.model.live.hosts.values().flat_map(|record| host::owners(record, |route| route.profile == *id)).collect();
+        users.sort();
+        users.dedup();
+        users
     }
 
     /// The Ingresses that gave a host its server-level text.
-    pub fn users_of_shell(&self, _host: &str) -> Vec<ObjectKey> {
-        Vec::new()
+    pub fn users_of_shell(&self, name: &str) -> Vec<ObjectKey> {
+        let named = self.entries.values().filter(|entry| entry.spec.server_snippet.is_some() && entry.hosts().iter().any(|host| **host == *name));
+        named.map(|entry| entry.key().clone()).collect()
     }
 
     /// Names that ExternalName Services point to and that must be resolved (IP literals excluded).
     pub fn external_names(&self) -> Vec<Arc<str>> {
-        Vec::new()
+        self.external_names.keys().cloned().collect()
     }
 }

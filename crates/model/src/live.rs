@@ -306,6 +306,18 @@ impl Live {
         self.len() == 0
     }
 
+    /// Whether there is a record for a key as NGINX lists it, `<letter>\t<key>`.
+    pub fn holds(&self, listed: &str) -> bool {
+        let Some((letter, key)) = listed.split_once('\t') else { return false };
+        match letter {
+            "c" => self.certificates.contains_key(key),
+            "s" => self.servers.contains_key(key),
+            "b" => self.backends.contains_key(key),
+            "h" => self.hosts.contains_key(key),
+            _ => false,
+        }
+    }
+
     /// Puts the outcome of one applied change into this view, taking the record from `new`.
     pub fn accept(&mut self, op: &Op, new: &Self) {
         fn set<V: Clone>(map: &mut OrdMap<Arc<str>, V>, new: &OrdMap<Arc<str>, V>, op: &Op) {

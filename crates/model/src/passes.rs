@@ -1,1 +1,10 @@
-//! Passes.
+//! The passes of the build, one concept each. All are total: whatever is wrong becomes a `Problem` with a defined fallback.
+
+pub(crate) mod accept;
+pub(crate) mod backend;
+pub(crate) mod certificate;
+pub(crate) mod endpoints;
+pub(crate) mod host;
+pub(crate) mod ingress;
+pub(crate) mod inspect;
+pub(crate) mod paths;

@@ -1,2 +1,37 @@
-//! The `narthex` command.
-fn main() {}
+//! The `narthex` command: an ingress controller for Kubernetes on NGINX.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command line program prints")]
+
+mod args;
+mod commands;
+mod fallback;
+mod logging;
+mod offline;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+
+use args::{Cli, Command};
+
+/// Exit code for findings or a failure.
+const FAILED: u8 = 1;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let result = match cli.command {
+        Command::Run(args) => commands::run::run(*args, &cli.log),
+        Command::Render(args) => commands::render::render(&args, &cli.log),
+        Command::Check(args) => commands::check::check(&args),
+        Command::Plan(args) => commands::plan::plan(&args),
+        Command::Conf(args) => commands::conf::conf(&args, &cli.log),
+        Command::Version(args) => commands::version::version(&args),
+        Command::Completions { shell } => {
+            clap_complete::generate(shell, &mut Cli::command(), "narthex", &mut std::io::stdout());
+            Ok(ExitCode::SUCCESS)
+        }
+    };
+    result.unwrap_or_else(|error| {
+        eprintln!("narthex: {error:#}");
+        ExitCode::from(FAILED)
+    })
+}

@@ -1,1 +1,72 @@
-//! ops
+//! The operators' HTTP port: health and metrics. Reads only; nothing here can change what is served.
+
+mod conf;
+mod health;
+
+use std::future::Future;
+use std::io;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{Query, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use prometheus::{Encoder, Registry, TextEncoder};
+use tokio::net::TcpListener;
+
+pub use conf::{ConfSource, serve_conf};
+pub use health::{Check, Health};
+
+/// What the server shows.
+#[derive(Clone)]
+pub struct Ops {
+    /// `--health-check-path`.
+    pub health_path: String,
+    /// The checks.
+    pub health: Arc<Health>,
+    /// The metrics.
+    pub registry: Registry,
+}
+
+/// Serves until `shutdown` resolves.
+///
+/// # Errors
+/// When the listener fails.
+pub async fn serve(listener: TcpListener, ops: Ops, shutdown: impl Future<Output = ()> + Send + 'static) -> io::Result<()> {
+    let path = format!("/{}", ops.health_path.trim_matches('/'));
+    let app = Router::new()
+        .route(&path, get(health))
+        .route(&format!("{path}/{{check}}"), get(single))
+        .route("/metrics", get(metrics))
+        .with_state(ops);
+    axum::serve(listener, app).with_graceful_shutdown(shutdown).await
+}
+
+async fn health(State(ops): State<Ops>, Query(query): Query<Vec<(String, String)>>) -> Response {
+    let verbose = query.iter().any(|(key, _)| key == "verbose");
+    let excluded: Vec<&str> = query.iter().filter(|(key, _)| key == "exclude").map(|(_, name)| name.as_str()).collect();
+    let (ok, body) = ops.health.summary(ops.health_path.trim_matches('/'), verbose, &excluded);
+    plain(if ok { StatusCode::OK } else { StatusCode::INTERNAL_SERVER_ERROR }, body)
+}
+
+async fn single(State(ops): State<Ops>, axum::extract::Path(name): axum::extract::Path<String>) -> Response {
+    match ops.health.single(&name) {
+        None => plain(StatusCode::NOT_FOUND, format!("no check is named {name:?}\n")),
+        Some(Ok(())) => plain(StatusCode::OK, "ok".into()),
+        Some(Err(why)) => plain(StatusCode::INTERNAL_SERVER_ERROR, format!("internal server error: {why}\n")),
+    }
+}
+
+async fn metrics(State(ops): State<Ops>) -> Response {
+    let encoder = TextEncoder::new();
+    let mut body = Vec::new();
+    match encoder.encode(&ops.registry.gather(), &mut body) {
+        Ok(()) => ([(header::CONTENT_TYPE, encoder.format_type().to_owned())], body).into_response(),
+        Err(error) => plain(StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")),
+    }
+}
+
+fn plain(status: StatusCode, body: String) -> Response {
+    (status, [(header::CONTENT_TYPE, "text/plain; charset=utf-8"), (header::CACHE_CONTROL, "no-store")], body).into_response()
+}

@@ -1,0 +1,59 @@
+# The only entry point. `make help` lists the targets.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+CARGO ?= cargo
+export CARGO_TERM_COLOR ?= auto
+
+.PHONY: help run run-cluster test unit lua e2e lint fmt docs bench bed clean
+
+help: ## Show this list
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
+
+run: ## Serve examples/ with echo backends on high ports
+	@scripts/setup.sh nginx
+	@scripts/run.sh
+
+run-cluster: bed ## The same against a real API server, with Deployments
+	@scripts/run-cluster.sh
+
+test: unit lua e2e ## Every suite
+
+unit: ## Unit, golden, property and NGINX tests of the crates
+	@scripts/setup.sh nginx nextest
+	$(CARGO) nextest run --locked --workspace --exclude e2e --no-tests=pass
+	$(CARGO) test --locked --workspace --exclude e2e --doc -q
+
+lua: ## Tests of the Lua modules in a real NGINX
+	@scripts/setup.sh nginx
+	lua/spec/run.sh
+
+e2e: bed ## End-to-end tests against a real API server and NGINX
+	@scripts/setup.sh nginx nextest
+	@scripts/e2e.sh
+
+lint: ## Format, clippy, Lua, shell and repository checks
+	@scripts/setup.sh lint
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps --quiet
+	luacheck --quiet lua
+	$(CARGO) run --locked --quiet -p xtask -- tidy
+
+fmt: ## Format the sources
+	$(CARGO) fmt --all
+
+docs: ## Generate docs/reference
+	$(CARGO) run --locked --quiet -p xtask -- docs
+
+bench: bed ## Measure everything and write docs/benchmarks.md
+	@scripts/setup.sh nginx bench
+	@scripts/bench.sh
+
+bed: ## Build the API server that the tests run against
+	@scripts/setup.sh go
+	@tests/bed/build.sh
+
+clean: ## Remove what was built
+	$(CARGO) clean

@@ -1,0 +1,229 @@
+//! The controller's metrics. `nginx_ingress_controller_*` are the predecessor's, with its constant labels; `narthex_*` are ours.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use model::{Problem, ProblemKind, Table};
+use prometheus::core::{AtomicU64, Collector, GenericCounterVec};
+use prometheus::{Gauge, GaugeVec, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry};
+
+/// Constant labels of the predecessor's metrics.
+#[derive(Debug, Clone, Default)]
+pub struct Identity {
+    /// `POD_NAMESPACE`.
+    pub namespace: String,
+    /// `--controller-class`.
+    pub class: String,
+    /// `POD_NAME`.
+    pub pod: String,
+}
+
+/// Parts of the way from an event to its effect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// Snapshot to model.
+    Build,
+    /// Difference of two models.
+    Plan,
+    /// Posting records until confirmed.
+    Live,
+    /// Rendering, testing, reloading and confirming.
+    Reload,
+}
+
+impl Stage {
+    const fn label(self) -> &'static str {
+        match self {
+            Self::Build => "build",
+            Self::Plan => "plan",
+            Self::Live => "live",
+            Self::Reload => "reload",
+        }
+    }
+}
+
+/// Handles on all metrics. Clones share them.
+#[derive(Clone)]
+pub struct Metrics {
+    registry: Registry,
+    reloads: IntCounterVec,
+    avoided: IntCounterVec,
+    live_updates: IntCounterVec,
+    stage_seconds: HistogramVec,
+    problems: IntGaugeVec,
+    ingresses: IntGauge,
+    held_hosts: IntGauge,
+    nginx_starts: IntCounter,
+    last_success: Gauge,
+    revision: IntGaugeVec,
+    config_hash: Gauge,
+    reload_successful: IntGauge,
+    reload_timestamp: Gauge,
+    success: GenericCounterVec<AtomicU64>,
+    errors: GenericCounterVec<AtomicU64>,
+    build_info: GaugeVec,
+}
+
+impl Metrics {
+    /// Registers everything in a registry of its own.
+    pub fn new(identity: &Identity, version: &str) -> Self {
+        let compat = |name: &str, help: &str| {
+            Opts::new(format!("nginx_ingress_controller_{name}"), help)
+                .const_label("controller_namespace", &identity.namespace)
+                .const_label("controller_class", &identity.class)
+                .const_label("controller_pod", &identity.pod)
+        };
+        let ours = |name: &str, help: &str| Opts::new(format!("narthex_{name}"), help);
+        let valid = "metric names and labels are literals";
+        let metrics = Self {
+            registry: Registry::new(),
+            reloads: IntCounterVec::new(ours("reloads_total", "Reloads of NGINX by reason and result."), &["reason", "result"]).expect(valid),
+            avoided: IntCounterVec::new(
+                ours("reloads_avoided_total", "Changes that were posted live and for which NGINX alone would need a reload."),
+                &["change"],
+            )
+            .expect(valid),
+            live_updates: IntCounterVec::new(ours("live_updates_total", "Records posted to NGINX by kind and result."), &["kind", "result"])
+                .expect(valid),
+            stage_seconds: HistogramVec::new(
+                HistogramOpts::from(ours("stage_seconds", "Seconds spent in each stage from an event to its effect."))
+                    .buckets(vec![0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0]),
+                &["stage"],
+            )
+            .expect(valid),
+            problems: IntGaugeVec::new(ours("problems", "Present findings by kind."), &["kind"]).expect(valid),
+            ingresses: IntGauge::with_opts(ours("ingresses", "Ingresses that are served.")).expect(valid),
+            held_hosts: IntGauge::with_opts(ours("held_hosts", "Hosts whose newest routes wait for a reload.")).expect(valid),
+            nginx_starts: IntCounter::with_opts(ours("nginx_starts_total", "Starts of the NGINX master.")).expect(valid),
+            last_success: Gauge::with_opts(ours("last_success_timestamp_seconds", "When NGINX last confirmed the newest state.")).expect(valid),
+            revision: IntGaugeVec::new(ours("revision_info", "Revision of the configuration that NGINX runs."), &["revision"]).expect(valid),
+            config_hash: Gauge::with_opts(compat("config_hash", "Running configuration hash.")).expect(valid),
+            reload_successful: IntGauge::with_opts(compat("config_last_reload_successful", "Whether the last reload succeeded."))
+                .expect(valid),
+            reload_timestamp: Gauge::with_opts(compat(
+                "config_last_reload_successful_timestamp_seconds",
+                "When the last reload succeeded.",
+            ))
+            .expect(valid),
+            // Vectors without labels: absent until the first event, as users of the predecessor know it.
+            success: GenericCounterVec::new(compat("success", "Successful reloads."), &[]).expect(valid),
+            errors: GenericCounterVec::new(compat("errors", "Failed reloads."), &[]).expect(valid),
+            build_info: GaugeVec::new(compat("build_info", "Build of this controller; constant 1."), &["release", "build", "repository"])
+                .expect(valid),
+        };
+        let collectors: Vec<Box<dyn Collector>> = vec![
+            Box::new(metrics.reloads.clone()),
+            Box::new(metrics.avoided.clone()),
+            Box::new(metrics.live_updates.clone()),
+            Box::new(metrics.stage_seconds.clone()),
+            Box::new(metrics.problems.clone()),
+            Box::new(metrics.ingresses.clone()),
+            Box::new(metrics.held_hosts.clone()),
+            Box::new(metrics.nginx_starts.clone()),
+            Box::new(metrics.last_success.clone()),
+            Box::new(metrics.revision.clone()),
+            Box::new(metrics.config_hash.clone()),
+            Box::new(metrics.reload_successful.clone()),
+            Box::new(metrics.reload_timestamp.clone()),
+            Box::new(metrics.success.clone()),
+            Box::new(metrics.errors.clone()),
+            Box::new(metrics.build_info.clone()),
+        ];
+        for collector in collectors {
+            metrics.registry.register(collector).expect("each name is registered once");
+        }
+        metrics.build_info.with_label_values(&[version, "", ""]).set(1.0);
+        for kind in ProblemKind::ALL {
+            metrics.problems.with_label_values(&[kind.label()]).set(0);
+        }
+        metrics
+    }
+
+    /// Where they are gathered.
+    pub fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
+    /// Time spent in a stage.
+    pub fn stage(&self, stage: Stage, duration: Duration) {
+        self.stage_seconds.with_label_values(&[stage.label()]).observe(duration.as_secs_f64());
+    }
+
+    /// The present findings.
+    pub fn problems(&self, problems: &BTreeSet<Problem>) {
+        for kind in ProblemKind::ALL {
+            let count = problems.iter().filter(|problem| problem.kind == *kind).count();
+            self.problems.with_label_values(&[kind.label()]).set(count as i64);
+        }
+    }
+
+    /// How many Ingresses are served.
+    pub fn ingresses(&self, count: usize) {
+        self.ingresses.set(count as i64);
+    }
+
+    /// How many hosts wait for a reload.
+    pub fn held(&self, count: usize) {
+        self.held_hosts.set(count as i64);
+    }
+
+    /// NGINX was started.
+    pub fn started(&self) {
+        self.nginx_starts.inc();
+    }
+
+    /// A reload was confirmed.
+    pub fn reloaded(&self, reasons: &[&'static str], revision: &str) {
+        for reason in reasons {
+            self.reloads.with_label_values(&[*reason, "success"]).inc();
+        }
+        self.success.with_label_values::<&str>(&[]).inc();
+        self.reload_successful.set(1);
+        self.reload_timestamp.set(now());
+        // 53 bits of the content address fit a float exactly.
+        let hash = u64::from_str_radix(revision, 16).unwrap_or_default() >> 11;
+        self.config_hash.set(hash as f64);
+        self.running(revision);
+    }
+
+    /// NGINX runs this revision.
+    pub fn running(&self, revision: &str) {
+        self.revision.reset();
+        self.revision.with_label_values(&[revision]).set(1);
+        self.last_success.set(now());
+    }
+
+    /// A reload was refused or not confirmed.
+    pub fn reload_failed(&self, reasons: &[&'static str]) {
+        for reason in reasons {
+            self.reloads.with_label_values(&[*reason, "failure"]).inc();
+        }
+        self.errors.with_label_values::<&str>(&[]).inc();
+        self.reload_successful.set(0);
+        self.config_hash.set(0.0);
+    }
+
+    /// Records of a table were confirmed, or not.
+    pub fn live(&self, table: Table, ok: bool, records: u64) {
+        self.live_updates.with_label_values(&[table.label(), if ok { "success" } else { "failure" }]).inc_by(records);
+    }
+
+    /// A change was brought to effect without a reload.
+    pub fn avoided(&self, table: Table) {
+        let change = match table {
+            Table::Host => "route",
+            Table::Backend => "endpoints",
+            Table::Certificate | Table::Server => "certificate",
+        };
+        self.avoided.with_label_values(&[change]).inc();
+    }
+
+    /// The newest state is in effect.
+    pub fn synced(&self) {
+        self.last_success.set(now());
+    }
+}
+
+fn now() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
+}

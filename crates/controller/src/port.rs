@@ -1,0 +1,112 @@
+//! What the controller needs of the world: an NGINX, its live interface, and somebody to tell.
+
+use std::future::Future;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use imbl::OrdMap;
+use model::{Fixed, Problem, ProfileId};
+
+/// The process: start, reload, watch. Applies text and confirms it.
+pub trait Nginx: Send + 'static {
+    /// Brings NGINX to this text: starts it if it does not run, else reloads it; nothing if it runs it already.
+    fn apply(&mut self, fixed: &Fixed) -> impl Future<Output = Result<Applied, ApplyError>> + Send;
+
+    /// Whether NGINX would accept this text. Changes nothing.
+    fn test(&mut self, fixed: &Fixed) -> impl Future<Output = Result<(), ApplyError>> + Send;
+
+    /// Starts it again with the last text it confirmed.
+    fn restart(&mut self) -> impl Future<Output = Result<(), ApplyError>> + Send;
+
+    /// Resolves when the master process is gone.
+    fn exited(&mut self) -> impl Future<Output = ()> + Send;
+}
+
+/// A confirmed application of text.
+#[derive(Debug, Clone)]
+pub struct Applied {
+    /// Content address of the text; the new workers answered it.
+    pub revision: String,
+    /// NGINX was started, so that its dictionaries are empty.
+    pub started: bool,
+    /// It ran this text already: no reload was needed.
+    pub unchanged: bool,
+    /// From the signal to the confirmation.
+    pub duration: Duration,
+}
+
+/// Why text was not applied. What served before goes on serving.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum ApplyError {
+    /// NGINX refuses the text.
+    #[error("nginx refuses the configuration: {message}")]
+    Refused {
+        /// What it says.
+        message: String,
+        /// Which part it points at, when its message has a line.
+        culprit: Option<Culprit>,
+    },
+    /// It could not be done or not be confirmed; trying again may help.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// A part of the text that some Ingress asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Culprit {
+    /// A profile's named location.
+    Profile(ProfileId),
+    /// A host's own server block.
+    Shell(Arc<str>),
+}
+
+/// The live interface of a running NGINX.
+pub trait LiveNginx: Clone + Send + Sync + 'static {
+    /// What it holds.
+    fn state(&self) -> impl Future<Output = Result<LiveState, LiveError>> + Send;
+    /// Applies lines of the live protocol; answers the state after.
+    fn post(&self, lines: String) -> impl Future<Output = Result<LiveState, LiveError>> + Send;
+    /// The keys it holds, as `letter\tkey`.
+    fn keys(&self) -> impl Future<Output = Result<Vec<String>, LiveError>> + Send;
+    /// Marks its content as complete.
+    fn set_generation(&self, marker: &str) -> impl Future<Output = Result<(), LiveError>> + Send;
+}
+
+/// What an NGINX holds.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LiveState {
+    /// Marker of a complete content; none after a start.
+    pub generation: Option<String>,
+    /// Sum over all records.
+    pub digest: u64,
+    /// Number of records.
+    pub entries: u64,
+}
+
+/// Why a live request failed.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum LiveError {
+    /// A dictionary is full: these keys (`letter\tkey`) were not stored, the rest was.
+    #[error("a shared dictionary is full: {} records were not stored, first {:?}", .0.len(), .0.first())]
+    Full(Vec<String>),
+    /// No answer, or not a good one. The request may have been applied in part; sending it again is safe.
+    #[error("{0}")]
+    Unreachable(String),
+}
+
+/// Takes resolved addresses of ExternalName targets into the snapshots.
+pub trait Addresses: Send + Sync + 'static {
+    /// Replaces all of them.
+    fn set(&self, addresses: OrdMap<Arc<str>, Arc<[IpAddr]>>);
+}
+
+/// Somebody to tell.
+pub trait Report: Send + Sync + 'static {
+    /// The complete list of findings after a build, in order.
+    fn problems(&self, problems: &[Problem]);
+    /// The Ingresses that are served now.
+    fn served(&self, ingresses: Vec<model::ObjectKey>);
+    /// A reload was confirmed, or failed with a message.
+    fn reload(&self, outcome: Result<&str, &str>);
+}

@@ -1,0 +1,54 @@
+//! What differs between two snapshots. Costs what differs, as the maps share what does not.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use imbl::OrdMap;
+use imbl::ordmap::DiffItem;
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+
+use crate::key::ObjectKey;
+use crate::snapshot::Snapshot;
+
+const SERVICE_LABEL: &str = "kubernetes.io/service-name";
+
+/// Keys of changed objects, by kind. Class, Namespace and ConfigMap changes are judged by their effect instead.
+#[derive(Debug, Default)]
+pub(crate) struct Changes {
+    pub(crate) ingresses: BTreeSet<ObjectKey>,
+    pub(crate) services: BTreeSet<ObjectKey>,
+    pub(crate) secrets: BTreeSet<ObjectKey>,
+    pub(crate) addresses: BTreeSet<Arc<str>>,
+    /// The slice, and the Service it belonged and belongs to.
+    pub(crate) endpoint_slices: Vec<(ObjectKey, Option<ObjectKey>, Option<ObjectKey>)>,
+}
+
+impl Changes {
+    pub(crate) fn between(old: &Snapshot, new: &Snapshot) -> Self {
+        let slices = old.endpoint_slices.diff(&new.endpoint_slices).map(|item| match item {
+            DiffItem::Add(key, slice) => (key.clone(), None, service_of(key, slice)),
+            DiffItem::Update { old: (key, old), new: (_, new) } => (key.clone(), service_of(key, old), service_of(key, new)),
+            DiffItem::Remove(key, slice) => (key.clone(), service_of(key, slice), None),
+        });
+        Self {
+            ingresses: keys(&old.ingresses, &new.ingresses),
+            services: keys(&old.services, &new.services),
+            secrets: keys(&old.secrets, &new.secrets),
+            addresses: keys(&old.addresses, &new.addresses),
+            endpoint_slices: slices.collect(),
+        }
+    }
+}
+
+fn keys<K: Ord + Clone, V: PartialEq>(old: &OrdMap<K, V>, new: &OrdMap<K, V>) -> BTreeSet<K> {
+    let changed = old.diff(new).map(|item| match item {
+        DiffItem::Add(key, _) | DiffItem::Remove(key, _) | DiffItem::Update { old: (key, _), .. } => key.clone(),
+    });
+    changed.collect()
+}
+
+/// The Service a slice belongs to, by its label; its own name means nothing.
+fn service_of(key: &ObjectKey, slice: &EndpointSlice) -> Option<ObjectKey> {
+    let name = slice.metadata.labels.as_ref()?.get(SERVICE_LABEL)?;
+    Some(ObjectKey::new(key.namespace.clone(), name.as_str()))
+}

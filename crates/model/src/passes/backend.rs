@@ -1,0 +1,152 @@
+//! One backend: a Service port, its endpoints and how one is chosen.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use annotations::Config;
+use k8s_openapi::api::core::v1::Service;
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+
+use super::endpoints;
+use super::ingress::Entry;
+use crate::key::{BackendId, BackendPort, ObjectKey, ObjectRef};
+use crate::live::{BackendRecord, Endpoint};
+use crate::problem::{Problem, ProblemKind};
+use crate::settings::Settings;
+use crate::snapshot::Snapshot;
+
+/// Wire key of the default backend.
+pub(crate) const DEFAULT_KEY: &str = "-";
+/// Its name in logs.
+pub(crate) const DEFAULT_NAME: &str = "upstream-default-backend";
+
+/// What the pass reads.
+pub(crate) struct Input<'a> {
+    pub(crate) snapshot: &'a Snapshot,
+    pub(crate) settings: &'a Settings,
+    pub(crate) config: &'a Config,
+    /// Names of the EndpointSlices of the Service.
+    pub(crate) slices: &'a [ObjectKey],
+}
+
+/// Builds a backend. `user` is the Ingress that was first to refer to it: its annotations decide.
+pub(crate) fn build(id: &BackendId, user: Option<&Entry>, input: &Input<'_>) -> (BackendRecord, Vec<Problem>) {
+    let spec = user.map(|entry| &entry.spec);
+    let service_upstream = spec.and_then(|spec| spec.service_upstream).unwrap_or(input.config.service_upstream);
+    let load_balance = spec.and_then(|spec| spec.load_balance).unwrap_or(input.config.load_balance);
+    let mut problems = Vec::new();
+    let endpoints = endpoints(id, service_upstream, input, &mut |kind, detail| {
+        problems.push(Problem { object: ObjectRef::namespaced("Service", &id.service), field: String::new(), kind, detail });
+    });
+    let endpoints = endpoints.into_iter().map(|(address, port)| Endpoint { address, port, weight: 1 }).collect();
+    (BackendRecord { name: id.log_name().into(), load_balance, endpoints }, problems)
+}
+
+fn endpoints(id: &BackendId, service_upstream: bool, input: &Input<'_>, problem: &mut dyn FnMut(ProblemKind, String)) -> Vec<(IpAddr, u16)> {
+    let Some(service) = input.snapshot.services.get(&id.service) else {
+        problem(ProblemKind::ServiceMissing, format!("the Service does not exist; requests for {id} get 503"));
+        return Vec::new();
+    };
+    if external_name(service).is_some() {
+        return external(id, service, input, problem);
+    }
+    if service_upstream {
+        match cluster_ip(service, &id.port) {
+            Some(endpoint) => return vec![endpoint],
+            None => problem(
+                ProblemKind::InvalidValue,
+                format!("service-upstream is on, but the Service has no cluster IP or no port {}; its endpoints are used", id.port),
+            ),
+        }
+    }
+    let Some(port) = endpoints::service_port(service, &id.port) else {
+        problem(ProblemKind::PortMissing, format!("the Service has no TCP port {}, expected one of {}; requests get 503", id.port, ports(service)));
+        return Vec::new();
+    };
+    let slices = input.slices.iter().filter_map(|key| input.snapshot.endpoint_slices.get(key)).map(|slice| &**slice);
+    let found: Vec<_> = endpoints::resolve(service, port, slices, input.settings.zone.as_deref()).into_iter().collect();
+    if found.is_empty() {
+        problem(ProblemKind::NoEndpoints, format!("port {} has no endpoint that is ready; requests get 503", id.port));
+    }
+    found
+}
+
+fn ports(service: &Service) -> String {
+    let ports = service.spec.iter().flat_map(|spec| spec.ports.iter().flatten());
+    let list: Vec<String> = ports.map(|port| port.name.as_ref().map_or(port.port.to_string(), |name| format!("{} ({name})", port.port))).collect();
+    if list.is_empty() { "none: it declares no ports".into() } else { list.join(", ") }
+}
+
+fn cluster_ip(service: &Service, wanted: &BackendPort) -> Option<(IpAddr, u16)> {
+    let address = service.spec.as_ref()?.cluster_ip.as_deref()?.parse().ok()?;
+    let port = match wanted {
+        BackendPort::Number(number) => *number,
+        _ => u16::try_from(endpoints::service_port(service, wanted)?.port).ok()?,
+    };
+    Some((address, port))
+}
+
+/// The target of an ExternalName Service.
+pub(crate) fn external_name(service: &Service) -> Option<&str> {
+    let spec = service.spec.as_ref()?;
+    (spec.type_.as_deref() == Some("ExternalName")).then(|| spec.external_name.as_deref().unwrap_or_default())
+}
+
+/// Why a name may not be an ExternalName target; `None` if it may.
+pub(crate) fn refused_name(name: &str) -> Option<&'static str> {
+    if let Ok(address) = name.parse::<IpAddr>() {
+        return address.is_loopback().then_some("it is a loopback address");
+    }
+    let bare = name.strip_suffix('.').unwrap_or(name);
+    if bare.is_empty() {
+        return Some("it is empty");
+    }
+    if bare == "localhost" || bare.ends_with(".localhost") {
+        return Some("it is localhost");
+    }
+    let label = |label: &str| {
+        !label.is_empty()
+            && label.len() <= 63
+            && label.bytes().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-' || c == b'_')
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+    };
+    (!(bare.len() <= 253 && bare.split('.').all(label))).then_some("it is not a lower-case DNS name")
+}
+
+fn external(id: &BackendId, service: &Service, input: &Input<'_>, problem: &mut dyn FnMut(ProblemKind, String)) -> Vec<(IpAddr, u16)> {
+    let name = external_name(service).unwrap_or_default();
+    if input.settings.disable_external_name {
+        problem(ProblemKind::ExternalName, "ExternalName Services are switched off by --disable-svc-external-name; requests get 503".into());
+        return Vec::new();
+    }
+    if let Some(why) = refused_name(name) {
+        problem(ProblemKind::ExternalName, format!("externalName {name:?} is refused: {why}; requests get 503"));
+        return Vec::new();
+    }
+    let Some(port) = external_port(service, &id.port) else {
+        problem(ProblemKind::PortMissing, format!("the Service has no TCP port {}, expected one of {}; requests get 503", id.port, ports(service)));
+        return Vec::new();
+    };
+    if let Ok(address) = name.parse() {
+        return vec![(address, port)];
+    }
+    let addresses = input.snapshot.addresses.get(name);
+    if addresses.is_some_and(|addresses| addresses.is_empty()) {
+        problem(ProblemKind::ExternalName, format!("externalName {name:?} does not resolve; requests get 503"));
+    }
+    let addresses: Option<&Arc<[IpAddr]>> = addresses;
+    addresses.iter().flat_map(|addresses| addresses.iter()).map(|address| (*address, port)).collect()
+}
+
+/// The port on an ExternalName's target: that of the matching Service port, else the number the Ingress names.
+fn external_port(service: &Service, wanted: &BackendPort) -> Option<u16> {
+    match (endpoints::service_port(service, wanted), wanted) {
+        (Some(port), _) => match &port.target_port {
+            Some(IntOrString::Int(target)) => u16::try_from(*target).ok(),
+            _ => u16::try_from(port.port).ok(),
+        },
+        (None, BackendPort::Number(number)) => Some(*number),
+        (None, _) => None,
+    }
+}

@@ -1,0 +1,233 @@
+//! One host: its locations from all Ingresses that name it, and what becomes of each.
+
+use std::sync::Arc;
+
+use annotations::Config;
+use ngx_value::PathRegex;
+
+use super::ingress::{CATCH_ALL, Entry, Path};
+use super::paths::{self, Location};
+use crate::fixed::Shell;
+use crate::key::{BackendId, ObjectKey, ObjectRef};
+use crate::live::{HostRecord, Route};
+use crate::problem::{Problem, ProblemKind};
+use crate::profile::{Profile, ProfileId};
+
+/// What one host comes to.
+#[derive(Debug, Default)]
+pub(crate) struct Host {
+    pub(crate) record: HostRecord,
+    /// Profiles its routes use.
+    pub(crate) profiles: Vec<(ProfileId, Arc<Profile>)>,
+    pub(crate) shell: Option<Shell>,
+    /// Other names of it: trimmed, sorted, without its own.
+    pub(crate) aliases: Vec<Arc<str>>,
+    pub(crate) problems: Vec<Problem>,
+}
+
+/// A location before it is a route.
+struct Draft<'a> {
+    path: Arc<str>,
+    exact: bool,
+    /// The Ingress it belongs to; none for the built-in catch-all location.
+    entry: Option<&'a Entry>,
+    backend: Option<&'a BackendId>,
+    /// Made because a host needs an answer for `/`, not because a rule says so.
+    placeholder: bool,
+    /// Redirects and rewrites of the Ingress apply (not on a catch-all made by `spec.defaultBackend`).
+    redirects: bool,
+    at: Option<(u32, u32)>,
+}
+
+/// Builds a host from the Ingresses that name it, oldest first. `None` if none of them makes a server of it.
+pub(crate) fn build(host: &str, entries: &[&Entry], config: &Config) -> Option<Host> {
+    let entries: Vec<&Entry> = entries.iter().copied().filter(|entry| !entry.is_canary()).collect();
+    if entries.is_empty() && host != CATCH_ALL {
+        return None;
+    }
+    let mut result = Host::default();
+    let drafts = drafts(host, &entries, &mut result.problems);
+    let regex_mode = drafts.iter().any(Draft::wants_regex);
+
+    let mut locations = Vec::new();
+    for draft in &drafts {
+        if regex_mode && !draft.check_regex(&mut result.problems) {
+            continue;
+        }
+        let (route, profile) = draft.route(config);
+        locations.push(Location { path: draft.path.clone(), exact: draft.exact, own_regex: draft.own_regex(), route: result.record.routes.len() as u32 });
+        if !result.profiles.iter().any(|(id, _)| *id == route.profile) {
+            result.profiles.push((route.profile.clone(), Arc::new(profile)));
+        }
+        result.record.routes.push(Arc::new(route));
+    }
+    let matches = if regex_mode { paths::regex(&locations) } else { paths::plain(&locations) };
+    result.record.exact = matches.exact;
+    result.record.prefix = matches.prefix;
+    result.record.regex = matches.regex;
+
+    // The first Ingress with a list decides about the aliases, the first with text about the snippet.
+    let aliases = entries.iter().map(|entry| &entry.spec.server_alias).find(|aliases| !aliases.is_empty());
+    result.aliases = aliases.into_iter().flatten().map(|alias| Arc::from(alias.to_string())).filter(|alias: &Arc<str>| **alias != *host).collect();
+    result.aliases.sort();
+    result.aliases.dedup();
+    let snippet = entries.iter().find_map(|entry| entry.spec.server_snippet.clone());
+    result.shell = snippet.map(|snippet| Shell { aliases: result.aliases.clone(), snippet: Some(snippet) });
+    Some(result)
+}
+
+/// Locations in order of precedence. The placeholder for `/` comes first and is replaced by the first rule for `/` as Prefix.
+fn drafts<'a>(host: &str, entries: &[&'a Entry], problems: &mut Vec<Problem>) -> Vec<Draft<'a>> {
+    let mut drafts: Vec<Draft<'a>> = vec![placeholder(host, entries)];
+    for entry in entries {
+        for rule in entry.rules.iter().filter(|rule| *rule.host == *host) {
+            for path in &rule.paths {
+                let known = drafts.iter().position(|draft| draft.path == path.path && draft.exact == path.exact);
+                match known {
+                    Some(at) if drafts[at].placeholder => drafts[at] = draft(entry, path),
+                    Some(at) => problems.extend(conflict(host, entry, path, &drafts[at])),
+                    None => drafts.push(draft(entry, path)),
+                }
+            }
+        }
+    }
+    drafts
+}
+
+fn draft<'a>(entry: &'a Entry, path: &'a Path) -> Draft<'a> {
+    Draft {
+        path: path.path.clone(),
+        exact: path.exact,
+        entry: Some(entry),
+        backend: Some(&path.backend),
+        placeholder: false,
+        redirects: true,
+        at: Some(path.at),
+    }
+}
+
+fn placeholder<'a>(host: &str, entries: &[&'a Entry]) -> Draft<'a> {
+    let catch_all = host == CATCH_ALL;
+    let owner = entries.iter().copied().find(|entry| !catch_all || entry.is_catch_all());
+    Draft {
+        path: "/".into(),
+        exact: false,
+        entry: owner,
+        backend: owner.and_then(|owner| owner.default_backend.as_ref()),
+        placeholder: true,
+        redirects: !catch_all,
+        at: None,
+    }
+}
+
+fn conflict(host: &str, loser: &Entry, path: &Path, winner: &Draft<'_>) -> Option<Problem> {
+    let owner = winner.entry?.key();
+    let kind = if path.exact { "Exact" } else { "Prefix" };
+    let who = if owner == loser.key() { "an earlier rule of the same Ingress".to_owned() } else { format!("the older Ingress {owner}") };
+    Some(Problem {
+        object: ObjectRef::ingress(loser.key()),
+        field: field(path.at),
+        kind: ProblemKind::Conflict,
+        detail: format!("{kind} path {:?} of host {host:?} is already defined by {who}, which keeps it; this rule has no effect", path.path),
+    })
+}
+
+fn field(at: (u32, u32)) -> String {
+    format!("spec.rules[{}].http.paths[{}].path", at.0, at.1)
+}
+
+impl Draft<'_> {
+    /// The rewrite target where it is in effect: one that equals the path is none.
+    fn rewrite(&self) -> Option<String> {
+        let target = self.entry.filter(|_| self.redirects)?.spec.rewrite_target.as_ref()?.to_string();
+        (!target.is_empty() && *target != *self.path).then_some(target)
+    }
+
+    fn wants_regex(&self) -> bool {
+        let use_regex = self.redirects && self.entry.is_some_and(|entry| entry.spec.use_regex);
+        use_regex || self.rewrite().is_some()
+    }
+
+    fn own_regex(&self) -> bool {
+        self.wants_regex()
+    }
+
+    /// Whether the path can be used as a regex; a Problem if it can't.
+    fn check_regex(&self, problems: &mut Vec<Problem>) -> bool {
+        let Err(error) = self.path.parse::<PathRegex>() else { return true };
+        if let (Some(entry), Some(at)) = (self.entry, self.at) {
+            problems.push(Problem {
+                object: ObjectRef::ingress(entry.key()),
+                field: field(at),
+                kind: ProblemKind::InvalidValue,
+                detail: format!("{:?} is not a usable regular expression ({error}), which every path of a host with use-regex or rewrite-target must be; the path is left out", self.path),
+            });
+        }
+        false
+    }
+
+    fn route(&self, config: &Config) -> (Route, Profile) {
+        let (namespace, ingress): (Arc<str>, Arc<str>) = match self.entry {
+            Some(entry) => (entry.key().namespace.clone(), entry.key().name.clone()),
+            None => Default::default(),
+        };
+        let mut route = Route { namespace, ingress, path: self.path.clone(), ..Route::default() };
+        if let Some(backend) = self.backend {
+            route.service = backend.service.name.clone();
+            route.port = backend.port.to_string().into();
+            route.backend = backend.wire().into();
+        }
+        let mut profile = Profile::default();
+        match self.entry {
+            Some(entry) => self.annotate(entry, config, &mut route, &mut profile),
+            None => route.no_access_log = !config.enable_access_log_for_default_backend,
+        }
+        route.profile = profile.id();
+        (route, profile)
+    }
+
+    fn annotate(&self, entry: &Entry, config: &Config, route: &mut Route, profile: &mut Profile) {
+        /// What differs from the global setting; equal values share the default profile and record.
+        fn differing<T: PartialEq + Copy>(value: Option<T>, global: T) -> Option<T> {
+            value.filter(|value| *value != global)
+        }
+        let spec = &entry.spec;
+        route.denied = entry.denied;
+        route.no_access_log = spec.enable_access_log == Some(false);
+        route.rewrite = self.rewrite().map(|target| (self.path.clone(), target.into()));
+        if self.redirects {
+            route.ssl_redirect = differing(spec.ssl_redirect, config.ssl_redirect);
+            route.force_ssl_redirect = differing(spec.force_ssl_redirect, config.force_ssl_redirect);
+            route.preserve_trailing_slash = differing(spec.preserve_trailing_slash, config.preserve_trailing_slash);
+        } else {
+            route.ssl_redirect = differing(Some(false), config.ssl_redirect);
+            route.force_ssl_redirect = differing(Some(false), config.force_ssl_redirect);
+        }
+        route.upstream_vhost = spec.upstream_vhost.as_ref().map(|vhost| vhost.to_string().into());
+
+        let global = [config.proxy_connect_timeout, config.proxy_send_timeout, config.proxy_read_timeout];
+        let own = [spec.proxy_connect_timeout, spec.proxy_send_timeout, spec.proxy_read_timeout];
+        let timeouts = [0, 1, 2].map(|i| own[i].unwrap_or(global[i]));
+        route.timeouts = (timeouts != global).then(|| timeouts.map(|seconds| seconds.0));
+
+        profile.body_size = differing(spec.proxy_body_size, config.proxy_body_size);
+        route.body_limit_bytes = profile.body_size.map(|size| size.bytes);
+        profile.buffering = differing(spec.proxy_buffering, config.proxy_buffering);
+        profile.buffer_size = differing(spec.proxy_buffer_size, config.proxy_buffer_size);
+        profile.buffers_number = differing(spec.proxy_buffers_number, config.proxy_buffers_number);
+        profile.request_buffering = differing(spec.proxy_request_buffering, config.proxy_request_buffering);
+        profile.snippet = spec.configuration_snippet.clone();
+    }
+}
+
+/// Ingresses whose routes are in a record, without duplicates, in the order of the routes.
+pub(crate) fn owners(record: &HostRecord, wanted: impl Fn(&Route) -> bool) -> Vec<ObjectKey> {
+    let mut owners = Vec::new();
+    for route in record.routes.iter().filter(|route| !route.ingress.is_empty() && wanted(route)) {
+        let key = ObjectKey::new(route.namespace.clone(), route.ingress.clone());
+        if !owners.contains(&key) {
+            owners.push(key);
+        }
+    }
+    owners
+}

@@ -1,0 +1,227 @@
+//! An incremental build gives what a build from nothing gives, whatever the order of changes.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret, Service, ServicePort, ServiceSpec};
+use k8s_openapi::api::discovery::v1::{Endpoint, EndpointPort, EndpointSlice};
+use k8s_openapi::api::networking::v1::*;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use model::plan::{Plan, plan};
+use model::{Builder, Live, ObjectKey, Settings, Snapshot};
+use proptest::prelude::*;
+
+const NAMES: [&str; 4] = ["a", "b", "c", "d"];
+const NAMESPACES: [&str; 2] = ["x", "y"];
+const HOSTS: [&str; 6] = ["one.example.com", "two.example.com", "*.example.com", "three.example.com", "", "four.example.com"];
+const PATHS: [&str; 7] = ["/", "/foo", "/foo/", "/foo/bar", "/id/[0-9]+$", "/a(/|$)(.*)", "/("];
+const ANNOTATIONS: [(&str, &str); 14] = [
+    ("use-regex", "true"),
+    ("rewrite-target", "/$2"),
+    ("ssl-redirect", "false"),
+    ("proxy-body-size", "8m"),
+    ("proxy-buffer-size", "8k"),
+    ("load-balance", "ewma"),
+    ("service-upstream", "true"),
+    ("server-alias", "four.example.com,alias.example.com"),
+    ("server-alias", "alias.example.com"),
+    ("proxy-read-timeout", "7"),
+    ("canary", "true"),
+    ("proxy-body-size", "nonsense"),
+    ("no-such-thing", "1"),
+    ("force-ssl-redirect", "true"),
+];
+
+/// A source of choices out of one number, so that a failing case shrinks.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % sides
+    }
+    fn of<T: Copy>(&mut self, all: &[T]) -> T {
+        all[self.roll(all.len())]
+    }
+}
+
+fn meta(key: &ObjectKey) -> ObjectMeta {
+    ObjectMeta { namespace: Some(key.namespace.to_string()), name: Some(key.name.to_string()), ..Default::default() }
+}
+
+fn backend(dice: &mut Dice) -> IngressBackend {
+    let port = match dice.roll(3) {
+        0 => ServiceBackendPort { name: Some("http".into()), number: None },
+        1 => ServiceBackendPort { name: None, number: Some(80) },
+        _ => ServiceBackendPort { name: None, number: Some(81) },
+    };
+    IngressBackend { service: Some(IngressServiceBackend { name: dice.of(&NAMES).into(), port: Some(port) }), resource: None }
+}
+
+fn ingress(key: &ObjectKey, dice: &mut Dice) -> Ingress {
+    let mut metadata = meta(key);
+    let annotations: BTreeMap<String, String> = (0..dice.roll(4))
+        .map(|_| dice.of(&ANNOTATIONS))
+        .map(|(name, value)| (format!("nginx.ingress.kubernetes.io/{name}"), value.to_owned()))
+        .collect();
+    metadata.annotations = Some(annotations);
+    let rules = (0..dice.roll(3)).map(|_| {
+        let host = dice.of(&HOSTS);
+        let paths = (0..dice.roll(4)).map(|_| HTTPIngressPath {
+            path: Some(dice.of(&PATHS).into()),
+            path_type: dice.of(&["Exact", "Prefix", "ImplementationSpecific"]).into(),
+            backend: backend(dice),
+        });
+        let paths = paths.collect();
+        IngressRule { host: (!host.is_empty()).then(|| host.into()), http: Some(HTTPIngressRuleValue { paths }) }
+    });
+    let rules = rules.collect();
+    let tls = (dice.roll(2) == 0).then(|| {
+        vec![IngressTLS {
+            hosts: Some(vec![dice.of(&HOSTS).into()]),
+            secret_name: (dice.roll(4) > 0).then(|| dice.of(&NAMES).into()),
+        }]
+    });
+    Ingress {
+        metadata,
+        spec: Some(IngressSpec {
+            ingress_class_name: Some(dice.of(&["nginx", "nginx", "nginx", "other"]).into()),
+            default_backend: (dice.roll(4) == 0).then(|| backend(dice)),
+            rules: Some(rules),
+            tls,
+        }),
+        status: None,
+    }
+}
+
+fn service(key: &ObjectKey, dice: &mut Dice) -> Service {
+    let ports = vec![ServicePort { name: Some("http".into()), port: 80, ..Default::default() }];
+    let spec = match dice.roll(4) {
+        0 => ServiceSpec {
+            type_: Some("ExternalName".into()),
+            external_name: Some(dice.of(&["db.example.org", "192.0.2.7", "localhost", "other.example.org"]).into()),
+            ports: Some(ports),
+            ..Default::default()
+        },
+        _ => ServiceSpec { cluster_ip: Some("10.96.0.9".into()), ports: Some(ports), ..Default::default() },
+    };
+    Service { metadata: meta(key), spec: Some(spec), status: None }
+}
+
+fn slice(key: &ObjectKey, dice: &mut Dice) -> EndpointSlice {
+    let mut metadata = meta(key);
+    metadata.labels = Some(BTreeMap::from([("kubernetes.io/service-name".to_owned(), dice.of(&NAMES).to_owned())]));
+    let endpoints = (0..dice.roll(3)).map(|_| Endpoint { addresses: vec![format!("10.0.0.{}", dice.roll(9) + 1)], ..Default::default() });
+    EndpointSlice {
+        metadata,
+        address_type: "IPv4".into(),
+        endpoints: endpoints.collect(),
+        ports: Some(vec![EndpointPort { name: Some("http".into()), port: Some(8080), ..Default::default() }]),
+    }
+}
+
+fn secret(key: &ObjectKey, dice: &mut Dice, pairs: &[(String, String)]) -> Secret {
+    let (chain, private) = &pairs[dice.roll(pairs.len())];
+    let other = &pairs[dice.roll(pairs.len())].1;
+    let private = if dice.roll(4) == 0 { other } else { private };
+    let data = BTreeMap::from([
+        ("tls.crt".to_owned(), ByteString(chain.clone().into_bytes())),
+        ("tls.key".to_owned(), ByteString(private.clone().into_bytes())),
+    ]);
+    Secret { metadata: meta(key), data: Some(data), ..Default::default() }
+}
+
+fn class(controller: &str) -> IngressClass {
+    IngressClass {
+        metadata: ObjectMeta { name: Some("nginx".into()), ..Default::default() },
+        spec: Some(IngressClassSpec { controller: Some(controller.into()), parameters: None }),
+    }
+}
+
+fn change(snapshot: &mut Snapshot, dice: &mut Dice, pairs: &[(String, String)]) {
+    let key = ObjectKey::new(dice.of(&NAMESPACES), dice.of(&NAMES));
+    let remove = dice.roll(4) == 0;
+    macro_rules! put {
+        ($map:expr, $make:expr) => {
+            if remove {
+                $map.remove(&key);
+            } else {
+                let object = $make;
+                $map.insert(key, Arc::new(object));
+            }
+        };
+    }
+    match dice.roll(16) {
+        0..=5 => put!(snapshot.ingresses, ingress(&key, dice)),
+        6..=8 => put!(snapshot.services, service(&key, dice)),
+        9..=11 => put!(snapshot.endpoint_slices, slice(&key, dice)),
+        12 | 13 => put!(snapshot.secrets, secret(&key, dice, pairs)),
+        14 => {
+            let controller = dice.of(&["k8s.io/ingress-nginx", "k8s.io/ingress-nginx", "example.com/other"]);
+            snapshot.ingress_classes.get_or_insert_default().insert("nginx".into(), Arc::new(class(controller)));
+            let data = BTreeMap::from([("proxy-body-size".to_owned(), dice.of(&["1m", "8m", "x"]).to_owned())]);
+            let map = ConfigMap { data: Some(data), ..Default::default() };
+            snapshot.config_maps.insert(ObjectKey::new("x", "settings"), Arc::new(map));
+        }
+        _ => {
+            let addresses: Vec<std::net::IpAddr> = (0..dice.roll(3)).map(|i| format!("192.0.2.{}", i + 1).parse().unwrap()).collect();
+            snapshot.addresses.insert(dice.of(&["db.example.org", "other.example.org"]).into(), addresses.into());
+        }
+    }
+}
+
+fn settings() -> Settings {
+    Settings {
+        configmap: Some(ObjectKey::new("x", "settings")),
+        default_backend_service: Some(ObjectKey::new("y", "d")),
+        default_ssl_certificate: Some(ObjectKey::new("x", "d")),
+        ..Settings::default()
+    }
+}
+
+fn pairs() -> Vec<(String, String)> {
+    [["one.example.com", "four.example.com"], ["*.example.com", "alias.example.com"]]
+        .iter()
+        .map(|names| {
+            let made = rcgen::generate_simple_self_signed(names.map(str::to_owned)).unwrap();
+            (made.cert.pem(), made.signing_key.serialize_pem())
+        })
+        .collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+
+    #[test]
+    fn an_incremental_build_equals_one_from_nothing(seeds in prop::collection::vec(any::<u64>(), 1..60)) {
+        let pairs = pairs();
+        let mut snapshot = Snapshot::default();
+        change(&mut snapshot, &mut Dice(3), &pairs);
+        snapshot.ingress_classes.get_or_insert_default().insert("nginx".into(), Arc::new(class("k8s.io/ingress-nginx")));
+        let mut builder = Builder::new(settings());
+        let mut held = Live::default();
+        let mut digest = 0;
+        for seed in seeds {
+            let mut dice = Dice(seed);
+            for _ in 0..=dice.roll(3) {
+                change(&mut snapshot, &mut dice, &pairs);
+            }
+            let incremental = builder.build(&snapshot);
+            let fresh = Builder::new(settings()).build(&snapshot);
+            prop_assert_eq!(&incremental.model, &fresh.model);
+            prop_assert_eq!(incremental.problems(), fresh.problems());
+            prop_assert_eq!(incremental.external_names(), fresh.external_names());
+            prop_assert_eq!(plan(&incremental.model, &fresh.model), Plan::Nothing);
+
+            // The deltas alone lead a data plane to the same state, and their checksums to the same digest.
+            let live = &incremental.model.live;
+            for op in held.delta(live) {
+                digest = digest + u64::from(op.new_crc()) - u64::from(op.old_crc);
+                held.accept(&op, live);
+            }
+            prop_assert_eq!(&held, live);
+            prop_assert_eq!(digest, live.digest());
+        }
+    }
+}

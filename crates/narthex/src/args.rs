@@ -1,0 +1,255 @@
+//! The command line as it was typed. Names and defaults are the predecessor's where it had the flag.
+
+mod controller;
+mod selector;
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+pub(crate) use controller::{ModelArgs, SourceArgs, StatusArgs};
+
+/// An ingress controller for Kubernetes that brings NGINX to every change within milliseconds.
+#[derive(Debug, Parser)]
+#[command(name = "narthex", version, propagate_version = true, disable_help_subcommand = true)]
+#[command(after_help = "Examples:
+  narthex run --manifests examples --http-port 8080 --https-port 8443
+  narthex run --kubeconfig ~/.kube/config
+  narthex check examples
+  narthex plan before/ after/
+  narthex conf shop.example.com /cart
+
+Exit codes: 0 success, 1 problems found or failed, 2 wrong usage.")]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// How to log.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct LogArgs {
+    /// Form of log lines; `auto` is text on a terminal and JSON elsewhere
+    #[arg(long, global = true, value_enum, default_value = "text", value_name = "FORM")]
+    pub(crate) log_format: LogFormat,
+    /// What to log: error, warn, info, debug, trace, or a filter such as `info,controller=debug`
+    #[arg(long, global = true, default_value = "info", value_name = "LEVEL", env = "NARTHEX_LOG")]
+    pub(crate) log_level: String,
+}
+
+/// Forms of log lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// For people.
+    Text,
+    /// One object a line.
+    Json,
+    /// Text on a terminal, JSON elsewhere.
+    Auto,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run the controller: watch a cluster or a directory, and keep NGINX up to date
+    Run(Box<RunArgs>),
+    /// Print what would be given to NGINX: nginx.conf and the live state
+    Render(RenderArgs),
+    /// Check the manifests in a directory: every finding with file and line
+    Check(CheckArgs),
+    /// Say what a change between two directories would do: nothing, live updates, or a reload and why
+    Plan(PlanArgs),
+    /// Print the equivalent NGINX configuration, as if every route were text
+    Conf(ConfArgs),
+    /// Print the version
+    Version(VersionArgs),
+    /// Print a completion script for a shell
+    Completions {
+        /// The shell
+        #[arg(value_enum)]
+        shell: clap_complete::Shell,
+    },
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  # Serve a directory of manifests on high ports, as an ordinary user
+  narthex run --manifests examples --http-port 8080 --https-port 8443
+
+  # Serve a cluster from outside
+  narthex run --kubeconfig ~/.kube/config --publish-status-address 192.0.2.10
+
+What changes live and what needs a reload: narthex plan --help")]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    pub(crate) source: SourceArgs,
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+    #[command(flatten)]
+    pub(crate) nginx: NginxArgs,
+    #[command(flatten)]
+    pub(crate) status: StatusArgs,
+    /// Port of health and metrics
+    #[arg(long, default_value_t = 10254, value_name = "PORT")]
+    pub(crate) healthz_port: u16,
+    /// Address of health and metrics; empty: all
+    #[arg(long, default_value = "", value_name = "ADDRESS")]
+    pub(crate) healthz_host: String,
+    /// Reloads a second, at most. Endpoints, certificates and routes don't wait for it
+    #[arg(long, default_value_t = 0.3, value_name = "RATE")]
+    pub(crate) sync_rate_limit: f64,
+    /// How long old connections may drain when the controller is stopped, in seconds
+    #[arg(long, default_value_t = 240, value_name = "SECONDS")]
+    pub(crate) drain_timeout: u64,
+    /// How long to wait between the signal to stop and stopping, in seconds
+    #[arg(long, default_value_t = 0, value_name = "SECONDS")]
+    pub(crate) shutdown_grace_period: u64,
+    /// Stop only the controller and leave NGINX serving; the next one adopts it by the work directory
+    #[arg(long)]
+    pub(crate) leave_nginx: bool,
+    /// Don't write Events on Ingresses
+    #[arg(long, num_args = 0..=1, default_value_t = false, default_missing_value = "true", require_equals = true, action = clap::ArgAction::Set)]
+    pub(crate) disable_sync_events: bool,
+}
+
+/// The NGINX to run.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "NGINX")]
+pub(crate) struct NginxArgs {
+    /// Directory for everything that is written: nginx.conf, sockets, certificates [default: /run/narthex as root, else $XDG_RUNTIME_DIR/narthex or a directory of yours in the temporary directory]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) work_dir: Option<PathBuf>,
+    /// The NGINX binary [default: the first `nginx` on the PATH]
+    #[arg(long, value_name = "FILE", env = "NGINX_BINARY")]
+    pub(crate) nginx_binary: Option<PathBuf>,
+}
+
+impl NginxArgs {
+    /// The work directory, absolute.
+    pub(crate) fn work_dir(&self) -> anyhow::Result<PathBuf> {
+        let dir = match &self.work_dir {
+            Some(dir) => dir.clone(),
+            None if nix::unistd::geteuid().is_root() => "/run/narthex".into(),
+            None => match std::env::var_os("XDG_RUNTIME_DIR") {
+                Some(runtime) => PathBuf::from(runtime).join("narthex"),
+                None => std::env::temp_dir().join(format!("narthex-{}", nix::unistd::geteuid())),
+            },
+        };
+        Ok(std::path::absolute(dir)?)
+    }
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  narthex render --manifests examples
+  narthex render --kubeconfig ~/.kube/config --format json | jq .live")]
+pub(crate) struct RenderArgs {
+    #[command(flatten)]
+    pub(crate) source: SourceArgs,
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+    #[command(flatten)]
+    pub(crate) nginx: NginxArgs,
+    /// Form of the output
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Exit codes: 0 clean, 1 problems, 2 wrong usage.
+
+Examples:
+  narthex check examples
+  narthex check --format json manifests/ | jq '.[].detail'")]
+pub(crate) struct CheckArgs {
+    /// Directory of manifests
+    #[arg(value_name = "DIR")]
+    pub(crate) dir: PathBuf,
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+    /// Form of the output
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Prints `nothing`, `live` with the records that would be posted, or `reload` with the reasons.
+Exit codes: 0 whatever the answer, 1 failed, 2 wrong usage.
+
+Example:
+  git worktree add /tmp/before HEAD~1 && narthex plan /tmp/before/manifests manifests")]
+pub(crate) struct PlanArgs {
+    /// Directory as it is
+    #[arg(value_name = "OLD")]
+    pub(crate) old: PathBuf,
+    /// Directory as it would be
+    #[arg(value_name = "NEW")]
+    pub(crate) new: PathBuf,
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+    /// Form of the output
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Without --manifests, --kubeconfig or --apiserver-host it asks the running controller of --work-dir.
+
+Examples:
+  narthex conf                                   # everything
+  narthex conf shop.example.com                  # one server block
+  narthex conf shop.example.com /cart            # the location that a path leads to
+  narthex conf --manifests examples shop.example.com")]
+pub(crate) struct ConfArgs {
+    /// Host whose server block to print; all and the http block if left out
+    #[arg(value_name = "HOST")]
+    pub(crate) host: Option<String>,
+    /// Path whose location to print
+    #[arg(value_name = "PATH")]
+    pub(crate) path: Option<String>,
+    #[command(flatten)]
+    pub(crate) source: SourceArgs,
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+    #[command(flatten)]
+    pub(crate) nginx: NginxArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct VersionArgs {
+    /// Form of the output
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) format: Format,
+    /// The NGINX binary
+    #[arg(long, value_name = "FILE", env = "NGINX_BINARY")]
+    pub(crate) nginx_binary: Option<PathBuf>,
+}
+
+/// Forms of output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people.
+    Text,
+    /// For programs.
+    Json,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn boolean_flags_take_an_optional_value_as_the_predecessor_s_did() {
+        for (text, expected) in [("--watch-ingress-without-class", true), ("--watch-ingress-without-class=false", false)] {
+            let cli = Cli::try_parse_from(["narthex", "run", text]).unwrap();
+            let Command::Run(args) = cli.command else { panic!("not run") };
+            assert_eq!(args.model.watch_ingress_without_class, expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! Flags about the source, the model and the status of Ingresses.
+
+use std::path::PathBuf;
+
+use anyhow::bail;
+use clap::{ArgAction, Args};
+use model::settings::PemPair;
+use model::{ObjectKey, Settings};
+
+use super::selector;
+
+/// Where the objects come from.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Source")]
+pub(crate) struct SourceArgs {
+    /// Serve the manifests in this directory instead of a cluster
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["kubeconfig", "apiserver_host"])]
+    pub(crate) manifests: Option<PathBuf>,
+    /// Look for changes by reading the directory anew this often, in seconds, where the file system sends no events
+    #[arg(long, value_name = "SECONDS", default_value_t = 2)]
+    pub(crate) manifests_poll_interval: u64,
+    /// Don't rely on file system events at all
+    #[arg(long)]
+    pub(crate) manifests_poll: bool,
+    /// kubeconfig file [default: the cluster this runs in]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) kubeconfig: Option<PathBuf>,
+    /// URL of the API server
+    #[arg(long, value_name = "URL")]
+    pub(crate) apiserver_host: Option<String>,
+    /// CA file for --apiserver-host
+    #[arg(long, value_name = "FILE")]
+    pub(crate) certificate_authority: Option<PathBuf>,
+}
+
+/// What decides about the model.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Model")]
+pub(crate) struct ModelArgs {
+    /// IngressClasses with this controller are ours
+    #[arg(long, default_value = "k8s.io/ingress-nginx", value_name = "NAME")]
+    pub(crate) controller_class: String,
+    /// Value of the annotation kubernetes.io/ingress.class that is ours
+    #[arg(long, default_value = "nginx", value_name = "NAME")]
+    pub(crate) ingress_class: String,
+    /// An IngressClass named like --ingress-class is ours as well
+    #[arg(long, num_args = 0..=1, default_value_t = false, default_missing_value = "true", require_equals = true, action = ArgAction::Set)]
+    pub(crate) ingress_class_by_name: bool,
+    /// Serve Ingresses without any class
+    #[arg(long, num_args = 0..=1, default_value_t = false, default_missing_value = "true", require_equals = true, action = ArgAction::Set)]
+    pub(crate) watch_ingress_without_class: bool,
+    /// Watch only this namespace
+    #[arg(long, value_name = "NAMESPACE", conflicts_with = "watch_namespace_selector")]
+    pub(crate) watch_namespace: Option<String>,
+    /// Watch only namespaces with these labels
+    #[arg(long, value_name = "SELECTOR")]
+    pub(crate) watch_namespace_selector: Option<String>,
+    /// Ignore Ingresses with spec.defaultBackend
+    #[arg(long, num_args = 0..=1, default_value_t = false, default_missing_value = "true", require_equals = true, action = ArgAction::Set)]
+    pub(crate) disable_catch_all: bool,
+    /// Prefix of annotations
+    #[arg(long, default_value = "nginx.ingress.kubernetes.io", value_name = "PREFIX")]
+    pub(crate) annotations_prefix: String,
+    /// Check annotation values
+    #[arg(long, num_args = 0..=1, default_value_t = true, default_missing_value = "true", require_equals = true, action = ArgAction::Set)]
+    pub(crate) enable_annotation_validation: bool,
+    /// Refuse hosts and paths that look like an attempt to reach files or Lua
+    #[arg(long, num_args = 0..=1, default_value_t = true, default_missing_value = "true", require_equals = true, action = ArgAction::Set)]
+    pub(crate) deep_inspect: bool,
+    /// ConfigMap with the global settings, as namespace/name
+    #[arg(long, value_name = "NAMESPACE/NAME")]
+    pub(crate) configmap: Option<String>,
+    /// Service for requests that nothing matches, as namespace/name
+    #[arg(long, value_name = "NAMESPACE/NAME")]
+    pub(crate) default_backend_service: Option<String>,
+    /// TLS Secret for hosts without a usable one, as namespace/name
+    #[arg(long, value_name = "NAMESPACE/NAME")]
+    pub(crate) default_ssl_certificate: Option<String>,
+    /// Give ExternalName Services no endpoints
+    #[arg(long, num_args = 0..=1, default_value_t = false, default_missing_value = "true", require_equals = true, action = ArgAction::Set)]
+    pub(crate) disable_svc_external_name: bool,
+    /// Prefer endpoints of this node's zone where a Service asks for it
+    #[arg(long, num_args = 0..=1, default_value_t = false, default_missing_value = "true", require_equals = true, action = ArgAction::Set)]
+    pub(crate) enable_topology_aware_routing: bool,
+    /// Port for HTTP
+    #[arg(long, default_value_t = 80, value_name = "PORT")]
+    pub(crate) http_port: u16,
+    /// Port for HTTPS
+    #[arg(long, default_value_t = 443, value_name = "PORT")]
+    pub(crate) https_port: u16,
+    /// Path that answers 200 on --healthz-port and on the catch-all host
+    #[arg(long, default_value = "/healthz", value_name = "PATH")]
+    pub(crate) health_check_path: String,
+}
+
+/// The status of Ingresses.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Status")]
+pub(crate) struct StatusArgs {
+    /// Write the addresses of this controller into the status of Ingresses
+    #[arg(long, num_args = 0..=1, default_value_t = true, default_missing_value = "true", require_equals = true, action = ArgAction::Set)]
+    pub(crate) update_status: bool,
+    /// Addresses to write, separated by commas
+    #[arg(long, value_name = "ADDRESSES", conflicts_with = "publish_service")]
+    pub(crate) publish_status_address: Option<String>,
+    /// Service whose addresses to write, as namespace/name
+    #[arg(long, value_name = "NAMESPACE/NAME")]
+    pub(crate) publish_service: Option<String>,
+    /// Name of the Lease that decides who writes
+    #[arg(long, default_value = "ingress-controller-leader", value_name = "NAME")]
+    pub(crate) election_id: String,
+}
+
+/// Parses `namespace/name` of a flag.
+pub(crate) fn key(flag: &str, value: Option<&str>) -> anyhow::Result<Option<ObjectKey>> {
+    let Some(value) = value.filter(|value| !value.is_empty()) else { return Ok(None) };
+    match ObjectKey::parse(value) {
+        Some(key) => Ok(Some(key)),
+        None => bail!("{flag} {value:?} is not of the form namespace/name"),
+    }
+}
+
+impl ModelArgs {
+    /// The checked form. `zone` is that of the own node, where it is to be used.
+    pub(crate) fn settings(&self, fallback_certificate: PemPair, zone: Option<String>) -> anyhow::Result<Settings> {
+        if self.http_port == self.https_port {
+            bail!("--http-port and --https-port are both {}, expected two ports", self.http_port);
+        }
+        if !self.health_check_path.starts_with('/') {
+            bail!("--health-check-path {:?} does not start with /", self.health_check_path);
+        }
+        Ok(Settings {
+            controller_class: self.controller_class.clone(),
+            ingress_class: self.ingress_class.clone(),
+            ingress_class_by_name: self.ingress_class_by_name,
+            watch_ingress_without_class: self.watch_ingress_without_class,
+            watch_namespace: self.watch_namespace.clone().filter(|namespace| !namespace.is_empty()),
+            namespace_selector: selector::parse(self.watch_namespace_selector.as_deref().unwrap_or_default())?,
+            disable_catch_all: self.disable_catch_all,
+            annotations_prefix: self.annotations_prefix.clone(),
+            annotation_validation: self.enable_annotation_validation,
+            deep_inspect: self.deep_inspect,
+            configmap: key("--configmap", self.configmap.as_deref())?,
+            default_backend_service: key("--default-backend-service", self.default_backend_service.as_deref())?,
+            default_ssl_certificate: key("--default-ssl-certificate", self.default_ssl_certificate.as_deref())?,
+            fallback_certificate,
+            disable_external_name: self.disable_svc_external_name,
+            zone: zone.filter(|_| self.enable_topology_aware_routing),
+            http_port: self.http_port,
+            https_port: self.https_port,
+            health_check_path: self.health_check_path.clone(),
+        })
+    }
+}

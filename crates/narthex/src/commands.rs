@@ -1,0 +1,8 @@
+//! One module a subcommand.
+
+pub(crate) mod check;
+pub(crate) mod conf;
+pub(crate) mod plan;
+pub(crate) mod render;
+pub(crate) mod run;
+pub(crate) mod version;

@@ -1,0 +1,54 @@
+//! `narthex check DIR`.
+
+use std::io::IsTerminal;
+use std::process::ExitCode;
+
+use anyhow::bail;
+use serde_json::json;
+
+use crate::args::{CheckArgs, Format};
+use crate::offline::{self, Directory};
+
+/// Prints every finding; the exit code says whether there is one.
+pub(crate) fn check(args: &CheckArgs) -> anyhow::Result<ExitCode> {
+    if !args.dir.is_dir() {
+        bail!("{} is not a directory", args.dir.display());
+    }
+    let directory = Directory::build(&args.dir, offline::settings(&args.model)?)?;
+    let problems = directory.problems();
+    match args.format {
+        Format::Json => {
+            let list: Vec<_> = problems
+                .iter()
+                .map(|(place, problem)| {
+                    json!({
+                        "file": place.as_ref().map(|(file, _)| file),
+                        "line": place.as_ref().map(|(_, line)| line),
+                        "object": problem.object,
+                        "field": problem.field,
+                        "kind": problem.kind.label(),
+                        "detail": problem.detail,
+                    })
+                })
+                .collect();
+            println!("{}", serde_json::to_string_pretty(&list)?);
+        }
+        Format::Text => {
+            let (bold, plain) = if std::io::stdout().is_terminal() { ("\x1b[1m", "\x1b[0m") } else { ("", "") };
+            for (place, problem) in &problems {
+                match place {
+                    Some((file, line)) => println!("{bold}{file}:{line}{plain}: {}: {problem}", problem.kind.label()),
+                    None => println!("{}: {problem}", problem.kind.label()),
+                }
+            }
+            let ingresses = directory.built.ingresses().count();
+            let plural = |count: usize| if count == 1 { "" } else { "es" };
+            match problems.len() {
+                0 => println!("{ingresses} Ingress{} checked, no problems", plural(ingresses)),
+                1 => println!("{ingresses} Ingress{} checked, 1 problem", plural(ingresses)),
+                count => println!("{ingresses} Ingress{} checked, {count} problems", plural(ingresses)),
+            }
+        }
+    }
+    Ok(if problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(crate::FAILED) })
+}

@@ -1,0 +1,55 @@
+//! `narthex conf [HOST] [PATH]`.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Context, bail};
+use render::ConfFilter;
+
+use crate::args::{ConfArgs, LogArgs};
+use crate::offline::{self, Directory};
+
+/// Path of the controller's own socket, relative to the work directory.
+pub(crate) const SOCKET: &str = "run/narthex.sock";
+
+/// Prints the equivalent text, computed here or asked of the running controller.
+pub(crate) fn conf(args: &ConfArgs, log: &LogArgs) -> anyhow::Result<ExitCode> {
+    let work_dir = args.nginx.work_dir()?;
+    let source = &args.source;
+    let offline = source.manifests.is_some() || source.kubeconfig.is_some() || source.apiserver_host.is_some();
+    if !offline {
+        let text = crate::commands::run::runtime()?.block_on(ask(&work_dir, args.host.as_deref(), args.path.as_deref()))?;
+        print!("{text}");
+        return Ok(ExitCode::SUCCESS);
+    }
+    let settings = offline::settings(&args.model)?;
+    let built = match &source.manifests {
+        Some(dir) => Directory::build(dir, settings)?.built,
+        None => {
+            crate::logging::init(log)?;
+            crate::commands::run::runtime()?.block_on(offline::cluster(source, settings))?
+        }
+    };
+    let capabilities = offline::capabilities(args.nginx.nginx_binary.as_deref());
+    let filter = ConfFilter { host: args.host.as_deref(), path: args.path.as_deref() };
+    print!("{}", render::conf(&built.model, &capabilities, &render::Paths { work_dir }, filter)?);
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn ask(work_dir: &Path, host: Option<&str>, path: Option<&str>) -> anyhow::Result<String> {
+    let socket = work_dir.join(SOCKET);
+    let client = reqwest::Client::builder().unix_socket(socket.clone()).build()?;
+    let query: Vec<(&str, &str)> = [("host", host), ("path", path)].into_iter().filter_map(|(key, value)| Some((key, value?))).collect();
+    let response = client.get("http://narthex/conf").query(&query).send().await.with_context(|| {
+        format!(
+            "no controller answers on {}: give --work-dir of the running one, or --manifests or --kubeconfig to compute it",
+            socket.display()
+        )
+    })?;
+    let ok = response.status().is_success();
+    let text = response.text().await?;
+    if !ok {
+        bail!("{}", text.trim_end());
+    }
+    Ok(text)
+}

@@ -1,0 +1,57 @@
+//! `narthex render`.
+
+use std::process::ExitCode;
+
+use anyhow::Context;
+use model::{Built, Live, Op, Table};
+use serde_json::json;
+
+use crate::args::{Format, LogArgs, RenderArgs};
+use crate::offline::{self, Directory};
+
+/// Prints nginx.conf and the records that would be posted.
+pub(crate) fn render(args: &RenderArgs, log: &LogArgs) -> anyhow::Result<ExitCode> {
+    let settings = offline::settings(&args.model)?;
+    let built: Built = match &args.source.manifests {
+        Some(dir) => Directory::build(dir, settings)?.built,
+        None => {
+            crate::logging::init(log)?;
+            crate::commands::run::runtime()?.block_on(offline::cluster(&args.source, settings))?
+        }
+    };
+    let capabilities = offline::capabilities(args.nginx.nginx_binary.as_deref());
+    let paths = render::Paths { work_dir: args.nginx.work_dir()? };
+    let files = render::render(&built.model.fixed, &capabilities, &paths)?;
+    let conf = files.files.iter().find(|file| file.path.as_os_str() == "nginx.conf").context("the rendered files have no nginx.conf")?;
+    let conf = String::from_utf8_lossy(&conf.bytes);
+    let records = Live::default().delta(&built.model.live);
+    match args.format {
+        Format::Text => {
+            print!("{conf}");
+            println!("\n# Live state: {} records", records.len());
+            for op in &records {
+                println!("# {}", shown(op));
+            }
+        }
+        Format::Json => {
+            let live: Vec<_> =
+                records.iter().map(|op| json!({ "kind": op.table.label(), "key": op.key, "value": value(op) })).collect();
+            println!("{}", serde_json::to_string_pretty(&json!({ "nginx.conf": conf, "revision": files.revision, "live": live }))?);
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A record without private keys.
+fn value(op: &Op) -> serde_json::Value {
+    let text = op.value.as_deref().unwrap_or_default();
+    match op.table {
+        Table::Certificate => json!("(key pair)"),
+        Table::Server => json!(text),
+        Table::Backend | Table::Host => serde_json::from_str(text).unwrap_or_else(|_| json!(text)),
+    }
+}
+
+fn shown(op: &Op) -> String {
+    format!("{} {} {}", op.table.label(), op.key, value(op))
+}

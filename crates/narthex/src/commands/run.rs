@@ -1,0 +1,196 @@
+//! `narthex run`: wires source, controller, NGINX and the operators' port, and ends them in order.
+
+mod adapter;
+mod shutdown;
+mod source;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use controller::metrics::Identity;
+use controller::{Metrics, Pace, Parts, Tasks};
+use model::Settings;
+use nginx::Supervisor;
+use ops::{Check, Health, Ops};
+use render::{Capabilities, ConfFilter, Paths};
+use tokio::net::{TcpListener, UnixListener};
+use tracing::{error, info};
+
+use crate::args::{LogArgs, RunArgs, SourceArgs};
+use adapter::{LivePort, NginxPort};
+
+/// The connection flags in the form of the cluster crate.
+pub(crate) fn connect_options(args: &SourceArgs) -> cluster::ConnectOptions {
+    cluster::ConnectOptions {
+        kubeconfig: args.kubeconfig.clone(),
+        apiserver_host: args.apiserver_host.clone(),
+        certificate_authority: args.certificate_authority.clone(),
+    }
+}
+
+/// The runtime of every subcommand that needs one.
+pub(crate) fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+    Ok(tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?)
+}
+
+/// Runs until a signal ends it.
+pub(crate) fn run(args: RunArgs, log: &LogArgs) -> anyhow::Result<ExitCode> {
+    crate::logging::init(log)?;
+    runtime()?.block_on(serve(args))
+}
+
+async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
+    let pace = pace(args.sync_rate_limit)?;
+    let mut signals = shutdown::Signals::new()?;
+    let paths = Paths::new(args.nginx.work_dir()?);
+    let capabilities = nginx::detect(args.nginx.nginx_binary.as_deref())?;
+    let binary = nginx::find_binary(args.nginx.nginx_binary.as_deref())?;
+    // Bound first: a taken port is a quick, clear end.
+    let ops_listener = bind_ops(&args).await?;
+    let options = nginx::Options::new(binary, paths.clone(), capabilities.clone());
+    let supervisor = Supervisor::open(options.clone()).await?;
+    if let Some(state) = supervisor.adopted() {
+        info!(revision = state.revision, "adopted the nginx that an earlier controller left");
+    }
+    let fallback = crate::fallback::load_or_generate(&paths.work_dir)?;
+
+    let mut tasks = Tasks::new();
+    let (settings, client) = source::settings(&args, fallback).await?;
+    let settings = Arc::new(settings);
+    let source = source::start(&args, settings.clone(), client, &mut tasks).await?;
+    let metrics = Metrics::new(&identity(&settings), crate::commands::version::VERSION);
+
+    let live = LivePort(supervisor.live());
+    let nginx = NginxPort { supervisor, capabilities: capabilities.clone(), paths: paths.clone() };
+    let parts = Parts {
+        settings: (*settings).clone(),
+        snapshots: source.snapshots,
+        nginx,
+        live,
+        addresses: source.addresses,
+        report: source.report,
+        metrics: metrics.clone(),
+        pace,
+    };
+    let handle = controller::spawn(parts, &mut tasks);
+
+    let stopping = Arc::new(AtomicBool::new(false));
+    let ops = Ops { health_path: args.model.health_check_path.clone(), health: health(handle.clone(), stopping.clone()), registry: metrics.registry().clone() };
+    info!(address = %ops_listener.local_addr()?, "health and metrics");
+    tasks.spawn(async move {
+        if let Err(error) = ops::serve(ops_listener, ops, std::future::pending()).await {
+            error!(%error, "health and metrics stopped");
+        }
+        "health and metrics"
+    });
+    conf_socket(&paths, &capabilities, handle.clone(), &mut tasks)?;
+    tasks.spawn(announce(handle, settings));
+
+    let reload = source.reload;
+    let reason = loop {
+        tokio::select! {
+            ended = tasks.join_next() => break Err(match ended {
+                Some(Ok(name)) => format!("the task {name:?} ended"),
+                Some(Err(error)) => format!("a task failed: {error}"),
+                None => "no task is left".to_owned(),
+            }),
+            event = signals.next() => match event {
+                shutdown::Event::Stop(name) => break Ok(name),
+                shutdown::Event::Reload => reload(),
+            },
+        }
+    };
+    stopping.store(true, Ordering::Relaxed);
+    if let Ok(signal) = reason {
+        info!(signal, "stopping");
+        signals.or_second(tokio::time::sleep(Duration::from_secs(args.shutdown_grace_period))).await;
+    }
+    tasks.shutdown().await;
+    if args.leave_nginx {
+        info!("nginx is left serving; the next controller with this work directory adopts it");
+    } else {
+        shutdown::quit(options, Duration::from_secs(args.drain_timeout), &mut signals).await?;
+    }
+    match reason {
+        Ok(_) => Ok(ExitCode::SUCCESS),
+        Err(why) => bail!("{why}, which none may before the process does"),
+    }
+}
+
+fn pace(rate: f64) -> anyhow::Result<Pace> {
+    if !(rate.is_finite() && rate > 0.0) {
+        bail!("--sync-rate-limit {rate} is not a positive number of reloads a second");
+    }
+    Ok(Pace { reload_interval: Duration::from_secs_f64(1.0 / rate), ..Pace::default() })
+}
+
+async fn bind_ops(args: &RunArgs) -> anyhow::Result<TcpListener> {
+    let port = args.healthz_port;
+    let result = match args.healthz_host.as_str() {
+        // Both families where there are two.
+        "" => match TcpListener::bind(("::", port)).await {
+            Ok(listener) => Ok(listener),
+            Err(_) => TcpListener::bind(("0.0.0.0", port)).await,
+        },
+        host => TcpListener::bind((host, port)).await,
+    };
+    result.with_context(|| format!("can't listen on port {port} for health and metrics, which --healthz-port and --healthz-host set"))
+}
+
+fn identity(settings: &Settings) -> Identity {
+    let env = |name: &str| std::env::var(name).unwrap_or_default();
+    Identity { namespace: env("POD_NAMESPACE"), class: settings.controller_class.clone(), pod: env("POD_NAME") }
+}
+
+fn health(handle: controller::Handle, stopping: Arc<AtomicBool>) -> Arc<Health> {
+    let serving = move || {
+        if stopping.load(Ordering::Relaxed) {
+            return Err("the controller is stopping".to_owned());
+        }
+        if handle.built.borrow().is_none() {
+            return Err("the source is not complete yet".to_owned());
+        }
+        if !handle.ready() {
+            return Err("nginx has not confirmed a first configuration yet".to_owned());
+        }
+        Ok(())
+    };
+    Arc::new(Health {
+        checks: vec![Check { name: "ping", run: Box::new(|| Ok(())) }, Check { name: "nginx-ingress-controller", run: Box::new(serving) }],
+    })
+}
+
+/// The socket that `narthex conf` asks.
+fn conf_socket(paths: &Paths, capabilities: &Capabilities, handle: controller::Handle, tasks: &mut Tasks) -> anyhow::Result<()> {
+    let path = paths.work_dir.join(crate::commands::conf::SOCKET);
+    // A leftover of an earlier run; the work directory's lock says that nobody else uses it.
+    let _ = std::fs::remove_file(&path);
+    let listener = UnixListener::bind(&path).with_context(|| format!("can't listen on {}", path.display()))?;
+    let (paths, capabilities) = (paths.clone(), capabilities.clone());
+    let source: ops::ConfSource = Arc::new(move |host, path| {
+        let built = handle.built.borrow().clone().ok_or("the source is not complete yet")?;
+        render::conf(&built.model, &capabilities, &paths, ConfFilter { host, path }).map_err(|error| error.to_string())
+    });
+    tasks.spawn(async move {
+        if let Err(error) = ops::serve_conf(listener, source, std::future::pending()).await {
+            error!(%error, "the socket of `narthex conf` stopped");
+        }
+        "conf socket"
+    });
+    Ok(())
+}
+
+/// Says once that traffic is served.
+async fn announce(mut handle: controller::Handle, settings: Arc<Settings>) -> &'static str {
+    while !handle.ready() {
+        tokio::select! {
+            changed = handle.live.changed() => if changed.is_err() { break },
+            changed = handle.loaded.changed() => if changed.is_err() { break },
+        }
+    }
+    info!(http = settings.http_port, https = settings.https_port, "serving");
+    std::future::pending().await
+}

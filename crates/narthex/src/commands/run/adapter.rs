@@ -1,0 +1,99 @@
+//! The NGINX of the `nginx` crate behind the controller's ports.
+
+use std::fmt::Write;
+
+use controller::port::Culprit;
+use controller::{Applied, ApplyError, LiveError, LiveNginx, LiveState, Nginx};
+use model::Fixed;
+use nginx::{LiveClient, Supervisor};
+use render::{Capabilities, FileSet, OriginKind, Paths};
+
+/// Renders and applies.
+pub(super) struct NginxPort {
+    pub(super) supervisor: Supervisor,
+    pub(super) capabilities: Capabilities,
+    pub(super) paths: Paths,
+}
+
+impl NginxPort {
+    fn render(&self, fixed: &Fixed) -> Result<FileSet, ApplyError> {
+        render::render(fixed, &self.capabilities, &self.paths).map_err(|error| ApplyError::Failed(chain(&error)))
+    }
+}
+
+impl Nginx for NginxPort {
+    async fn apply(&mut self, fixed: &Fixed) -> Result<Applied, ApplyError> {
+        let files = self.render(fixed)?;
+        let applied = self.supervisor.apply(&files).await.map_err(|error| refine(error, &files))?;
+        Ok(Applied { revision: applied.revision, started: applied.started, unchanged: applied.unchanged, duration: applied.duration })
+    }
+
+    async fn test(&mut self, fixed: &Fixed) -> Result<(), ApplyError> {
+        let files = self.render(fixed)?;
+        self.supervisor.test(&files).await.map_err(|error| refine(error, &files))
+    }
+
+    async fn restart(&mut self) -> Result<(), ApplyError> {
+        self.supervisor.restart().await.map(drop).map_err(|error| ApplyError::Failed(chain(&error)))
+    }
+
+    async fn exited(&mut self) {
+        self.supervisor.exited().await;
+    }
+}
+
+/// Names the part of the text that a refusal points at.
+fn refine(error: nginx::ApplyError, files: &FileSet) -> ApplyError {
+    let nginx::ApplyError::Refused { message, file, line, .. } = &error else { return ApplyError::Failed(chain(&error)) };
+    let culprit = line.filter(|_| file == "nginx.conf").and_then(|line| match files.origin(line) {
+        OriginKind::Profile(id) => Some(Culprit::Profile(id.clone())),
+        OriginKind::Shell(host) => Some(Culprit::Shell(host.clone())),
+        OriginKind::Globals => None,
+    });
+    ApplyError::Refused { message: message.clone(), culprit }
+}
+
+/// An error with its causes, on one line.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        write!(text, ": {cause}").expect("writing to a String can't fail");
+        next = cause.source();
+    }
+    text
+}
+
+/// Posts.
+#[derive(Clone)]
+pub(super) struct LivePort(pub(super) LiveClient);
+
+impl LiveNginx for LivePort {
+    async fn state(&self) -> Result<LiveState, LiveError> {
+        self.0.state().await.map(live_state).map_err(live_error)
+    }
+
+    async fn post(&self, lines: String) -> Result<LiveState, LiveError> {
+        self.0.post(lines).await.map(live_state).map_err(live_error)
+    }
+
+    async fn keys(&self) -> Result<Vec<String>, LiveError> {
+        let keys = self.0.keys().await.map_err(live_error)?;
+        Ok(keys.into_iter().map(|key| format!("{}\t{}", key.table, key.key)).collect())
+    }
+
+    async fn set_generation(&self, marker: &str) -> Result<(), LiveError> {
+        self.0.set_generation(marker).await.map(drop).map_err(live_error)
+    }
+}
+
+fn live_state(state: nginx::State) -> LiveState {
+    LiveState { generation: state.generation, digest: state.digest, entries: state.entries }
+}
+
+fn live_error(error: nginx::LiveError) -> LiveError {
+    match error {
+        nginx::LiveError::Full { errors, .. } => LiveError::Full(errors.into_iter().map(|error| error.key).collect()),
+        error => LiveError::Unreachable(chain(&error)),
+    }
+}

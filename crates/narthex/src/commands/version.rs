@@ -1,0 +1,27 @@
+//! `narthex version`.
+
+use std::process::ExitCode;
+
+use serde_json::json;
+
+use crate::args::{Format, VersionArgs};
+
+/// Version of the program.
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Prints the versions of Narthex and of the NGINX that it would run.
+pub(crate) fn version(args: &VersionArgs) -> anyhow::Result<ExitCode> {
+    let nginx = nginx::detect(args.nginx_binary.as_deref());
+    let number = nginx.as_ref().map(|found| format!("{}.{}.{}", found.version.0, found.version.1, found.version.2));
+    match args.format {
+        Format::Text => {
+            println!("narthex {VERSION}");
+            match number {
+                Ok(number) => println!("nginx {number}"),
+                Err(error) => println!("nginx: {error}"),
+            }
+        }
+        Format::Json => println!("{}", json!({ "narthex": VERSION, "nginx": number.ok() })),
+    }
+    Ok(ExitCode::SUCCESS)
+}

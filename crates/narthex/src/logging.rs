@@ -1,0 +1,21 @@
+//! Logs to standard error.
+
+use std::io::IsTerminal;
+
+use anyhow::Context;
+use tracing_subscriber::EnvFilter;
+
+use crate::args::{LogArgs, LogFormat};
+
+/// Sets up logging once, at the start.
+pub(crate) fn init(args: &LogArgs) -> anyhow::Result<()> {
+    let terminal = std::io::stderr().is_terminal();
+    let filter = EnvFilter::try_new(&args.log_level).with_context(|| format!("--log-level {:?}", args.log_level))?;
+    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(terminal).with_target(false);
+    match args.log_format {
+        LogFormat::Json => builder.json().flatten_event(true).init(),
+        LogFormat::Auto if !terminal => builder.json().flatten_event(true).init(),
+        LogFormat::Text | LogFormat::Auto => builder.init(),
+    }
+    Ok(())
+}

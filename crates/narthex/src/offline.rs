@@ -1,0 +1,63 @@
+//! A model without a running controller: of a directory, or of a cluster as it is now.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::Context;
+use manifests::Loaded;
+use model::{Builder, Built, Problem, Settings};
+
+/// What a directory comes to.
+pub(crate) struct Directory {
+    /// As it was read.
+    pub(crate) loaded: Loaded,
+    /// As it was built.
+    pub(crate) built: Built,
+}
+
+impl Directory {
+    /// Reads and builds a directory.
+    pub(crate) fn build(dir: &Path, settings: Settings) -> anyhow::Result<Self> {
+        let loaded = manifests::load(dir).with_context(|| format!("can't read {}", dir.display()))?;
+        let built = Builder::new(settings).build(&loaded.snapshot);
+        Ok(Self { loaded, built })
+    }
+
+    /// All findings with file and line, in the order of files and lines.
+    pub(crate) fn problems(&self) -> Vec<(Option<(String, u64)>, Problem)> {
+        let all = self.loaded.problems.iter().cloned().chain(self.built.problems());
+        let mut placed: Vec<_> = all
+            .map(|problem| {
+                let place = manifests::locate(&self.loaded, &problem).map(|(file, line)| (file.display().to_string(), line as u64));
+                (place, problem)
+            })
+            .collect();
+        placed.sort();
+        placed.dedup();
+        placed
+    }
+}
+
+/// Settings for offline use: a generated certificate stands for the one that a controller would keep.
+pub(crate) fn settings(model: &crate::args::ModelArgs) -> anyhow::Result<Settings> {
+    model.settings(crate::fallback::generate()?, None)
+}
+
+/// What can be said of the NGINX on this machine, or of Debian's if there is none: rendering needs its version and modules.
+pub(crate) fn capabilities(binary: Option<&Path>) -> render::Capabilities {
+    nginx::detect(binary).unwrap_or_else(|error| {
+        eprintln!("narthex: note: {error}; assuming NGINX as Debian 13 distributes it");
+        render::Capabilities::assumed()
+    })
+}
+
+/// Builds what the cluster holds now.
+pub(crate) async fn cluster(args: &crate::args::SourceArgs, settings: Settings) -> anyhow::Result<Built> {
+    let options = crate::commands::run::connect_options(args);
+    let client = cluster::connect(&options).await?;
+    let mut tasks = tokio::task::JoinSet::new();
+    let source = cluster::Source::spawn(client, cluster::SourceOptions { settings: Arc::new(settings.clone()) }, &mut tasks);
+    let mut snapshots = source.snapshots.clone();
+    let snapshot = snapshots.wait_for(Option::is_some).await.context("the source ended")?.clone();
+    Ok(Builder::new(settings).build(&snapshot.expect("waited for it")))
+}

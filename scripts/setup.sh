@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# Installs what a target needs and this machine lacks. Quick when nothing is missing.
+# Usage: setup.sh PART...   with PART: nginx, nextest, lint, go, bench
+set -euo pipefail
+
+say() { printf 'setup: %s\n' "$*" >&2; }
+fail() { say "$*"; exit 1; }
+
+apt_updated=
+apt_install() { # packages
+  command -v apt-get >/dev/null || fail "please install: $* (apt-get is not here to do it)"
+  local sudo=()
+  if [ "$(id -u)" != 0 ]; then
+    command -v sudo >/dev/null || fail "please install as root: apt-get install $*"
+    sudo=(sudo)
+  fi
+  say "installing $*"
+  if [ -z "$apt_updated" ]; then
+    "${sudo[@]}" apt-get update -qq || fail "apt-get update failed"
+    apt_updated=1
+  fi
+  DEBIAN_FRONTEND=noninteractive "${sudo[@]}" apt-get install -y -qq --no-install-recommends "$@" >/dev/null \
+    || fail "apt-get install $* failed"
+}
+
+need_cargo() {
+  command -v cargo >/dev/null || fail "Rust is missing: install rustup (Debian: apt-get install rustup) and run 'rustup default stable'"
+}
+
+for part in "$@"; do
+  case $part in
+    nginx)
+      need_cargo
+      missing=()
+      command -v cc >/dev/null || missing+=(gcc libc6-dev)
+      command -v curl >/dev/null || missing+=(curl)
+      command -v ip >/dev/null || missing+=(iproute2)
+      command -v nginx >/dev/null || [ -x /usr/sbin/nginx ] || missing+=(nginx)
+      dpkg -s libnginx-mod-http-lua >/dev/null 2>&1 || missing+=(libnginx-mod-http-lua)
+      dpkg -s lua-cjson >/dev/null 2>&1 || missing+=(lua-cjson)
+      if [ ${#missing[@]} -gt 0 ]; then
+        # Debian starts its own NGINX after the installation: that would take port 80.
+        apt_install "${missing[@]}"
+        if [ "$(id -u)" = 0 ] && command -v systemctl >/dev/null; then systemctl disable --now nginx >/dev/null 2>&1 || true; fi
+      fi
+      ;;
+    nextest)
+      need_cargo
+      cargo nextest --version >/dev/null 2>&1 || {
+        say "building cargo-nextest (once, some minutes)"
+        cargo install --locked --quiet cargo-nextest
+      }
+      ;;
+    lint)
+      need_cargo
+      rustup component add rustfmt clippy >/dev/null 2>&1 || true
+      command -v luacheck >/dev/null || apt_install lua-check
+      ;;
+    go)
+      command -v go >/dev/null || fail "Go is missing, which builds the API server of the test bed: install Go 1.24 or newer (Debian 13: apt-get install golang)"
+      ;;
+    bench)
+      command -v wrk >/dev/null || apt_install wrk
+      ;;
+    *) fail "unknown part $part" ;;
+  esac
+done
