@@ -1,2 +1,48 @@
-//! Repository checks.
-fn main() {}
+//! Checks and generators of this repository: `cargo xtask docs [--check]` and `cargo xtask tidy`.
+
+mod docs;
+mod tidy;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+
+const USAGE: &str = "usage: cargo xtask docs [--check]   write, or check, docs/reference from the tables
+       cargo xtask tidy             check dependencies of pure crates, modules, file sizes and generated pages";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let outcome = match arguments.as_slice() {
+        ["docs"] => root().and_then(|root| docs::write(&root)).map(|()| Vec::new()),
+        ["docs", "--check"] => root().and_then(|root| docs::check(&root)),
+        ["tidy"] => root().and_then(|root| tidy::check(&root)),
+        _ => {
+            say(USAGE);
+            return ExitCode::from(2);
+        }
+    };
+    match outcome {
+        Ok(complaints) if complaints.is_empty() => ExitCode::SUCCESS,
+        Ok(complaints) => {
+            say(&complaints.join("\n"));
+            ExitCode::FAILURE
+        }
+        Err(error) => {
+            say(&format!("{error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+#[expect(clippy::print_stderr, reason = "a command-line tool")]
+fn say(text: &str) {
+    eprintln!("{text}");
+}
+
+/// The directory of the workspace.
+fn root() -> Result<PathBuf> {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+    own.parent().map(Path::to_owned).context("xtask lies below the workspace")
+}

@@ -1,25 +1,17 @@
-//! One table for annotations and one for ConfigMap keys.
+//! One table for annotations ([`ANNOTATIONS`]) and one for the keys of the main ConfigMap ([`CONFIG_KEYS`]).
+//!
+//! Text in, typed values and findings out: [`parse()`] gives the [`Spec`] of an Ingress, [`Config::parse`] the global settings.
+//! The reference pages under `docs/reference` are generated from the tables.
 
-use serde::Serialize;
+mod config;
+mod entries;
+mod known;
+mod parse;
+mod spec;
+mod table;
 
-/// How a backend chooses an endpoint (`load-balance`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LoadBalance {
-    /// In turn, weighted.
-    #[default]
-    RoundRobin,
-    /// The quicker of two random ones, by an exponentially weighted moving average of response times.
-    Ewma,
-}
-
-/// The main ConfigMap merged over the defaults.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Config {}
-
-impl Config {
-    /// Names of the keys whose effective value differs.
-    pub fn changed_keys(&self, _other: &Self) -> Vec<&'static str> {
-        Vec::new()
-    }
-}
+pub use config::{CONFIG_KEYS, Config, ConfigEntry, ConfigFinding, HeaderBuffers, Workers};
+pub use entries::ANNOTATIONS;
+pub use parse::{Finding, FindingKind, Parsed, Policy, Verdict, parse};
+pub use spec::{LoadBalance, Spec};
+pub use table::{Applies, Draft, Entry, OnEmpty, OnInvalid, Risk, Scope};

@@ -1,1 +1,62 @@
-//! cluster
+//! The cluster as a source, and what is written back to it. The only crate that talks to the Kubernetes API.
+//!
+//! - [`connect`]: a client from the flags.
+//! - [`Source`]: watches the kinds that matter and publishes [`model::Snapshot`]s.
+//! - [`EventWriter`], [`Election`], [`StatusWriter`]: Events, the leader's Lease and the addresses in Ingress status.
+//!
+//! # How the watching works
+//!
+//! One task per kind (a *feed*: a kind and the part of the cluster it covers) lists in pages, then watches, and sends what it reads to one owner task.
+//! The owner holds every store, applies what arrives, and publishes a new snapshot as soon as nothing more is waiting; there are no locks.
+//!
+//! - **Nothing is emptied by trouble.** A lost watch is resumed from where it was. When the server no longer knows that point (410), the kind is listed anew *beside* the
+//!   store, and the difference is applied at the end of the list. Errors are retried for ever with backoff, and only the [`SourceStatus`] shows them.
+//! - **No change, no snapshot.** Objects are cut down to what the model reads while they are decoded; an object that is then equal to the one held, its
+//!   `resourceVersion` aside, is dropped. So status writes and `managedFields` cost nothing further on.
+//! - **Secrets and ConfigMaps** are held while something refers to them. A reference that is new is fetched; the data is dropped with the last reference.
+//!   Ingresses are listed first, so that the first list of Secrets already knows which to keep.
+//! - **An object that can't be decoded** becomes a Problem that names it. Its last good version stays, and the stream goes on.
+
+mod address;
+mod backoff;
+mod connect;
+mod decode;
+mod election;
+mod event;
+mod feed;
+mod fetch;
+mod hash;
+mod kinds;
+mod lease;
+mod limit;
+mod message;
+mod publish;
+mod references;
+mod source;
+mod state;
+mod status;
+mod store;
+mod watch;
+mod zone;
+
+#[cfg(test)]
+mod fake;
+
+pub use address::{Address, InvalidAddress, parse_addresses};
+pub use backoff::Retry;
+pub use connect::{ConnectError, ConnectOptions, connect};
+pub use election::{Election, ElectionHandle, ElectionOptions};
+pub use event::{EventSender, EventWriter, EventWriterOptions};
+pub use kinds::Kind;
+pub use kube::Client;
+pub use publish::AddressSource;
+pub use source::{FeedStatus, Source, SourceHandle, SourceOptions, SourceStatus};
+pub use state::Statuses;
+pub use status::{StatusHandle, StatusOptions, StatusWriter};
+pub use zone::zone;
+
+/// The set that all long-running tasks of the process sit in. A task that ends gives its name; none is expected to end before the process does.
+pub type Tasks = tokio::task::JoinSet<&'static str>;
+
+/// `spec` of client requests' `User-Agent` and of field managers.
+const PRODUCT: &str = concat!("narthex/", env!("CARGO_PKG_VERSION"));

@@ -11,6 +11,9 @@ pub struct Settings {
     pub ingress_class: String,
     /// `--ingress-class-by-name`: an IngressClass named like `ingress_class` is ours too.
     pub ingress_class_by_name: bool,
+    /// Where there is no IngressClass at all, one named like `ingress_class` is taken to be ours: for directories, whose
+    /// manifests often leave it to the cluster.
+    pub implied_class: bool,
     /// `--watch-ingress-without-class`.
     pub watch_ingress_without_class: bool,
     /// `--watch-namespace`: only this one.
@@ -51,6 +54,7 @@ impl Default for Settings {
             controller_class: "k8s.io/ingress-nginx".into(),
             ingress_class: "nginx".into(),
             ingress_class_by_name: false,
+            implied_class: false,
             watch_ingress_without_class: false,
             watch_namespace: None,
             namespace_selector: Vec::new(),

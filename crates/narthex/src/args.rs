@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-pub(crate) use controller::{ModelArgs, SourceArgs, StatusArgs};
+pub(crate) use controller::{ModelArgs, SourceArgs, StatusArgs, key};
 
 /// An ingress controller for Kubernetes that brings NGINX to every change within milliseconds.
 #[derive(Debug, Parser)]

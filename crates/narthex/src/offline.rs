@@ -25,10 +25,10 @@ impl Directory {
 
     /// All findings with file and line, in the order of files and lines.
     pub(crate) fn problems(&self) -> Vec<(Option<(String, u64)>, Problem)> {
-        let all = self.loaded.problems.iter().cloned().chain(self.built.problems());
+        let all = self.loaded.problems().iter().cloned().chain(self.built.problems());
         let mut placed: Vec<_> = all
             .map(|problem| {
-                let place = manifests::locate(&self.loaded, &problem).map(|(file, line)| (file.display().to_string(), line as u64));
+                let place = self.loaded.locate(&problem).map(|place| (place.file.to_string(), u64::from(place.line)));
                 (place, problem)
             })
             .collect();
@@ -40,23 +40,24 @@ impl Directory {
 
 /// Settings for offline use: a generated certificate stands for the one that a controller would keep.
 pub(crate) fn settings(model: &crate::args::ModelArgs) -> anyhow::Result<Settings> {
-    model.settings(crate::fallback::generate()?, None)
+    Ok(Settings { implied_class: true, ..model.settings(crate::fallback::generate()?, None)? })
 }
 
 /// What can be said of the NGINX on this machine, or of Debian's if there is none: rendering needs its version and modules.
-pub(crate) fn capabilities(binary: Option<&Path>) -> render::Capabilities {
-    nginx::detect(binary).unwrap_or_else(|error| {
-        eprintln!("narthex: note: {error}; assuming NGINX as Debian 13 distributes it");
+pub(crate) async fn capabilities(binary: Option<&Path>) -> render::Capabilities {
+    nginx::detect(binary).await.unwrap_or_else(|error| {
+        eprintln!("narthex: note: {error}; assuming NGINX as Debian distributes it");
         render::Capabilities::assumed()
     })
 }
 
 /// Builds what the cluster holds now.
 pub(crate) async fn cluster(args: &crate::args::SourceArgs, settings: Settings) -> anyhow::Result<Built> {
+    let settings = Settings { implied_class: false, ..settings };
     let options = crate::commands::run::connect_options(args);
     let client = cluster::connect(&options).await?;
     let mut tasks = tokio::task::JoinSet::new();
-    let source = cluster::Source::spawn(client, cluster::SourceOptions { settings: Arc::new(settings.clone()) }, &mut tasks);
+    let source = cluster::Source::spawn(client, cluster::SourceOptions::new(Arc::new(settings.clone())), &mut tasks);
     let mut snapshots = source.snapshots.clone();
     let snapshot = snapshots.wait_for(Option::is_some).await.context("the source ended")?.clone();
     Ok(Builder::new(settings).build(&snapshot.expect("waited for it")))

@@ -1,1 +1,41 @@
-//! nginx
+//! The only crate that spawns NGINX: it finds it, writes what it reads, tests, starts, reloads, confirms, restarts, drains
+//! it, and talks to the Lua inside it.
+//!
+//! Exit codes prove nothing here: with a listen port taken by somebody else, `nginx -t` and a reload both succeed while the
+//! master goes on with the old configuration. So a change counts only when it is confirmed:
+//!
+//! 1. the files are staged next to what serves, and `nginx -t` reads exactly these bytes;
+//! 2. they take their place by rename, and the master is signalled (or started);
+//! 3. the control socket answers with the new revision, and no worker of the old generation accepts connections any more;
+//! 4. on any failure the files on disk become what they were, and the old configuration goes on.
+//!
+//! What serves outlives us. NGINX runs in a process group of its own, and the next controller adopts it by the work
+//! directory ([`Supervisor::adopted`]); the workers of a master that was killed go on serving until its successor has taken
+//! over their listening sockets ([`Supervisor::restart`]).
+//!
+//! Modules: `detect` (capabilities), `workdir` (directories, lock), `store` (files, the last good set), `procfs` (processes
+//! by `/proc`), `log` (NGINX's messages), `process` (the seam to the real NGINX), `confirm` and `cycle` (the state machine,
+//! tested over a fake process), `orphans` and `sockets` (workers without a master), `supervisor`, `live` (the control socket).
+
+mod confirm;
+mod cycle;
+mod detect;
+mod error;
+mod exit;
+mod live;
+mod log;
+mod orphans;
+mod process;
+mod procfs;
+mod sockets;
+mod state;
+mod store;
+mod supervisor;
+mod workdir;
+
+pub use detect::{DetectError, detect, find_binary};
+pub use error::{ApplyError, OpenError, Retry};
+pub use live::{Key, LiveClient, LiveError, RecordError};
+pub use state::{Dictionary, State};
+pub use store::StoreError;
+pub use supervisor::{Applied, Options, Supervisor};

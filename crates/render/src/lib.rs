@@ -1,1 +1,30 @@
-//! render
+//! From [`model::Fixed`] to the files that NGINX reads. Pure: no I/O, no clock, no environment.
+//!
+//! [`render()`] gives what runs: one server for all hosts, whose routes are data. [`conf()`] gives the same as text, a server per
+//! host and a location per path, for people and for tests.
+//!
+//! Templates (`templates/*.conf`) print view structs and nothing else, and every value goes through one formatter (module
+//! `print`) which quotes and escapes it by its type; raw text can only come from a [`ngx_value::Snippet`].
+//! So nothing that an Ingress, a Service or a ConfigMap says can alter the structure of the configuration.
+
+mod capabilities;
+mod equivalent;
+mod error;
+mod files;
+mod globals;
+mod lua;
+mod page;
+mod paths;
+mod print;
+mod profile;
+mod proxy;
+mod render;
+mod server;
+mod templates;
+
+pub use capabilities::Capabilities;
+pub use equivalent::{ConfFilter, conf};
+pub use error::RenderError;
+pub use files::{File, FileSet, Origin, OriginKind};
+pub use paths::Paths;
+pub use render::render;

@@ -1,1 +1,20 @@
-//! testkit
+//! What tests stand on: a real control plane, echo backends, a raw HTTP client, a load generator. Development only.
+//!
+//! - [`bed`]: a Kubernetes API server with etcd and controllers in namespaces of its own; the binary `bed` runs a command inside one.
+//! - [`kubelet`]: binds Pods there and really starts an echo server for each.
+//! - [`kube`]: builders, manifests and namespaces for tests. [`dns`]: the names that the bed's resolver knows.
+//! - [`echo`]: the server that answers with what it saw; also the binary `echo`.
+//! - [`http`]: sends exactly the bytes asked for. [`load`]: a constant rate over time, every failure kept.
+//! - [`poll`]: waits for a state. [`ports`]: ports and addresses that no test beside this one uses.
+
+pub mod bed;
+pub mod dns;
+pub mod echo;
+pub mod http;
+pub mod kube;
+pub mod kubelet;
+pub mod load;
+mod polling;
+pub mod ports;
+
+pub use polling::{poll, poll_every};

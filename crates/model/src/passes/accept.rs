@@ -13,6 +13,9 @@ const CLASS_ANNOTATION: &str = "kubernetes.io/ingress.class";
 /// Names of the IngressClasses that are ours, or `None` when classes can't be read (then `ingressClassName` means nothing).
 pub(crate) fn owned_classes(snapshot: &Snapshot, settings: &Settings) -> Option<BTreeSet<Arc<str>>> {
     let classes = snapshot.ingress_classes.as_ref()?;
+    if classes.is_empty() && settings.implied_class {
+        return Some(BTreeSet::from([settings.ingress_class.as_str().into()]));
+    }
     let owned = classes.iter().filter(|(name, class)| {
         let controller = class.spec.as_ref().and_then(|spec| spec.controller.as_deref());
         controller == Some(settings.controller_class.as_str())

@@ -133,6 +133,7 @@ impl ModelArgs {
             controller_class: self.controller_class.clone(),
             ingress_class: self.ingress_class.clone(),
             ingress_class_by_name: self.ingress_class_by_name,
+            implied_class: false,
             watch_ingress_without_class: self.watch_ingress_without_class,
             watch_namespace: self.watch_namespace.clone().filter(|namespace| !namespace.is_empty()),
             namespace_selector: selector::parse(self.watch_namespace_selector.as_deref().unwrap_or_default())?,

@@ -30,7 +30,7 @@ pub(crate) fn conf(args: &ConfArgs, log: &LogArgs) -> anyhow::Result<ExitCode> {
             crate::commands::run::runtime()?.block_on(offline::cluster(source, settings))?
         }
     };
-    let capabilities = offline::capabilities(args.nginx.nginx_binary.as_deref());
+    let capabilities = crate::commands::run::runtime()?.block_on(offline::capabilities(args.nginx.nginx_binary.as_deref()));
     let filter = ConfFilter { host: args.host.as_deref(), path: args.path.as_deref() };
     print!("{}", render::conf(&built.model, &capabilities, &render::Paths { work_dir }, filter)?);
     Ok(ExitCode::SUCCESS)

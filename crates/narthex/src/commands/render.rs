@@ -19,7 +19,7 @@ pub(crate) fn render(args: &RenderArgs, log: &LogArgs) -> anyhow::Result<ExitCod
             crate::commands::run::runtime()?.block_on(offline::cluster(&args.source, settings))?
         }
     };
-    let capabilities = offline::capabilities(args.nginx.nginx_binary.as_deref());
+    let capabilities = crate::commands::run::runtime()?.block_on(offline::capabilities(args.nginx.nginx_binary.as_deref()));
     let paths = render::Paths { work_dir: args.nginx.work_dir()? };
     let files = render::render(&built.model.fixed, &capabilities, &paths)?;
     let conf = files.files.iter().find(|file| file.path.as_os_str() == "nginx.conf").context("the rendered files have no nginx.conf")?;

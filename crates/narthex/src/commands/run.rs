@@ -46,11 +46,10 @@ async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
     let pace = pace(args.sync_rate_limit)?;
     let mut signals = shutdown::Signals::new()?;
     let paths = Paths::new(args.nginx.work_dir()?);
-    let capabilities = nginx::detect(args.nginx.nginx_binary.as_deref())?;
-    let binary = nginx::find_binary(args.nginx.nginx_binary.as_deref())?;
+    let capabilities = nginx::detect(args.nginx.nginx_binary.as_deref()).await?;
     // Bound first: a taken port is a quick, clear end.
     let ops_listener = bind_ops(&args).await?;
-    let options = nginx::Options::new(binary, paths.clone(), capabilities.clone());
+    let options = nginx_options(&args, &paths, &capabilities)?;
     let supervisor = Supervisor::open(options.clone()).await?;
     if let Some(state) = supervisor.adopted() {
         info!(revision = state.revision, "adopted the nginx that an earlier controller left");
@@ -118,6 +117,14 @@ async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
         Ok(_) => Ok(ExitCode::SUCCESS),
         Err(why) => bail!("{why}, which none may before the process does"),
     }
+}
+
+fn nginx_options(args: &RunArgs, paths: &Paths, capabilities: &Capabilities) -> anyhow::Result<nginx::Options> {
+    let binary = nginx::find_binary(args.nginx.nginx_binary.as_deref())?;
+    let mut options = nginx::Options::new(binary, paths.clone());
+    options.worker_user = capabilities.worker_user.clone();
+    options.port_flags = [(args.model.http_port, "--http-port"), (args.model.https_port, "--https-port")].into();
+    Ok(options)
 }
 
 fn pace(rate: f64) -> anyhow::Result<Pace> {

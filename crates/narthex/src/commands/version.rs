@@ -11,7 +11,7 @@ pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Prints the versions of Narthex and of the NGINX that it would run.
 pub(crate) fn version(args: &VersionArgs) -> anyhow::Result<ExitCode> {
-    let nginx = nginx::detect(args.nginx_binary.as_deref());
+    let nginx = crate::commands::run::runtime()?.block_on(nginx::detect(args.nginx_binary.as_deref()));
     let number = nginx.as_ref().map(|found| format!("{}.{}.{}", found.version.0, found.version.1, found.version.2));
     match args.format {
         Format::Text => {

@@ -1,0 +1,144 @@
+//! The main ConfigMap: typed, merged over the defaults.
+
+mod dicts;
+mod grammar;
+mod keys;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+use ngx_value::{Invalid, Size};
+
+use crate::known;
+
+pub use keys::{CONFIG_KEYS, Config};
+
+/// One key of the main ConfigMap: everything that is known about it.
+#[derive(Debug)]
+pub struct ConfigEntry {
+    /// The key.
+    pub name: &'static str,
+    /// What it takes, in words: a noun phrase.
+    pub value: &'static str,
+    /// What it does: sentences in Markdown.
+    pub doc: &'static str,
+    /// Puts a value into the configuration, or says what was expected. Remarks about parts of the value go into the list.
+    pub set: fn(&mut Config, &str, &mut Vec<String>) -> Result<(), Invalid>,
+    /// The value as text that [`ConfigEntry::set`] takes.
+    pub get: fn(&Config) -> String,
+    /// Whether two configurations agree on it.
+    pub same: fn(&Config, &Config) -> bool,
+}
+
+/// Something about one key that the administrator should know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigFinding {
+    /// The key as written.
+    pub key: String,
+    /// The value as written.
+    pub value: String,
+    /// What was expected and what happens instead: lower case, no final period, the value not repeated.
+    pub detail: String,
+}
+
+impl Config {
+    /// Reads the data of the ConfigMap. A key that is missing or unusable keeps its default.
+    ///
+    /// Findings are ordered by key. Letter case of a key does not matter unless two keys differ in nothing else: then the one
+    /// written as documented wins.
+    pub fn parse(data: &BTreeMap<String, String>) -> (Self, Vec<ConfigFinding>) {
+        let mut config = Self::default();
+        let mut findings = Vec::new();
+        for (key, value) in data {
+            let lower = key.to_ascii_lowercase();
+            let mut details = Vec::new();
+            match CONFIG_KEYS.iter().find(|entry| entry.name == lower) {
+                Some(entry) if entry.name != key && data.contains_key(entry.name) => {
+                    details.push(format!("{} is set as well and wins; this key is ignored", entry.name));
+                }
+                Some(entry) => {
+                    if let Err(invalid) = (entry.set)(&mut config, value, &mut details) {
+                        details.push(format!("{invalid}; the default {:?} is used", (entry.get)(&Self::default())));
+                    }
+                }
+                None => details.push(known::config_key(&lower)),
+            }
+            findings.extend(details.into_iter().map(|detail| ConfigFinding { key: key.clone(), value: value.clone(), detail }));
+        }
+        (config, findings)
+    }
+
+    /// Names of the keys whose effective value differs, in the order of [`CONFIG_KEYS`].
+    pub fn changed_keys(&self, other: &Self) -> Vec<&'static str> {
+        CONFIG_KEYS.iter().filter(|entry| !(entry.same)(self, other)).map(|entry| entry.name).collect()
+    }
+}
+
+/// How many NGINX workers there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Workers {
+    /// One for each CPU that may be used.
+    Auto,
+    /// So many, 1 to 1024.
+    Count(u32),
+}
+
+impl FromStr for Workers {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            _ => text
+                .parse()
+                .ok()
+                .filter(|count| (1..=1024).contains(count))
+                .map(Self::Count)
+                .ok_or(Invalid::new("auto or a number from 1 to 1024")),
+        }
+    }
+}
+
+impl fmt::Display for Workers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Auto => f.write_str("auto"),
+            Self::Count(count) => write!(f, "{count}"),
+        }
+    }
+}
+
+/// Buffers for long request headers: `large_client_header_buffers`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct HeaderBuffers {
+    /// How many, 1 to 1024.
+    pub count: u32,
+    /// How large each is, 512 bytes to 1 GiB.
+    pub size: Size,
+}
+
+impl FromStr for HeaderBuffers {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let words: Vec<&str> = text.split_ascii_whitespace().collect();
+        let buffers = match words.as_slice() {
+            [count, size] => count.parse().ok().zip(size.parse().ok()),
+            _ => None,
+        };
+        buffers
+            .filter(|(count, size): &(u32, Size)| (1..=1024).contains(count) && (512..=1 << 30).contains(&size.bytes))
+            .map(|(count, size)| Self { count, size })
+            .ok_or(Invalid::new("a number from 1 to 1024 and a size from 512 to 1g, such as 4 8k"))
+    }
+}
+
+impl fmt::Display for HeaderBuffers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.count, self.size)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,58 @@
+//! The sizes of NGINX's shared dictionaries.
+
+use std::collections::BTreeMap;
+
+use ngx_value::{Identifier, Invalid, Size, parse_integer};
+
+use super::grammar::{Grammar, items};
+
+/// `name:size` between commas, over the defaults. No unit is mebibytes.
+pub(super) const DICTS: Grammar<BTreeMap<Identifier, Size>> = Grammar {
+    value: "name:size pairs between commas; k or m behind the number, none means m; 8k to 200m each, at most 100 pairs",
+    read: |text, notes| {
+        let mut dicts = defaults();
+        for item in items(text) {
+            match pair(item) {
+                Ok((name, size)) if dicts.len() < MAX_DICTS || dicts.contains_key(&name) => {
+                    dicts.insert(name, size);
+                }
+                Ok(_) => notes.push(format!("{item:?}: more than {MAX_DICTS} dictionaries; it is left out")),
+                Err(invalid) => notes.push(format!("{item:?}: {invalid}; it is left out")),
+            }
+        }
+        Ok(dicts)
+    },
+    print: |dicts| dicts.iter().map(|(name, size)| format!("{name}:{}k", size.bytes / 1024)).collect::<Vec<_>>().join(","),
+};
+
+const MAX_DICTS: usize = 100;
+const EXPECTED: Invalid = Invalid::new("a name and a size from 8k to 200m, such as configuration_data:60");
+
+/// Routes live in `configuration_data`, so it is larger than the predecessor's.
+pub(super) fn defaults() -> BTreeMap<Identifier, Size> {
+    [
+        ("balancer_ewma", 10),
+        ("balancer_ewma_last_touched_at", 10),
+        ("balancer_ewma_locks", 1),
+        ("certificate_data", 20),
+        ("certificate_servers", 5),
+        ("configuration_data", 64),
+        ("ocsp_response_cache", 5),
+    ]
+    .into_iter()
+    .map(|(name, mebibytes)| (name.parse().expect("the names above are identifiers"), Size::mib(mebibytes)))
+    .collect()
+}
+
+fn pair(item: &str) -> Result<(Identifier, Size), Invalid> {
+    let item: String = item.split_ascii_whitespace().collect();
+    let (name, size) = item.split_once(':').ok_or(EXPECTED)?;
+    let (digits, unit) = match size.as_bytes().last() {
+        Some(b'k' | b'K') => (&size[..size.len() - 1], 1 << 10),
+        Some(b'm' | b'M') => (&size[..size.len() - 1], 1 << 20),
+        _ => (size, 1 << 20),
+    };
+    let count = parse_integer(digits).ok().and_then(|count| u64::try_from(count).ok()).ok_or(EXPECTED)?;
+    let bytes = count.checked_mul(unit).filter(|bytes| (8 << 10..=200 << 20).contains(bytes)).ok_or(EXPECTED)?;
+    Ok((name.parse().map_err(|_| EXPECTED)?, Size { bytes }))
+}

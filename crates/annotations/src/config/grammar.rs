@@ -1,0 +1,184 @@
+//! How the values of the ConfigMap are written.
+
+use std::fmt::Display;
+use std::net::IpAddr;
+use std::str::FromStr;
+
+use ngx_value::{Cidr, CidrSet, Invalid, Seconds, Size, TlsProtocol, Word, parse_bool, parse_integer_literal, parse_on_off};
+
+use crate::spec::LoadBalance;
+use crate::table::Risk;
+
+/// One way to write values of a type.
+pub(super) struct Grammar<T> {
+    /// What is accepted: a noun phrase.
+    pub(super) value: &'static str,
+    /// Reads a value. What is wrong with parts of it that are left out goes into the list.
+    pub(super) read: fn(&str, &mut Vec<String>) -> Result<T, Invalid>,
+    /// Writes a value so that it can be read.
+    pub(super) print: fn(&T) -> String,
+}
+
+/// What `FromStr` and `Display` say.
+pub(super) const fn own<T: FromStr<Err = Invalid> + Display>(value: &'static str) -> Grammar<T> {
+    Grammar { value, read: |text, _| text.parse(), print: T::to_string }
+}
+
+/// Likewise, where empty means none.
+pub(super) const fn optional<T: FromStr<Err = Invalid> + Display>(value: &'static str) -> Grammar<Option<T>> {
+    Grammar {
+        value,
+        read: |text, _| if text.is_empty() { Ok(None) } else { text.parse().map(Some) },
+        print: |value| value.as_ref().map(T::to_string).unwrap_or_default(),
+    }
+}
+
+/// A boolean; empty means false.
+pub(super) const BOOL: Grammar<bool> =
+    Grammar { value: "true or false", read: |text, _| if text.is_empty() { Ok(false) } else { parse_bool(text) }, print: bool::to_string };
+
+/// A boolean in NGINX's spelling.
+pub(super) const ON_OFF: Grammar<bool> =
+    Grammar { value: "on or off", read: |text, _| parse_on_off(text), print: |on| if *on { "on" } else { "off" }.to_owned() };
+
+/// A whole number in a range; empty means 0.
+fn number(text: &str, range: std::ops::RangeInclusive<u32>) -> Result<u32, Invalid> {
+    let value = if text.is_empty() { Some(0) } else { parse_integer_literal(text).ok().and_then(|value| u32::try_from(value).ok()) };
+    value
+        .filter(|value| range.contains(value))
+        .ok_or_else(|| Invalid::because(format!("a whole number from {} to {}", range.start(), range.end())))
+}
+
+/// Any whole number.
+pub(super) const COUNT: Grammar<u32> =
+    Grammar { value: "a whole number", read: |text, _| number(text, 0..=u32::MAX), print: u32::to_string };
+
+/// The number of buffers for an answer: NGINX wants room for a busy pair and one more.
+pub(super) const BUFFERS: Grammar<u32> =
+    Grammar { value: "a whole number from 3", read: |text, _| number(text, 3..=u32::MAX), print: u32::to_string };
+
+/// A level of compression.
+pub(super) const LEVEL: Grammar<u32> =
+    Grammar { value: "a whole number from 1 to 9", read: |text, _| number(text, 1..=9), print: u32::to_string };
+
+/// Seconds.
+pub(super) const SECONDS: Grammar<Seconds> =
+    Grammar { value: "seconds, a whole number", read: |text, _| number(text, 0..=u32::MAX).map(Seconds), print: Seconds::to_string };
+
+/// The status of a redirect.
+pub(super) const REDIRECT: Grammar<u16> = Grammar {
+    value: "301, 302, 307 or 308",
+    read: |text, _| match text {
+        "301" => Ok(301),
+        "302" => Ok(302),
+        "307" => Ok(307),
+        "308" => Ok(308),
+        _ => Err(Invalid::new("301, 302, 307 or 308")),
+    },
+    print: u16::to_string,
+};
+
+/// A size, 0 where that means unlimited.
+pub(super) const SIZE: Grammar<Size> = own("a size such as 8m");
+
+/// The size of a buffer. The limit is the default `proxy_max_temp_file_size`, which NGINX wants not smaller than a buffer.
+pub(super) const BUFFER: Grammar<Size> = Grammar {
+    value: "a size such as 8k, from 1 byte to 1g",
+    read: |text, _| match text.parse::<Size>() {
+        Ok(size) if (1..=1 << 30).contains(&size.bytes) => Ok(size),
+        _ => Err(Invalid::new("a size from 1 byte to 1g, such as 8k")),
+    },
+    print: Size::to_string,
+};
+
+/// A level of risk. A text that is none counts as the lowest, which accepts least.
+pub(super) const RISK: Grammar<Risk> = Grammar {
+    value: "Low, Medium, High or Critical",
+    read: |text, notes| {
+        Ok(text.parse().unwrap_or_else(|invalid: Invalid| {
+            notes.push(format!("{invalid}; Low is used"));
+            Risk::Low
+        }))
+    },
+    print: Risk::to_string,
+};
+
+/// An algorithm. Empty and unknown texts mean round robin.
+pub(super) const LOAD_BALANCE: Grammar<LoadBalance> = Grammar {
+    value: "round_robin or ewma",
+    read: |text, notes| {
+        if text.is_empty() {
+            return Ok(LoadBalance::RoundRobin);
+        }
+        Ok(text.parse().unwrap_or_else(|invalid: Invalid| {
+            notes.push(format!("{invalid}; round_robin is used"));
+            LoadBalance::RoundRobin
+        }))
+    },
+    print: LoadBalance::to_string,
+};
+
+/// Texts between commas, without the blanks around them; empty ones are dropped.
+pub(super) const LIST: Grammar<Vec<String>> =
+    Grammar { value: "a comma-separated list", read: |text, _| Ok(items(text).map(str::to_owned).collect()), print: |list| list.join(",") };
+
+/// Addresses between commas.
+pub(super) const ADDRESSES: Grammar<Vec<IpAddr>> = Grammar {
+    value: "a comma-separated list of IP addresses",
+    read: |text, notes| Ok(usable(text, notes, |item| item.parse().map_err(|_| Invalid::new("an IP address")))),
+    print: |list| list.iter().map(IpAddr::to_string).collect::<Vec<_>>().join(","),
+};
+
+/// Address ranges between commas.
+pub(super) const CIDRS: Grammar<CidrSet> = Grammar {
+    value: "a comma-separated list of IP addresses and ranges",
+    read: |text, notes| Ok(usable::<Cidr>(text, notes, str::parse).into_iter().collect()),
+    print: CidrSet::to_string,
+};
+
+/// Address ranges that may pass. Where something is listed but nothing of it is usable, nobody may.
+pub(super) const ALLOWED_CIDRS: Grammar<CidrSet> = Grammar {
+    read: |text, notes| {
+        let set: CidrSet = usable::<Cidr>(text, notes, str::parse).into_iter().collect();
+        if set.is_empty() && items(text).next().is_some() {
+            notes.push("nothing in the list is usable; nobody is let through".to_owned());
+            return "0.0.0.0".parse();
+        }
+        Ok(set)
+    },
+    ..CIDRS
+};
+
+/// Versions of TLS.
+pub(super) const PROTOCOLS: Grammar<Vec<TlsProtocol>> = words("versions of TLS such as TLSv1.2 TLSv1.3, separated by blanks");
+
+/// Types of content.
+pub(super) const MIME_TYPES: Grammar<Vec<Word>> = words("types such as text/css, separated by blanks, or *");
+
+/// Several of what `FromStr` and `Display` say, separated by blanks.
+const fn words<T: FromStr<Err = Invalid> + Display>(value: &'static str) -> Grammar<Vec<T>> {
+    Grammar {
+        value,
+        read: |text, _| {
+            let list: Vec<T> = text.split_ascii_whitespace().map(str::parse).collect::<Result<_, _>>()?;
+            if list.is_empty() { Err(Invalid::new("at least one word")) } else { Ok(list) }
+        },
+        print: |list| list.iter().map(T::to_string).collect::<Vec<_>>().join(" "),
+    }
+}
+
+pub(super) fn items(text: &str) -> impl Iterator<Item = &str> {
+    text.split(',').map(str::trim).filter(|item| !item.is_empty())
+}
+
+/// The items that can be read; the others are reported and left out.
+fn usable<T>(text: &str, notes: &mut Vec<String>, read: impl Fn(&str) -> Result<T, Invalid>) -> Vec<T> {
+    let mut list = Vec::new();
+    for item in items(text) {
+        match read(item) {
+            Ok(value) => list.push(value),
+            Err(invalid) => notes.push(format!("{item:?}: {invalid}; it is left out")),
+        }
+    }
+    list
+}

@@ -1,0 +1,270 @@
+//! The keys, one block each: a flat table.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use ngx_value::{CidrSet, HeaderName, HttpVersion, Identifier, LogLevel, NextUpstream, Seconds, Size, Template, Time, TlsProtocol, Word};
+
+use super::dicts::{self, DICTS};
+use super::grammar::{
+    ADDRESSES, ALLOWED_CIDRS, BOOL, BUFFER, BUFFERS, CIDRS, COUNT, Grammar, LEVEL, LIST, LOAD_BALANCE, MIME_TYPES, ON_OFF, PROTOCOLS,
+    REDIRECT, RISK, SECONDS, SIZE, optional, own,
+};
+use super::{ConfigEntry, HeaderBuffers, Workers};
+use crate::spec::LoadBalance;
+use crate::table::Risk;
+
+/// Defines [`Config`], its defaults and [`CONFIG_KEYS`] from one list: documentation, field, type, default, key, grammar.
+macro_rules! config {
+    ($($(#[doc = $doc:literal])+ $field:ident: $type:ty = $default:expr, $name:literal, $grammar:expr;)*) => {
+        /// The main ConfigMap merged over the defaults. Fields are named like the keys.
+        #[derive(Debug, Clone, PartialEq)]
+        pub struct Config { $($(#[doc = $doc])+ pub $field: $type,)* }
+
+        impl Default for Config {
+            fn default() -> Self {
+                Self { $($field: $default,)* }
+            }
+        }
+
+        /// Every key that is supported, grouped by subject.
+        pub static CONFIG_KEYS: &[ConfigEntry] = &[$({
+            const GRAMMAR: Grammar<$type> = $grammar;
+            ConfigEntry {
+                name: $name,
+                value: GRAMMAR.value,
+                doc: concat!($($doc),+),
+                set: |config, text, notes| {
+                    config.$field = (GRAMMAR.read)(text, notes)?;
+                    Ok(())
+                },
+                get: |config| (GRAMMAR.print)(&config.$field),
+                same: |one, other| one.$field == other.$field,
+            }
+        }),*];
+    };
+}
+
+/// Reads a default that is written as text.
+fn default<T: std::str::FromStr<Err = ngx_value::Invalid>>(text: &str) -> T {
+    text.parse().expect("a default in the table is a valid value")
+}
+
+config! {
+    /// Whether Ingresses may carry `*-snippet` annotations. They are Critical, so `annotations-risk-level` must allow them as well.
+    allow_snippet_annotations: bool = false, "allow-snippet-annotations", BOOL;
+    /// The highest risk an annotation may have. An Ingress with one above it is not taken.
+    annotations_risk_level: Risk = Risk::High, "annotations-risk-level", RISK;
+    /// Words that no annotation's value may contain. An Ingress with one is not taken.
+    annotation_value_word_blocklist: Vec<String> = Vec::new(), "annotation-value-word-blocklist", LIST;
+    /// Whether paths of type Exact and Prefix may hold only letters, digits and `. _ - /`. Checked by the admission webhook.
+    strict_validate_path_type: bool = true, "strict-validate-path-type", BOOL;
+
+    /// Redirect plain HTTP to HTTPS on hosts that have a certificate.
+    ssl_redirect: bool = true, "ssl-redirect", BOOL;
+    /// Redirect plain HTTP to HTTPS, certificate or not.
+    force_ssl_redirect: bool = false, "force-ssl-redirect", BOOL;
+    /// Status of the redirect to HTTPS.
+    http_redirect_code: u16 = 308, "http-redirect-code", REDIRECT;
+    /// Keep the slash at the end of the URI in the redirect to HTTPS.
+    preserve_trailing_slash: bool = false, "preserve-trailing-slash", BOOL;
+    /// Rule paths that begin with one of these are never redirected to HTTPS.
+    no_tls_redirect_locations: Vec<String> = vec!["/.well-known/acme-challenge".to_owned()], "no-tls-redirect-locations", LIST;
+    /// Put the port into redirects.
+    use_port_in_redirects: bool = false, "use-port-in-redirects", BOOL;
+    /// Redirects of NGINX itself name only the path.
+    relative_redirects: bool = false, "relative-redirects", BOOL;
+
+    /// Largest request body; 0 = unlimited. Larger ones are answered with 413.
+    proxy_body_size: Size = Size::mib(1), "proxy-body-size", SIZE;
+    /// Longest wait for a connection to an endpoint.
+    proxy_connect_timeout: Seconds = Seconds(5), "proxy-connect-timeout", SECONDS;
+    /// Longest wait between two writes to an endpoint.
+    proxy_send_timeout: Seconds = Seconds(60), "proxy-send-timeout", SECONDS;
+    /// Longest wait between two reads from an endpoint.
+    proxy_read_timeout: Seconds = Seconds(60), "proxy-read-timeout", SECONDS;
+    /// Buffer answers.
+    proxy_buffering: bool = false, "proxy-buffering", ON_OFF;
+    /// Size of the buffer for the first part of an answer, and of each of the others.
+    proxy_buffer_size: Size = Size::kib(4), "proxy-buffer-size", BUFFER;
+    /// Number of buffers for an answer.
+    proxy_buffers_number: u32 = 4, "proxy-buffers-number", BUFFERS;
+    /// Buffer request bodies.
+    proxy_request_buffering: bool = true, "proxy-request-buffering", ON_OFF;
+    /// Version of HTTP towards endpoints.
+    proxy_http_version: HttpVersion = HttpVersion::V1_1, "proxy-http-version", own("1.0 or 1.1");
+    /// When a request goes on to another endpoint.
+    proxy_next_upstream: NextUpstream = default("error timeout"), "proxy-next-upstream", own("conditions separated by blanks: error, timeout, invalid_header, http_500, http_502, http_503, http_504, http_403, http_404, http_429, non_idempotent, off");
+    /// How long a request may go on to other endpoints; 0 = no limit.
+    proxy_next_upstream_timeout: Seconds = Seconds(0), "proxy-next-upstream-timeout", SECONDS;
+    /// How many endpoints a request may try; 0 = no limit.
+    proxy_next_upstream_tries: u32 = 3, "proxy-next-upstream-tries", COUNT;
+    /// Try again even what must not be sent twice (POST, LOCK, PATCH).
+    retry_non_idempotent: bool = false, "retry-non-idempotent", BOOL;
+    /// How a backend chooses an endpoint.
+    load_balance: LoadBalance = LoadBalance::RoundRobin, "load-balance", LOAD_BALANCE;
+    /// Use a Service's own address instead of its endpoints.
+    service_upstream: bool = false, "service-upstream", BOOL;
+    /// Idle connections to endpoints that each worker keeps; 0 = none.
+    upstream_keepalive_connections: u32 = 320, "upstream-keepalive-connections", COUNT;
+    /// Requests over one connection to an endpoint.
+    upstream_keepalive_requests: u32 = 10_000, "upstream-keepalive-requests", COUNT;
+    /// How long an idle connection to an endpoint is kept.
+    upstream_keepalive_timeout: Seconds = Seconds(60), "upstream-keepalive-timeout", SECONDS;
+    /// How long a connection to an endpoint is used at all.
+    upstream_keepalive_time: Time = Time::from_secs(3600), "upstream-keepalive-time", own("a time such as 1h");
+
+    /// Longest wait for the header of a request.
+    client_header_timeout: Seconds = Seconds(60), "client-header-timeout", SECONDS;
+    /// Longest wait between two reads of a request body.
+    client_body_timeout: Seconds = Seconds(60), "client-body-timeout", SECONDS;
+    /// Buffer for the header of a request.
+    client_header_buffer_size: Size = Size::kib(1), "client-header-buffer-size", BUFFER;
+    /// Number and size of buffers for a longer header.
+    large_client_header_buffers: HeaderBuffers = HeaderBuffers { count: 4, size: Size::kib(8) }, "large-client-header-buffers", own("number and size, such as 4 8k");
+    /// Buffer for a request body; a longer one goes to a file.
+    client_body_buffer_size: Size = Size::kib(8), "client-body-buffer-size", BUFFER;
+    /// How long an idle connection from a client is kept; 0 = not at all.
+    keep_alive: Seconds = Seconds(75), "keep-alive", SECONDS;
+    /// Requests over one connection from a client.
+    keep_alive_requests: u32 = 1000, "keep-alive-requests", COUNT;
+    /// Offer HTTP/2.
+    use_http2: bool = true, "use-http2", BOOL;
+    /// Concurrent requests over one HTTP/2 connection.
+    http2_max_concurrent_streams: u32 = 128, "http2-max-concurrent-streams", COUNT;
+    /// Compress answers.
+    use_gzip: bool = false, "use-gzip", BOOL;
+    /// How hard to compress.
+    gzip_level: u32 = 1, "gzip-level", LEVEL;
+    /// Shorter answers are not compressed; bytes.
+    gzip_min_length: u32 = 256, "gzip-min-length", COUNT;
+    /// What to compress besides `text/html`.
+    gzip_types: Vec<Word> = GZIP_TYPES.iter().map(|name| default(name)).collect(), "gzip-types", MIME_TYPES;
+
+    /// Trust `X-Forwarded-For`, `-Proto`, `-Port` and `-Host` of clients.
+    use_forwarded_headers: bool = false, "use-forwarded-headers", BOOL;
+    /// Append the peer to `X-Forwarded-For` instead of replacing it. Only with `use-forwarded-headers`.
+    compute_full_forwarded_for: bool = false, "compute-full-forwarded-for", BOOL;
+    /// Header that carries the client's address.
+    forwarded_for_header: HeaderName = default("X-Forwarded-For"), "forwarded-for-header", own("a header name");
+    /// Header that backends see as `X-Original-Forwarded-Host`.
+    forwarded_host_header: HeaderName = default("X-Forwarded-Host"), "forwarded-host-header", own("a header name");
+    /// Peers whose word about the client's address is taken. Empty: nobody's.
+    proxy_real_ip_cidr: CidrSet = default("0.0.0.0/0"), "proxy-real-ip-cidr", CIDRS;
+    /// Take the client's address from the header even without `use-forwarded-headers`.
+    enable_real_ip: bool = false, "enable-real-ip", BOOL;
+    /// Expect the PROXY protocol on the public ports.
+    use_proxy_protocol: bool = false, "use-proxy-protocol", BOOL;
+    /// Tell backends the URI as the client sent it, as `X-Original-URI`.
+    proxy_add_original_uri_header: bool = false, "proxy-add-original-uri-header", BOOL;
+    /// Give a request that has no `X-Request-ID` one.
+    generate_request_id: bool = true, "generate-request-id", BOOL;
+    /// Addresses that may use Ingresses which say nothing themselves. Empty: everybody. Where nothing in the list is usable: nobody.
+    whitelist_source_range: CidrSet = CidrSet::default(), "whitelist-source-range", ALLOWED_CIDRS;
+    /// Addresses that may not use Ingresses which say nothing themselves.
+    denylist_source_range: CidrSet = CidrSet::default(), "denylist-source-range", CIDRS;
+    /// Addresses that are always answered with 403.
+    block_cidrs: CidrSet = CidrSet::default(), "block-cidrs", CIDRS;
+
+    /// Versions of TLS.
+    ssl_protocols: Vec<TlsProtocol> = vec![TlsProtocol::V1_2, TlsProtocol::V1_3], "ssl-protocols", PROTOCOLS;
+    /// Ciphers up to TLS 1.2, as OpenSSL lists them. Empty: OpenSSL's own choice.
+    ssl_ciphers: Option<Word> = Some(default(SSL_CIPHERS)), "ssl-ciphers", optional("a list of ciphers, or empty");
+    /// Keep TLS sessions in a cache that the workers share.
+    ssl_session_cache: bool = true, "ssl-session-cache", BOOL;
+    /// Size of that cache.
+    ssl_session_cache_size: Size = Size::mib(10), "ssl-session-cache-size", SIZE;
+    /// How long a TLS session can be taken up again.
+    ssl_session_timeout: Time = Time::from_secs(600), "ssl-session-timeout", own("a time such as 10m");
+    /// Let clients keep TLS sessions as tickets.
+    ssl_session_tickets: bool = false, "ssl-session-tickets", BOOL;
+    /// Size of a TLS record's buffer.
+    ssl_buffer_size: Size = Size::kib(4), "ssl-buffer-size", BUFFER;
+    /// Answer TLS requests with `Strict-Transport-Security`.
+    hsts: bool = true, "hsts", BOOL;
+    /// How long browsers shall remember it.
+    hsts_max_age: Seconds = Seconds(31_536_000), "hsts-max-age", SECONDS;
+    /// It holds for sub-domains.
+    hsts_include_subdomains: bool = true, "hsts-include-subdomains", BOOL;
+    /// Browsers may have it built in.
+    hsts_preload: bool = false, "hsts-preload", BOOL;
+
+    /// Write no access log.
+    disable_access_log: bool = false, "disable-access-log", BOOL;
+    /// Log requests that go to the default backend.
+    enable_access_log_for_default_backend: bool = false, "enable-access-log-for-default-backend", BOOL;
+    /// Where the access log goes.
+    access_log_path: Word = default("/var/log/nginx/access.log"), "access-log-path", own("a path, or syslog:server=...");
+    /// Where the error log goes.
+    error_log_path: Word = default("/var/log/nginx/error.log"), "error-log-path", own("a path, stderr, or syslog:server=...");
+    /// What the error log says.
+    error_log_level: LogLevel = LogLevel::Notice, "error-log-level", own("debug, info, notice, warn, error, crit, alert or emerg");
+    /// Format of the access log.
+    log_format_upstream: Template = default(LOG_FORMAT), "log-format-upstream", own("text with NGINX variables");
+    /// Escape values in the access log for JSON.
+    log_format_escape_json: bool = false, "log-format-escape-json", BOOL;
+    /// Don't escape values in the access log. Wins over `log-format-escape-json`.
+    log_format_escape_none: bool = false, "log-format-escape-none", BOOL;
+    /// Show NGINX's version and keep the `Server` header. Otherwise the header is removed.
+    server_tokens: bool = false, "server-tokens", BOOL;
+
+    /// Addresses to listen on. Empty: all.
+    bind_address: Vec<IpAddr> = Vec::new(), "bind-address", ADDRESSES;
+    /// Don't listen on IPv6.
+    disable_ipv6: bool = false, "disable-ipv6", BOOL;
+    /// A listening socket for each worker.
+    reuse_port: bool = true, "reuse-port", BOOL;
+    /// Number of workers.
+    worker_processes: Workers = Workers::Auto, "worker-processes", own("a number, or auto for one per CPU");
+    /// How long old workers may go on with their connections after a reload.
+    worker_shutdown_timeout: Time = Time::from_secs(240), "worker-shutdown-timeout", own("a time such as 240s");
+    /// Connections of a worker; 0 = three quarters of `max-worker-open-files`.
+    max_worker_connections: u32 = 16_384, "max-worker-connections", COUNT;
+    /// Open files of a worker; 0 = the hard limit less 1024.
+    max_worker_open_files: u32 = 0, "max-worker-open-files", COUNT;
+    /// Take all waiting connections at once.
+    enable_multi_accept: bool = true, "enable-multi-accept", BOOL;
+    /// Size of the hash of server names.
+    server_name_hash_max_size: u32 = 1024, "server-name-hash-max-size", COUNT;
+    /// Bucket size of the hash of server names; 0 = computed.
+    server_name_hash_bucket_size: u32 = 0, "server-name-hash-bucket-size", COUNT;
+    /// Size of the hash of headers.
+    proxy_headers_hash_max_size: u32 = 512, "proxy-headers-hash-max-size", COUNT;
+    /// Bucket size of the hash of headers.
+    proxy_headers_hash_bucket_size: u32 = 64, "proxy-headers-hash-bucket-size", COUNT;
+    /// Size of the hash of variables.
+    variables_hash_max_size: u32 = 2048, "variables-hash-max-size", COUNT;
+    /// Bucket size of the hash of variables.
+    variables_hash_bucket_size: u32 = 256, "variables-hash-bucket-size", COUNT;
+    /// Bucket size of the hashes of maps.
+    map_hash_bucket_size: u32 = 64, "map-hash-bucket-size", COUNT;
+    /// Sizes of the shared dictionaries that hold routes, endpoints and certificates. Listed ones override or extend the defaults. Fixed for the life of the NGINX master.
+    lua_shared_dicts: BTreeMap<Identifier, Size> = dicts::defaults(), "lua-shared-dicts", DICTS;
+}
+
+const SSL_CIPHERS: &str = "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES256-GCM-SHA384:\
+    ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305:DHE-RSA-AES256-GCM-SHA384:DHE-RSA-AES128-GCM-SHA256";
+
+const LOG_FORMAT: &str = "$remote_addr - $remote_user [$time_local] \"$request\" $status $body_bytes_sent \"$http_referer\" \"$http_user_agent\" \
+    $request_length $request_time [$proxy_upstream_name] [$proxy_alternative_upstream_name] $upstream_addr $upstream_response_length \
+    $upstream_response_time $upstream_status $req_id";
+
+const GZIP_TYPES: &[&str] = &[
+    "application/atom+xml",
+    "application/javascript",
+    "application/x-javascript",
+    "application/json",
+    "application/rss+xml",
+    "application/vnd.ms-fontobject",
+    "application/x-font-ttf",
+    "application/x-web-app-manifest+json",
+    "application/xhtml+xml",
+    "application/xml",
+    "font/opentype",
+    "image/svg+xml",
+    "image/x-icon",
+    "text/css",
+    "text/javascript",
+    "text/plain",
+    "text/x-component",
+];

@@ -1,0 +1,195 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::spec::LoadBalance;
+use crate::table::Risk;
+
+fn read(pairs: &[(&str, &str)]) -> (Config, Vec<ConfigFinding>) {
+    Config::parse(&pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect())
+}
+
+/// One key: its value printed, and the details of the findings.
+#[track_caller]
+fn check(key: &str, value: &str, printed: &str, details: &[&str]) {
+    let (config, findings) = read(&[(key, value)]);
+    let entry = CONFIG_KEYS.iter().find(|entry| entry.name == key).unwrap();
+    let found: Vec<&str> = findings.iter().map(|finding| finding.detail.as_str()).collect();
+    assert_eq!(((entry.get)(&config).as_str(), found.as_slice()), (printed, details), "{key}: {value:?}");
+}
+
+#[test]
+fn names_are_keys_and_every_default_reads_back() {
+    for entry in CONFIG_KEYS {
+        assert!(entry.name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-'), "{}", entry.name);
+        assert_eq!(CONFIG_KEYS.iter().filter(|other| other.name == entry.name).count(), 1, "{}", entry.name);
+        assert!(entry.doc.trim_end().ends_with('.') && !entry.value.is_empty(), "{}", entry.name);
+        let text = (entry.get)(&Config::default());
+        let (config, findings) = read(&[(entry.name, &text)]);
+        assert_eq!((config, findings), (Config::default(), Vec::new()), "{}: {text}", entry.name);
+    }
+}
+
+#[test]
+fn an_empty_configmap_is_the_default() {
+    assert_eq!(read(&[]), (Config::default(), Vec::new()));
+}
+
+#[test]
+fn values_are_read_by_their_type() {
+    for (key, value, printed) in [
+        ("ssl-redirect", "false", "false"),
+        ("ssl-redirect", "0", "false"),
+        ("ssl-redirect", "", "false"),
+        ("keep-alive", "0x10", "16"),
+        ("keep-alive", "", "0"),
+        ("proxy-body-size", "0", "0"),
+        ("proxy-buffering", "on", "on"),
+        ("proxy-next-upstream", "timeout  http_502", "timeout http_502"),
+        ("upstream-keepalive-time", "75s", "75s"),
+        ("worker-processes", "4", "4"),
+        ("ssl-ciphers", "", ""),
+        ("large-client-header-buffers", "2 16K", "2 16k"),
+        ("annotation-value-word-blocklist", "a, b,,", "a,b"),
+        ("no-tls-redirect-locations", "", ""),
+        ("bind-address", "10.0.0.1, ::1", "10.0.0.1,::1"),
+        ("block-cidrs", "10.1.2.3/8", "10.0.0.0/8"),
+        ("load-balance", "", "round_robin"),
+        ("annotations-risk-level", "CRITICAL", "Critical"),
+        ("log-format-upstream", "$remote_addr {\"a\": \"$status\"}", "$remote_addr {\"a\": \"$status\"}"),
+        ("http-redirect-code", "301", "301"),
+    ] {
+        check(key, value, printed, &[]);
+    }
+}
+
+#[test]
+fn an_unusable_value_leaves_the_default() {
+    check(
+        "ssl-redirect",
+        "yes",
+        "true",
+        &["expected true or false (1, t, T, TRUE, true, True, 0, f, F, FALSE, false, False); the default \"true\" is used"],
+    );
+    check("http-redirect-code", "303", "308", &["expected 301, 302, 307 or 308; the default \"308\" is used"]);
+    check("worker-processes", "0", "auto", &["expected auto or a number from 1 to 1024; the default \"auto\" is used"]);
+    check("keep-alive", "-1", "75", &["expected a whole number from 0 to 4294967295; the default \"75\" is used"]);
+    check("proxy-buffers-number", "2", "4", &["expected a whole number from 3 to 4294967295; the default \"4\" is used"]);
+    check("gzip-level", "10", "1", &["expected a whole number from 1 to 9; the default \"1\" is used"]);
+    check(
+        "large-client-header-buffers",
+        "4 100",
+        "4 8k",
+        &["expected a number from 1 to 1024 and a size from 512 to 1g, such as 4 8k; the default \"4 8k\" is used"],
+    );
+}
+
+#[test]
+fn an_unknown_level_of_risk_is_the_lowest() {
+    check("annotations-risk-level", "Highest", "Low", &["expected Low, Medium, High or Critical; Low is used"]);
+    check("annotations-risk-level", "", "Low", &["expected Low, Medium, High or Critical; Low is used"]);
+    assert_eq!(Config::default().annotations_risk_level, Risk::High);
+}
+
+#[test]
+fn an_unknown_algorithm_is_round_robin() {
+    assert_eq!(read(&[("load-balance", "ewma")]).0.load_balance, LoadBalance::Ewma);
+    check("load-balance", "fastest", "round_robin", &["expected round_robin or ewma; round_robin is used"]);
+}
+
+#[test]
+fn bad_items_of_a_list_are_left_out() {
+    check("bind-address", "x,10.0.0.1", "10.0.0.1", &["\"x\": expected an IP address; it is left out"]);
+    check("block-cidrs", "10.0.0.0/8,x", "10.0.0.0/8", &["\"x\": expected an IP address or a range such as 10.0.0.0/8; it is left out"]);
+    check(
+        "whitelist-source-range",
+        "1.1.1.1,x",
+        "1.1.1.1",
+        &["\"x\": expected an IP address or a range such as 10.0.0.0/8; it is left out"],
+    );
+}
+
+#[test]
+fn an_allow_list_without_a_usable_item_lets_nobody_through() {
+    check(
+        "whitelist-source-range",
+        "x",
+        "0.0.0.0",
+        &[
+            "\"x\": expected an IP address or a range such as 10.0.0.0/8; it is left out",
+            "nothing in the list is usable; nobody is let through",
+        ],
+    );
+    check("whitelist-source-range", "", "", &[]);
+}
+
+#[test]
+fn shared_dictionaries_override_and_extend_the_defaults() {
+    let (config, findings) = read(&[("lua-shared-dicts", "configuration_data:60,certificate_data:300, my_dict: 15 , invalid: 1a")]);
+    let size = |name: &str| config.lua_shared_dicts.get(name).map(Size::to_string);
+    assert_eq!(size("configuration_data").as_deref(), Some("60m"));
+    assert_eq!(size("certificate_data").as_deref(), Some("20m"));
+    assert_eq!(size("my_dict").as_deref(), Some("15m"));
+    assert_eq!(size("invalid"), None);
+    assert_eq!(config.lua_shared_dicts.len(), 8);
+    let expected = "expected a name and a size from 8k to 200m, such as configuration_data:60; it is left out";
+    let details: Vec<String> = findings.into_iter().map(|finding| finding.detail).collect();
+    assert_eq!(details, [format!("\"certificate_data:300\": {expected}"), format!("\"invalid: 1a\": {expected}")]);
+}
+
+#[test]
+fn the_limits_of_shared_dictionaries_hold() {
+    for (item, bytes) in [("a:8k", Some(8 << 10)), ("a: 200 M", Some(200 << 20)), ("a:204800K", Some(200 << 20)), ("a:1", Some(1 << 20))] {
+        assert_eq!(read(&[("lua-shared-dicts", item)]).0.lua_shared_dicts.get("a").map(|size| size.bytes), bytes, "{item}");
+    }
+    for item in ["a:7k", "a:201m", "a:-1", "a:", ":1", "a", "a:1g", "a;b:1", "a:99999999999999999999m", "a:1:2"] {
+        let (config, findings) = read(&[("lua-shared-dicts", item)]);
+        assert_eq!((config.lua_shared_dicts.len(), findings.len()), (7, 1), "{item}");
+    }
+    let many: String = (0..200).map(|n| format!("dict{n}:1,")).collect();
+    let (config, findings) = read(&[("lua-shared-dicts", &many)]);
+    assert_eq!((config.lua_shared_dicts.len(), findings.len()), (100, 107));
+}
+
+#[test]
+fn letter_case_of_a_key_does_not_matter_unless_it_is_set_twice() {
+    assert!(!read(&[("SSL-Redirect", "false")]).0.ssl_redirect);
+    let (config, findings) = read(&[("SSL-Redirect", "false"), ("ssl-redirect", "true")]);
+    assert!(config.ssl_redirect);
+    assert_eq!(findings[0].detail, "ssl-redirect is set as well and wins; this key is ignored");
+}
+
+#[test]
+fn keys_that_are_not_in_the_table_are_reported() {
+    let (config, findings) = read(&[("plugins", "x"), ("enable-brotli", "true"), ("keepalive", "1")]);
+    assert_eq!(config, Config::default());
+    let details: Vec<&str> = findings.iter().map(|finding| finding.detail.as_str()).collect();
+    assert_eq!(
+        details,
+        [
+            "Narthex does not support this key yet; it is ignored",
+            "no such key, did you mean keep-alive?; it is ignored",
+            "this key was removed; it is ignored",
+        ]
+    );
+}
+
+#[test]
+fn changed_keys_are_named() {
+    let changed = Config { ssl_redirect: false, keep_alive: ngx_value::Seconds(1), ..Config::default() };
+    assert_eq!(changed.changed_keys(&Config::default()), ["ssl-redirect", "keep-alive"]);
+    assert!(changed.changed_keys(&changed).is_empty());
+}
+
+proptest! {
+    #[test]
+    fn any_value_of_any_key_is_read_and_reads_back(
+        at in 0..CONFIG_KEYS.len(),
+        value in prop_oneof![".{0,20}", "[0-9a-z:,./ -]{0,20}", "[0-9]{1,10}[kms]?"],
+    ) {
+        let entry = &CONFIG_KEYS[at];
+        let (config, _) = read(&[(entry.name, &value)]);
+        let text = (entry.get)(&config);
+        let (again, findings) = read(&[(entry.name, &text)]);
+        prop_assert_eq!((again, findings), (config, Vec::new()), "{}", text);
+    }
+}

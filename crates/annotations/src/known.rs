@@ -1,0 +1,161 @@
+//! Every name that ingress-nginx knows, supported here or not, and what to say about one that it does not.
+
+use crate::table::Risk;
+
+/// An annotation that exists: name, risk, and whether leaving it out would open what its author wants closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Known {
+    pub(crate) name: &'static str,
+    pub(crate) risk: Risk,
+    pub(crate) protects: bool,
+}
+
+impl Known {
+    /// Whether leaving out this value would open something. An empty source range closes; an empty name of a method or a Secret says nothing.
+    pub(crate) fn protects_with(&self, value: &str) -> bool {
+        self.protects && (self.name.ends_with("-source-range") || !value.trim().is_empty())
+    }
+}
+
+/// One line each: name, risk, and `protects` where that holds.
+const ANNOTATIONS: &str = include_str!("known/annotations.txt");
+
+/// One line each: key, and `idle` where it never had an effect or `removed` where it lost it.
+const CONFIG: &str = include_str!("known/config.txt");
+
+/// Annotations of older releases, and what came of them.
+const FORMER: &[(&str, &str)] = &[
+    ("add-base-url", "it was removed"),
+    ("alias", "server-alias took its place"),
+    ("base-url-scheme", "it was removed"),
+    ("enable-influxdb", "it was removed"),
+    ("enable-opentracing", "enable-opentelemetry took its place"),
+    ("global-rate-limit", "it was removed"),
+    ("global-rate-limit-ignored-cidrs", "it was removed"),
+    ("global-rate-limit-key", "it was removed"),
+    ("global-rate-limit-window", "it was removed"),
+    ("grpc-backend", "backend-protocol took its place"),
+    ("influxdb-host", "it was removed"),
+    ("influxdb-measurement", "it was removed"),
+    ("influxdb-port", "it was removed"),
+    ("influxdb-server-name", "it was removed"),
+    ("opentracing-trust-incoming-span", "opentelemetry-trust-incoming-span took its place"),
+    ("secure-backends", "backend-protocol took its place"),
+    ("secure-verify-ca-secret", "proxy-ssl-secret took its place"),
+    ("session-cookie-hash", "it was removed"),
+];
+
+/// Every annotation that exists, by name, without prefix.
+pub(crate) fn annotations() -> impl Iterator<Item = Known> {
+    ANNOTATIONS.lines().filter_map(|line| {
+        let mut words = line.split(' ');
+        Some(Known { name: words.next()?, risk: words.next()?.parse().ok()?, protects: words.next() == Some("protects") })
+    })
+}
+
+/// The annotation of this name, if it exists.
+pub(crate) fn annotation(name: &str) -> Option<Known> {
+    annotations().find(|known| known.name == name)
+}
+
+/// What to say about an annotation that does not exist.
+pub(crate) fn no_annotation(name: &str) -> String {
+    if let Some((_, fate)) = FORMER.iter().find(|(former, _)| *former == name) {
+        return format!("no such annotation any more: {fate}; it is ignored");
+    }
+    format!("no such annotation{}; it is ignored", did_you_mean(name, annotations().map(|known| known.name)))
+}
+
+/// What to say about a key of the ConfigMap that is not in our table.
+pub(crate) fn config_key(name: &str) -> String {
+    let keys = || CONFIG.lines().map(|line| line.split_once(' ').unwrap_or((line, "")));
+    match keys().find(|(key, _)| *key == name) {
+        Some((_, "removed")) => "this key was removed; it is ignored".to_owned(),
+        Some((_, "idle")) => "this key has no effect; it is ignored".to_owned(),
+        Some(_) => "Narthex does not support this key yet; it is ignored".to_owned(),
+        None => format!("no such key{}; it is ignored", did_you_mean(name, keys().map(|(key, _)| key))),
+    }
+}
+
+/// `, did you mean ...?` with the nearest of `names`, if one is near.
+fn did_you_mean(name: &str, names: impl Iterator<Item = &'static str>) -> String {
+    names
+        .map(|candidate| (distance(name, candidate), candidate))
+        .filter(|(distance, candidate)| *distance <= 1 + candidate.len() / 6)
+        .min()
+        .map(|(_, nearest)| format!(", did you mean {nearest}?"))
+        .unwrap_or_default()
+}
+
+/// How many letters must be inserted, removed or replaced to get from one to the other. Large at once if one is very long.
+fn distance(one: &str, other: &str) -> usize {
+    if one.len() > 100 {
+        return usize::MAX;
+    }
+    let other: Vec<char> = other.chars().collect();
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (line, a) in one.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], line + 1);
+        for (column, b) in other.iter().enumerate() {
+            let cost = (diagonal + usize::from(a != *b)).min(row[column] + 1).min(row[column + 1] + 1);
+            diagonal = std::mem::replace(&mut row[column + 1], cost);
+        }
+    }
+    row[other.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ANNOTATIONS, CONFIG_KEYS};
+
+    #[test]
+    fn the_list_of_annotations_is_complete_and_sorted() {
+        let names: Vec<&str> = annotations().map(|known| known.name).collect();
+        assert_eq!(names.len(), super::ANNOTATIONS.lines().count(), "every line is well-formed");
+        assert_eq!(names.len(), 138, "136 annotations and 2 aliases");
+        assert!(names.is_sorted());
+    }
+
+    #[test]
+    fn every_supported_annotation_is_known_with_the_same_risk() {
+        for entry in ANNOTATIONS {
+            assert_eq!(annotation(entry.name).map(|known| known.risk), Some(entry.risk), "{}", entry.name);
+            assert!(entry.aliases.iter().all(|alias| annotation(alias).is_some()), "{}", entry.name);
+        }
+    }
+
+    #[test]
+    fn every_supported_key_is_known_and_alive() {
+        for entry in CONFIG_KEYS {
+            assert!(CONFIG.lines().any(|line| line == entry.name), "{}", entry.name);
+        }
+    }
+
+    #[test]
+    fn a_near_name_is_suggested() {
+        for (name, expected) in [
+            ("rewrite-targt", "no such annotation, did you mean rewrite-target?; it is ignored"),
+            ("proxy-body-sise", "no such annotation, did you mean proxy-body-size?; it is ignored"),
+            ("whatever", "no such annotation; it is ignored"),
+            ("", "no such annotation; it is ignored"),
+            ("grpc-backend", "no such annotation any more: backend-protocol took its place; it is ignored"),
+        ] {
+            assert_eq!(no_annotation(name), expected);
+        }
+        assert_eq!(no_annotation(&"a".repeat(10_000)), "no such annotation; it is ignored");
+    }
+
+    #[test]
+    fn a_key_that_is_not_in_the_table_is_told_apart() {
+        for (name, expected) in [
+            ("enable-brotli", "Narthex does not support this key yet; it is ignored"),
+            ("plugins", "this key was removed; it is ignored"),
+            ("app-root", "this key has no effect; it is ignored"),
+            ("ssl-protocol", "no such key, did you mean ssl-protocols?; it is ignored"),
+            ("xyzzy", "no such key; it is ignored"),
+        ] {
+            assert_eq!(config_key(name), expected);
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! What an entry of the annotation table says.
+
+use std::fmt;
+use std::str::FromStr;
+
+use ngx_value::Invalid;
+
+use crate::parse::FindingKind;
+use crate::spec::Spec;
+
+/// One annotation: everything that is known about it, and how its value becomes part of a [`Spec`].
+///
+/// Support for another annotation is another entry (and a field of [`Spec`]); reading, the risk gate, findings and the reference page
+/// follow from it.
+#[derive(Debug)]
+pub struct Entry {
+    /// Its name without the prefix.
+    pub name: &'static str,
+    /// Older names. Consulted in this order when the annotation is missing or empty.
+    pub aliases: &'static [&'static str],
+    /// What its value holds for.
+    pub scope: Scope,
+    /// What somebody who may set it could do with it.
+    pub risk: Risk,
+    /// The key of the ConfigMap that gives its default.
+    pub config_key: Option<&'static str>,
+    /// How a change reaches NGINX.
+    pub applies: Applies,
+    /// What it takes, in words: a noun phrase.
+    pub value: &'static str,
+    /// What it does: sentences in Markdown.
+    pub doc: &'static str,
+    /// A value that it takes.
+    pub example: &'static str,
+    /// What a value that it does not take leads to.
+    pub on_invalid: OnInvalid,
+    /// What an empty value leads to.
+    pub on_empty: OnEmpty,
+    /// Puts a value into the draft, or says what was expected.
+    pub parse: fn(&str, &mut Draft) -> Result<(), Invalid>,
+}
+
+/// A [`Spec`] in the making, and remarks that are no reason to drop the value.
+#[derive(Debug, Default)]
+pub struct Draft {
+    /// What was read so far.
+    pub spec: Spec,
+    pub(crate) notes: Vec<(FindingKind, String)>,
+}
+
+impl Draft {
+    /// Adds a remark about the annotation that is being read: what was expected and what happens instead.
+    pub fn note(&mut self, kind: FindingKind, detail: impl Into<String>) {
+        self.notes.push((kind, detail.into()));
+    }
+}
+
+macro_rules! labelled {
+    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident => $label:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $name { $($(#[$variant_doc])* $variant,)* }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(match self { $(Self::$variant => $label,)* })
+            }
+        }
+    };
+}
+
+labelled! {
+    /// What an annotation's value holds for.
+    Scope {
+        /// The locations of the Ingress.
+        Location => "location",
+        /// The whole host, with all its Ingresses.
+        Host => "host",
+        /// The backends (Service and port) that the Ingress names first.
+        Backend => "backend",
+        /// The Ingress as such.
+        Ingress => "ingress",
+    }
+}
+
+labelled! {
+    /// How a change reaches NGINX.
+    Applies {
+        /// Data of a route: at once.
+        Route => "route (live)",
+        /// Data of a backend: at once.
+        Backend => "backend (live)",
+        /// A certificate: at once.
+        Certificate => "certificate (live)",
+        /// A profile: one reload for the first use of a combination, at once afterwards.
+        Profile => "profile (reload on first use)",
+        /// Text of a host's server block: a reload for every change.
+        Shell => "server block (reload)",
+    }
+}
+
+labelled! {
+    /// How much power an annotation gives, ascending. Those above `annotations-risk-level` are not accepted.
+    Risk {
+        /// Only the Ingress itself.
+        Low => "Low",
+        /// Other Ingresses of the same host.
+        Medium => "Medium",
+        /// Other hosts, or what lies behind the proxy.
+        High => "High",
+        /// The proxy itself.
+        Critical => "Critical",
+    }
+}
+
+impl FromStr for Risk {
+    type Err = Invalid;
+
+    /// Any letter case.
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        match text.to_ascii_lowercase().as_str() {
+            "low" => Ok(Self::Low),
+            "medium" => Ok(Self::Medium),
+            "high" => Ok(Self::High),
+            "critical" => Ok(Self::Critical),
+            _ => Err(Invalid::new("Low, Medium, High or Critical")),
+        }
+    }
+}
+
+labelled! {
+    /// What a value that an annotation does not take leads to.
+    OnInvalid {
+        /// The annotation counts as not set.
+        Ignore => "ignored",
+        /// The locations of the Ingress answer 503.
+        Deny => "locations answer 503",
+        /// The Ingress is not taken; a version that was served before goes on being served.
+        Refuse => "Ingress refused",
+    }
+}
+
+/// What an empty value leads to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnEmpty {
+    /// The annotation counts as not set.
+    Absent,
+    /// It is read like any other value.
+    Value,
+}

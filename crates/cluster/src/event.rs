@@ -1,0 +1,295 @@
+//! Events: what a person sees under `kubectl describe`.
+//!
+//! One task posts them, at a bounded rate. An Event has the same name on every replica and after every restart (a digest of the object, the reason and the message), so that
+//! the same finding told again is one Event seen again, not one more. Problems are handed in as the whole current set; only those that are new become Events.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::{Event, Pod};
+use kube::api::{Patch, PatchParams, PostParams};
+use kube::{Api, Client};
+use model::{ObjectKey, ObjectRef, Problem, Snapshot};
+use serde_json::json;
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant, timeout};
+
+use crate::backoff::{Backoff, Retry};
+use crate::limit::Limiter;
+use crate::watch::chain;
+use crate::{PRODUCT, Tasks};
+
+mod note;
+
+use note::Note;
+
+const TASK: &str = "event writer";
+/// Notes that callers may have handed in without their being taken.
+const QUEUE: usize = 1024;
+/// Notes that wait for their turn. More are dropped.
+const BACKLOG: usize = 20_000;
+/// Attempts to post one.
+const ATTEMPTS: u32 = 5;
+/// Longest wait for one answer.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// Events whose count is remembered.
+const REMEMBERED: usize = 4096;
+
+/// How Events are written.
+#[derive(Debug, Clone)]
+pub struct EventWriterOptions {
+    /// `source.component`, shown as "From".
+    pub component: String,
+    /// Who of the replicas: the Pod's name.
+    pub instance: String,
+    /// Events a second in the long run.
+    pub rate: u32,
+    /// Events at once.
+    pub burst: u32,
+    /// Waits after failed posts.
+    pub retry: Retry,
+}
+
+impl EventWriterOptions {
+    /// 20 a second, 100 at once, as `nginx-ingress-controller`.
+    pub fn new(instance: impl Into<String>) -> Self {
+        Self { component: "nginx-ingress-controller".into(), instance: instance.into(), rate: 20, burst: 100, retry: Retry::default() }
+    }
+}
+
+/// The writing of Events; started by [`EventWriter::spawn`].
+#[derive(Debug)]
+pub struct EventWriter;
+
+/// Hands in Events. Never blocks.
+#[derive(Debug, Clone)]
+pub struct EventSender {
+    notes: mpsc::Sender<Note>,
+    problems: watch::Sender<Arc<[Problem]>>,
+    dropped: Arc<AtomicU64>,
+}
+
+impl EventSender {
+    /// Something that a person should look at.
+    pub fn warning(&self, object: ObjectRef, reason: &'static str, message: impl Into<String>) {
+        self.send(Note::new(object, true, reason, message.into()));
+    }
+
+    /// Something that is as it should be.
+    pub fn normal(&self, object: ObjectRef, reason: &'static str, message: impl Into<String>) {
+        self.send(Note::new(object, false, reason, message.into()));
+    }
+
+    /// The whole current set of Problems. Each becomes a Warning when it appears, and again only after it was gone.
+    pub fn problems(&self, problems: impl Into<Arc<[Problem]>>) {
+        self.problems.send_replace(problems.into());
+    }
+
+    /// Events that could not be handed in or posted since the start.
+    pub fn dropped(&self) -> u64 {
+        self.dropped.load(Ordering::Relaxed)
+    }
+
+    fn send(&self, note: Note) {
+        if self.notes.try_send(note).is_err() {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+impl EventWriter {
+    /// Starts the writer. `snapshots` gives the uids by which `kubectl describe` finds an object's Events; that of a Pod is asked for.
+    pub fn spawn(
+        client: Client,
+        options: EventWriterOptions,
+        snapshots: watch::Receiver<Option<Arc<Snapshot>>>,
+        tasks: &mut Tasks,
+    ) -> EventSender {
+        let (notes, queue) = mpsc::channel(QUEUE);
+        let (problems, current) = watch::channel::<Arc<[Problem]>>(Arc::default());
+        let dropped = Arc::new(AtomicU64::new(0));
+        let writer = Writer {
+            client,
+            limiter: Limiter::new(options.rate, options.burst, Instant::now()),
+            backoff: Backoff::new(options.retry),
+            options,
+            snapshots,
+            queue,
+            current,
+            known: BTreeSet::new(),
+            backlog: VecDeque::new(),
+            pod: None,
+            counts: BTreeMap::new(),
+            paused: None,
+            dropped: dropped.clone(),
+        };
+        tasks.spawn(writer.run());
+        EventSender { notes, problems, dropped }
+    }
+}
+
+struct Writer {
+    client: Client,
+    options: EventWriterOptions,
+    limiter: Limiter,
+    backoff: Backoff,
+    snapshots: watch::Receiver<Option<Arc<Snapshot>>>,
+    queue: mpsc::Receiver<Note>,
+    current: watch::Receiver<Arc<[Problem]>>,
+    /// The Problems that were there last time.
+    known: BTreeSet<Problem>,
+    backlog: VecDeque<Note>,
+    /// The Pod that was told of last (our own), and its uid, which no snapshot holds.
+    pod: Option<(ObjectKey, String)>,
+    /// How often each Event was told, by name.
+    counts: BTreeMap<String, i32>,
+    /// The server did not take the last one; tried again then.
+    paused: Option<Instant>,
+    dropped: Arc<AtomicU64>,
+}
+
+impl Writer {
+    async fn run(mut self) -> &'static str {
+        loop {
+            let wait = self.wait();
+            tokio::select! {
+                note = self.queue.recv() => match note {
+                    Some(note) => self.enqueue(note),
+                    None => return TASK,
+                },
+                changed = self.current.changed() => match changed {
+                    Ok(()) => self.take_problems(),
+                    Err(_) => return TASK,
+                },
+                () = sleep(wait) => if let Some(note) = self.backlog.pop_front() {
+                    self.limiter.take(Instant::now());
+                    self.post(note).await;
+                },
+            }
+        }
+    }
+
+    /// How long until the next post; `None` when there is nothing to post.
+    fn wait(&self) -> Option<Duration> {
+        let now = Instant::now();
+        let pause = self.paused.map_or(Duration::ZERO, |until| until.saturating_duration_since(now));
+        (!self.backlog.is_empty()).then(|| pause.max(self.limiter.wait(now)))
+    }
+
+    fn enqueue(&mut self, note: Note) {
+        if self.backlog.len() < BACKLOG {
+            self.backlog.push_back(note);
+        } else {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn take_problems(&mut self) {
+        let current: BTreeSet<Problem> = self.current.borrow_and_update().iter().cloned().collect();
+        // What is over need not be told any more.
+        let over: BTreeSet<Note> = self.known.difference(&current).map(Note::of_problem).collect();
+        self.backlog.retain(|note| !over.contains(note));
+        for note in current.difference(&self.known).map(Note::of_problem).collect::<Vec<_>>() {
+            self.enqueue(note);
+        }
+        self.known = current;
+    }
+
+    async fn post(&mut self, mut note: Note) {
+        let uid = match note.pod() {
+            Some(pod) => self.pod_uid(pod).await,
+            None => self.snapshots.borrow().as_deref().and_then(|snapshot| note.uid(snapshot)),
+        };
+        let event = note.event(uid, &self.options, jiff::Timestamp::now());
+        match timeout(TIMEOUT, self.write(&event)).await {
+            Ok(Ok(())) => {
+                self.backoff.reset();
+                self.paused = None;
+                return;
+            }
+            Ok(Err(kube::Error::Api(status))) if (400..500).contains(&status.code) && status.code != 429 => {
+                // Not allowed, or the namespace is being deleted: it will not be taken later either.
+                tracing::debug!(object = %note.object, reason = note.reason, error = %status.message, "the event was not accepted");
+                self.dropped.fetch_add(1, Ordering::Relaxed);
+                return;
+            }
+            Ok(Err(error)) => tracing::debug!(object = %note.object, error = chain(&error), "the event could not be written"),
+            Err(_) => tracing::debug!(object = %note.object, "writing the event took too long"),
+        }
+        self.paused = Some(Instant::now() + self.backoff.next());
+        note.attempts += 1;
+        if note.attempts < ATTEMPTS {
+            self.backlog.push_front(note);
+        } else {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    async fn pod_uid(&mut self, key: ObjectKey) -> Option<String> {
+        if let Some((known, uid)) = &self.pod
+            && *known == key
+        {
+            return Some(uid.clone());
+        }
+        let api: Api<Pod> = Api::namespaced(self.client.clone(), &key.namespace);
+        let uid = timeout(TIMEOUT, api.get_metadata(&key.name)).await.ok()?.ok()?.metadata.uid?;
+        self.pod = Some((key, uid.clone()));
+        Some(uid)
+    }
+
+    /// Creates the Event, or counts it up when it is there.
+    async fn write(&mut self, event: &Event) -> Result<(), kube::Error> {
+        let name = event.metadata.name.clone().unwrap_or_default();
+        let api: Api<Event> = Api::namespaced(self.client.clone(), event.metadata.namespace.as_deref().unwrap_or("default"));
+        if !self.counts.contains_key(&name) {
+            let params = PostParams { field_manager: Some(PRODUCT.to_owned()), ..PostParams::default() };
+            match api.create(&params, event).await {
+                Ok(_) => {
+                    self.remember(name, 1);
+                    return Ok(());
+                }
+                Err(kube::Error::Api(status)) if status.code == 409 => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let known = self.counts.get(&name).copied();
+        let mut patch = json!({"lastTimestamp": event.last_timestamp});
+        if let Some(count) = known {
+            patch["count"] = json!(count.saturating_add(1));
+        }
+        let params = PatchParams { field_manager: Some(PRODUCT.to_owned()), ..PatchParams::default() };
+        match api.patch(&name, &params, &Patch::Merge(&patch)).await {
+            Ok(event) => {
+                self.remember(name, event.count.unwrap_or(1));
+                Ok(())
+            }
+            Err(kube::Error::Api(status)) if status.is_not_found() && known.is_some() => {
+                // It has aged away on the server.
+                self.counts.remove(&name);
+                api.create(&PostParams::default(), event).await?;
+                self.remember(name, 1);
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn remember(&mut self, name: String, count: i32) {
+        if self.counts.len() >= REMEMBERED {
+            self.counts.clear();
+        }
+        self.counts.insert(name, count);
+    }
+}
+
+async fn sleep(wait: Option<Duration>) {
+    match wait {
+        Some(wait) => tokio::time::sleep(wait).await,
+        None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests;

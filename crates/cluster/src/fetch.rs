@@ -1,0 +1,91 @@
+//! Fetching single objects: Secrets and ConfigMaps that something newly refers to.
+
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::{Api, Client};
+use model::ObjectKey;
+
+use crate::backoff::{Backoff, Retry};
+use crate::decode::Fetched;
+use crate::kinds::Watched;
+
+/// Longest wait for one answer.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The right to one object's answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Ticket {
+    pub(crate) key: ObjectKey,
+    pub(crate) number: u64,
+}
+
+/// An object to fetch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Request {
+    Secret(Ticket),
+    ConfigMap(Ticket),
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub(crate) enum Answer {
+    Secret(Ticket, Outcome<Secret>),
+    ConfigMap(Ticket, Outcome<ConfigMap>),
+}
+
+/// What the server said.
+#[derive(Debug)]
+pub(crate) enum Outcome<K> {
+    /// Here it is.
+    Present(Fetched<K>),
+    /// There is no such object.
+    Absent,
+    /// We may not read it.
+    Refused,
+}
+
+impl Answer {
+    /// The request to repeat when the server refused.
+    pub(crate) fn refused(&self) -> Option<Request> {
+        match self {
+            Self::Secret(ticket, Outcome::Refused) => Some(Request::Secret(ticket.clone())),
+            Self::ConfigMap(ticket, Outcome::Refused) => Some(Request::ConfigMap(ticket.clone())),
+            _ => None,
+        }
+    }
+}
+
+/// Fetches, again and again until the server gives an answer.
+pub(crate) async fn fetch(client: Client, request: Request, retry: Retry) -> Answer {
+    match request {
+        Request::Secret(ticket) => {
+            let outcome = get::<Secret>(client, &ticket.key, retry).await;
+            Answer::Secret(ticket, outcome)
+        }
+        Request::ConfigMap(ticket) => {
+            let outcome = get::<ConfigMap>(client, &ticket.key, retry).await;
+            Answer::ConfigMap(ticket, outcome)
+        }
+    }
+}
+
+async fn get<K: Watched<Key = ObjectKey>>(client: Client, key: &ObjectKey, retry: Retry) -> Outcome<K> {
+    let api: Api<Fetched<K>> = K::api(client, Some(&key.namespace));
+    let mut backoff = Backoff::new(retry);
+    loop {
+        match tokio::time::timeout(TIMEOUT, api.get_opt(&key.name)).await {
+            Ok(Ok(Some(object))) => return Outcome::Present(object),
+            Ok(Ok(None)) => return Outcome::Absent,
+            Ok(Err(kube::Error::Api(status))) if status.is_forbidden() => {
+                tracing::warn!(kind = %K::KIND, %key, error = %status.message, "may not be read; it is treated as absent");
+                return Outcome::Refused;
+            }
+            // A name that no object can have.
+            Ok(Err(kube::Error::BuildRequest(_))) => return Outcome::Absent,
+            Ok(Err(error)) => tracing::debug!(kind = %K::KIND, %key, %error, "fetching failed"),
+            Err(_) => tracing::debug!(kind = %K::KIND, %key, "fetching took too long"),
+        }
+        tokio::time::sleep(backoff.next()).await;
+    }
+}

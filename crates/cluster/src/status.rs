@@ -1,0 +1,259 @@
+//! Writes the addresses into the status of the Ingresses that are served.
+//!
+//! Driven by events: a new Ingress, a changed address, a status that somebody else changed. Only the leader writes. What is written is not waited for in the watch, and
+//! never changes a snapshot: the current addresses come from [`crate::Statuses`], beside the objects.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use futures::StreamExt;
+use imbl::OrdSet;
+use k8s_openapi::api::networking::v1::{Ingress, IngressLoadBalancerIngress, IngressLoadBalancerStatus, IngressStatus};
+use kube::api::{Patch, PatchParams, PostParams};
+use kube::{Api, Client};
+use model::ObjectKey;
+use serde_json::json;
+use tokio::sync::{oneshot, watch};
+use tokio::time::{Instant, timeout};
+
+use crate::address::Address;
+use crate::backoff::Retry;
+use crate::decode::Fetched;
+use crate::kinds::Watched;
+use crate::publish::{AddressSource, follow, replicas};
+use crate::state::Statuses;
+use crate::watch::chain;
+use crate::{PRODUCT, Tasks};
+
+mod ledger;
+
+use ledger::Ledger;
+
+const TASK: &str = "status writer";
+/// Writes at a time.
+const PARALLEL: usize = 10;
+/// Writes before it is looked again what is due.
+const ROUND: usize = 200;
+/// Longest wait for one write.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// Labels that differ between the replicas of two versions of one Deployment or DaemonSet.
+const VERSION_LABELS: [&str; 3] = ["pod-template-hash", "controller-revision-hash", "pod-template-generation"];
+
+/// What is written.
+#[derive(Debug, Clone)]
+pub struct StatusOptions {
+    /// Where the addresses come from.
+    pub addresses: AddressSource,
+    /// `--status-update-interval`: how soon a write that did not take effect, or that others keep changing, is repeated; how often node addresses are looked up.
+    pub interval: Duration,
+    /// Our own Pod, for telling on shutdown whether we are the last.
+    pub pod: ObjectKey,
+    /// `--update-status-on-shutdown`: the last replica empties the statuses.
+    pub clear_on_shutdown: bool,
+    /// Waits after failed writes.
+    pub retry: Retry,
+}
+
+/// The writing of Ingress status; started by [`StatusWriter::spawn`].
+#[derive(Debug)]
+pub struct StatusWriter;
+
+/// The other end of a running status writer.
+#[derive(Debug)]
+pub struct StatusHandle {
+    stop: oneshot::Sender<oneshot::Sender<()>>,
+}
+
+impl StatusHandle {
+    /// Stops writing. Empties the statuses when that is asked for, at most one address is in use, and no other Pod like ours is there. Returns when that is done.
+    pub async fn stop(self) {
+        let (done, finished) = oneshot::channel();
+        if self.stop.send(done).is_ok() {
+            // An error means that the task is gone: as good as done.
+            let _ = finished.await;
+        }
+    }
+}
+
+impl StatusWriter {
+    /// Starts to keep the statuses of the `owned` Ingresses, while `leader` is true.
+    pub fn spawn(
+        client: Client,
+        options: StatusOptions,
+        owned: watch::Receiver<OrdSet<ObjectKey>>,
+        statuses: watch::Receiver<Statuses>,
+        leader: watch::Receiver<bool>,
+        tasks: &mut Tasks,
+    ) -> StatusHandle {
+        let (addresses, wanted) = watch::channel(None);
+        tasks.spawn(follow(client.clone(), options.addresses.clone(), options.interval, options.retry, addresses));
+        let (stop, stopped) = oneshot::channel();
+        let ledger = Ledger::new(options.interval, options.retry);
+        let pen = Pen { client, put: Arc::default() };
+        tasks.spawn(Writer { pen, options, owned, statuses, leader, wanted, ledger }.run(stopped));
+        StatusHandle { stop }
+    }
+}
+
+struct Writer {
+    pen: Pen,
+    options: StatusOptions,
+    owned: watch::Receiver<OrdSet<ObjectKey>>,
+    statuses: watch::Receiver<Statuses>,
+    leader: watch::Receiver<bool>,
+    wanted: watch::Receiver<Option<Arc<[Address]>>>,
+    ledger: Ledger,
+}
+
+impl Writer {
+    async fn run(mut self, mut stopped: oneshot::Receiver<oneshot::Sender<()>>) -> &'static str {
+        loop {
+            tokio::select! {
+                ended = self.turn() => if ended {
+                    return TASK;
+                },
+                done = &mut stopped => {
+                    if let Ok(done) = done {
+                        self.clear().await;
+                        // Nobody waits when the caller gave up.
+                        let _ = done.send(());
+                    }
+                    return TASK;
+                }
+            }
+        }
+    }
+
+    /// Writes a round of what is due, or waits until something may be. `true` when an input is gone.
+    async fn turn(&mut self) -> bool {
+        let leads = *self.leader.borrow_and_update();
+        let wanted = self.wanted.borrow_and_update().clone();
+        let owned = self.owned.borrow_and_update().clone();
+        let statuses = self.statuses.borrow_and_update().clone();
+        let mut next = None;
+        if let (true, Some(wanted)) = (leads, wanted) {
+            let due = self.ledger.due(&owned, &statuses, &wanted, Instant::now());
+            if !due.keys.is_empty() {
+                self.write(due.keys, &wanted).await;
+                return false;
+            }
+            next = due.next;
+        }
+        tokio::select! {
+            changed = self.leader.changed() => changed.is_err(),
+            changed = self.wanted.changed() => changed.is_err(),
+            changed = self.owned.changed() => changed.is_err(),
+            changed = self.statuses.changed() => changed.is_err(),
+            () = until(next) => false,
+        }
+    }
+
+    async fn write(&mut self, mut due: Vec<ObjectKey>, wanted: &Arc<[Address]>) {
+        due.truncate(ROUND);
+        let mut writes = futures::stream::iter(due)
+            .map(|key| {
+                let (pen, wanted) = (self.pen.clone(), wanted.clone());
+                async move {
+                    let outcome = pen.write(&key, &wanted).await;
+                    (key, outcome)
+                }
+            })
+            .buffer_unordered(PARALLEL);
+        while let Some((key, outcome)) = writes.next().await {
+            match outcome {
+                Ok(()) => self.ledger.wrote(key, wanted, Instant::now()),
+                Err(error) => {
+                    tracing::warn!(ingress = %key, error, "the status can't be written");
+                    self.ledger.failed(key, Instant::now());
+                }
+            }
+        }
+    }
+
+    async fn clear(&mut self) {
+        let wanted = self.wanted.borrow().clone();
+        if !self.options.clear_on_shutdown || wanted.is_none_or(|wanted| wanted.len() > 1) {
+            return;
+        }
+        match timeout(TIMEOUT, replicas(&self.pen.client, &self.options.pod, &VERSION_LABELS)).await {
+            Ok(Ok(pods)) if pods.len() <= 1 => {}
+            Ok(Ok(_)) => return,
+            Ok(Err(error)) => {
+                tracing::warn!(error = chain(&error), "it can't be found out whether other replicas run; Ingress status is left as it is");
+                return;
+            }
+            Err(_) => return,
+        }
+        let statuses = self.statuses.borrow().clone();
+        let owned = self.owned.borrow().clone();
+        let filled = owned.into_iter().filter(|key| statuses.get(key).is_some_and(|addresses| !addresses.is_empty()));
+        let pen = &self.pen;
+        futures::stream::iter(filled)
+            .for_each_concurrent(PARALLEL, |key| async move {
+                if let Err(error) = pen.write(&key, &[]).await {
+                    tracing::warn!(ingress = %key, error, "the status can't be emptied");
+                }
+            })
+            .await;
+    }
+}
+
+/// Writes one status.
+#[derive(Clone)]
+struct Pen {
+    client: Client,
+    /// We may update but not patch: the permissions are those of the predecessor.
+    put: Arc<AtomicBool>,
+}
+
+impl Pen {
+    async fn write(&self, key: &ObjectKey, addresses: &[Address]) -> Result<(), String> {
+        match timeout(TIMEOUT, self.attempt(key, addresses)).await {
+            Ok(Ok(())) => Ok(()),
+            // Deleted meanwhile: there is nothing to write to.
+            Ok(Err(kube::Error::Api(status))) if status.is_not_found() => Ok(()),
+            Ok(Err(kube::Error::Api(status))) => Err(format!("{} (status {})", status.message, status.code)),
+            Ok(Err(error)) => Err(chain(&error)),
+            Err(_) => Err(format!("no answer within {} seconds", TIMEOUT.as_secs())),
+        }
+    }
+
+    async fn attempt(&self, key: &ObjectKey, addresses: &[Address]) -> Result<(), kube::Error> {
+        if !self.put.load(Ordering::Relaxed) {
+            let entries = if addresses.is_empty() { None } else { Some(entries(addresses)) };
+            let patch = json!({"status": {"loadBalancer": {"ingress": entries}}});
+            let params = PatchParams { field_manager: Some(PRODUCT.to_owned()), ..PatchParams::default() };
+            let api: Api<Fetched<Ingress>> = Ingress::api(self.client.clone(), Some(&key.namespace));
+            match api.patch_status(&key.name, &params, &Patch::Merge(&patch)).await {
+                Err(kube::Error::Api(status)) if status.is_forbidden() => {}
+                outcome => return outcome.map(|_| ()),
+            }
+        }
+        let api: Api<Ingress> = Api::namespaced(self.client.clone(), &key.namespace);
+        let mut ingress = api.get(&key.name).await?;
+        let balancer = IngressLoadBalancerStatus { ingress: (!addresses.is_empty()).then(|| entries(addresses)) };
+        ingress.status = Some(IngressStatus { load_balancer: Some(balancer) });
+        let params = PostParams { field_manager: Some(PRODUCT.to_owned()), ..PostParams::default() };
+        api.replace_status(&key.name, &params, &ingress).await?;
+        self.put.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+fn entries(addresses: &[Address]) -> Vec<IngressLoadBalancerIngress> {
+    let filled = |text: &String| (!text.is_empty()).then(|| text.clone());
+    let entry =
+        |address: &Address| IngressLoadBalancerIngress { hostname: filled(&address.hostname), ip: filled(&address.ip), ports: None };
+    addresses.iter().map(entry).collect()
+}
+
+async fn until(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => tokio::time::sleep_until(moment).await,
+        None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,127 @@
+//! The writer against a server.
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::fake::{Fake, eventually, ingress};
+use crate::source::{Source, SourceOptions};
+
+struct Running {
+    fake: Fake,
+    owned: watch::Sender<OrdSet<ObjectKey>>,
+    leader: watch::Sender<bool>,
+    handle: StatusHandle,
+    _tasks: Tasks,
+}
+
+async fn start(fake: Fake, addresses: AddressSource, clear_on_shutdown: bool) -> Running {
+    let mut tasks = Tasks::new();
+    let source = Source::spawn(fake.client().await, SourceOptions::new(Arc::default()), &mut tasks);
+    let (owned, owned_receiver) = watch::channel(OrdSet::new());
+    let (leader, leader_receiver) = watch::channel(true);
+    let retry = Retry { first: Duration::from_millis(10), most: Duration::from_millis(50) };
+    let pod = ObjectKey::new("ingress", "us");
+    let options = StatusOptions { addresses, interval: Duration::from_secs(60), pod, clear_on_shutdown, retry };
+    let client = fake.client().await;
+    let handle = StatusWriter::spawn(client, options, owned_receiver, source.statuses.clone(), leader_receiver, &mut tasks);
+    Running { fake, owned, leader, handle, _tasks: tasks }
+}
+
+fn own(running: &Running, names: &[&str]) {
+    running.owned.send_replace(names.iter().map(|name| ObjectKey::new("shop", *name)).collect());
+}
+
+fn written(fake: &Fake, name: &str) -> Value {
+    fake.get("ingresses", "shop", name).unwrap()["status"]["loadBalancer"]["ingress"].clone()
+}
+
+fn fixed(ip: &str) -> AddressSource {
+    AddressSource::Fixed(vec![Address::ip(ip)])
+}
+
+#[tokio::test]
+async fn owned_ingresses_get_the_addresses_once_and_others_do_not() {
+    let fake = Fake::start().await;
+    for name in ["a", "b", "other"] {
+        fake.put("ingresses", ingress(name, None));
+    }
+    let running = start(fake, fixed("192.0.2.1"), false).await;
+    own(&running, &["a", "b", "not-there-yet"]);
+    let expected = json!([{"ip": "192.0.2.1"}]);
+    eventually(&running.fake, "both are written", || ["a", "b"].iter().all(|name| written(&running.fake, name) == expected)).await;
+    running.fake.put("ingresses", ingress("not-there-yet", None));
+    eventually(&running.fake, "the third as well", || written(&running.fake, "not-there-yet") == expected).await;
+    assert_eq!(running.fake.requests("PATCH"), 3);
+    assert_eq!(written(&running.fake, "other"), Value::Null);
+}
+
+#[tokio::test]
+async fn only_the_leader_writes_and_what_others_change_is_put_right() {
+    let fake = Fake::start().await;
+    fake.put("ingresses", ingress("a", None));
+    let running = start(fake, fixed("192.0.2.1"), false).await;
+    running.leader.send_replace(false);
+    own(&running, &["a"]);
+    running.leader.send_replace(true);
+    let expected = json!([{"ip": "192.0.2.1"}]);
+    eventually(&running.fake, "it is written", || written(&running.fake, "a") == expected).await;
+    // Waits until the writer has seen its own write: the change of another must come after it.
+    running.fake.put("ingresses", ingress("b", None));
+    own(&running, &["a", "b"]);
+    eventually(&running.fake, "b is written", || written(&running.fake, "b") == expected).await;
+    let other = json!({"status": {"loadBalancer": {"ingress": [{"hostname": "elsewhere.example"}]}}});
+    running.fake.merge("ingresses", "shop", "a", &other);
+    eventually(&running.fake, "it is put right", || written(&running.fake, "a") == expected).await;
+}
+
+#[tokio::test]
+async fn failures_are_retried_and_without_the_right_to_patch_it_is_an_update() {
+    let fake = Fake::start().await;
+    fake.put("ingresses", ingress("a", None));
+    fake.refuse("PATCH", "ingresses", 500);
+    let running = start(fake, fixed("192.0.2.1"), false).await;
+    own(&running, &["a"]);
+    eventually(&running.fake, "it is tried again", || running.fake.requests("PATCH") >= 3).await;
+    assert_eq!(written(&running.fake, "a"), Value::Null);
+    running.fake.refuse("PATCH", "ingresses", 403);
+    eventually(&running.fake, "it is written by update", || written(&running.fake, "a") == json!([{"ip": "192.0.2.1"}])).await;
+    assert!(running.fake.requests("PUT") >= 1);
+}
+
+#[tokio::test]
+async fn the_addresses_of_the_published_service_are_followed() {
+    let fake = Fake::start().await;
+    fake.put("ingresses", ingress("a", None));
+    let service = |ip: &str| {
+        let status = json!({"loadBalancer": {"ingress": [{"ip": ip}]}});
+        json!({"metadata": {"namespace": "ingress", "name": "lb"}, "spec": {"type": "LoadBalancer"}, "status": status})
+    };
+    fake.put("services", service("192.0.2.1"));
+    let running = start(fake, AddressSource::Service(ObjectKey::new("ingress", "lb")), false).await;
+    own(&running, &["a"]);
+    eventually(&running.fake, "the first address", || written(&running.fake, "a") == json!([{"ip": "192.0.2.1"}])).await;
+    running.fake.put("services", service("192.0.2.2"));
+    eventually(&running.fake, "the second address", || written(&running.fake, "a") == json!([{"ip": "192.0.2.2"}])).await;
+}
+
+#[tokio::test]
+async fn the_last_replica_empties_the_statuses_and_others_do_not() {
+    for (replicas, expected) in [(1, Value::Null), (2, json!([{"ip": "192.0.2.1"}]))] {
+        let fake = Fake::start().await;
+        let pod = |name: &str| json!({"metadata": {"namespace": "ingress", "name": name, "labels": {"app": "narthex"}}});
+        fake.put("pods", pod("us"));
+        if replicas == 2 {
+            fake.put("pods", pod("them"));
+        }
+        fake.put("ingresses", ingress("a", None));
+        let running = start(fake, fixed("192.0.2.1"), true).await;
+        own(&running, &["a"]);
+        eventually(&running.fake, "it is written", || written(&running.fake, "a") == json!([{"ip": "192.0.2.1"}])).await;
+        // The clearing goes by what the watch has shown.
+        running.fake.put("ingresses", ingress("b", None));
+        own(&running, &["a", "b"]);
+        eventually(&running.fake, "b is written", || written(&running.fake, "b") == json!([{"ip": "192.0.2.1"}])).await;
+        running.handle.stop().await;
+        assert_eq!(written(&running.fake, "a"), expected);
+    }
+}

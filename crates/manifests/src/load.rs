@@ -1,0 +1,74 @@
+//! Reads a directory once: for commands that end.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::file::Content;
+use crate::loaded::{File, Loaded, read};
+use crate::scan::{Found, Scan, Signature, content, scan};
+
+/// Why a directory could not be read at all.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// There is nothing.
+    #[error("the manifest directory {} does not exist", .0.display())]
+    Missing(PathBuf),
+    /// There is something else.
+    #[error("{} is not a directory: expected a directory of manifests", .0.display())]
+    NotADirectory(PathBuf),
+    /// Not permitted, or trouble with the disk.
+    #[error("the manifest directory {} can't be read", .0.display())]
+    Unreadable(PathBuf, #[source] io::Error),
+}
+
+impl LoadError {
+    fn new(directory: &Path, error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::NotFound => Self::Missing(directory.to_owned()),
+            io::ErrorKind::NotADirectory => Self::NotADirectory(directory.to_owned()),
+            _ => Self::Unreadable(directory.to_owned(), error),
+        }
+    }
+}
+
+/// Reads all files of a directory and of those below it. Blocks.
+///
+/// # Errors
+/// The directory itself can't be read. What is wrong with the files in it is in [`Loaded::problems`].
+pub fn load(directory: &Path) -> Result<Loaded, LoadError> {
+    let look = || {
+        let found = scan(directory).map_err(|error| LoadError::new(directory, error))?;
+        Ok((read(files(&found, None, |_, path, _| content(path)), None), found.is_consistent()))
+    };
+    // A second time where the kubelet changed the files meanwhile; it does so once a minute at most.
+    match look()? {
+        (loaded, true) => Ok(loaded),
+        (_, false) => look().map(|(loaded, _)| loaded),
+    }
+}
+
+/// The files of a scan. `content` is asked for what is in one. A sub-directory that can't be read counts as a file that can't be,
+/// and what `previous` knew below it stays.
+pub(crate) fn files(scan: &Scan, previous: Option<&Loaded>, mut content: impl FnMut(&Arc<str>, &Path, &Signature) -> Content) -> Vec<File> {
+    let mut files: Vec<File> = scan
+        .files
+        .iter()
+        .map(|(path, found)| File {
+            path: path.clone(),
+            content: match found {
+                Found::File { path: full, signature } => content(path, full, signature),
+                Found::Unreadable(reason) => Content::Unreadable(reason.clone()),
+            },
+        })
+        .collect();
+    for (closed, reason) in &scan.closed {
+        let below = previous
+            .into_iter()
+            .flat_map(Loaded::files)
+            .filter(|path| path.strip_prefix(&**closed).is_some_and(|rest| rest.starts_with('/')));
+        files.extend(below.map(|path| File { path: path.clone(), content: Content::Unchanged }));
+        files.push(File { path: closed.clone(), content: Content::Unreadable(reason.clone()) });
+    }
+    files
+}

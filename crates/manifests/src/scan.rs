@@ -1,0 +1,234 @@
+//! What files a directory holds. Reads names and attributes, not content.
+//!
+//! - Files named `*.yaml`, `*.yml` and `*.json`, in sub-directories too. Names that begin with a dot are passed over: that is how the kubelet hides the parts of a
+//!   mounted ConfigMap (`..data`, `..2024_01_02...`), and editors their swap files.
+//! - Symbolic links are followed, to files and to directories; a link to a directory above itself ends there.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, Metadata};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::file::{Content, MAX_FILE_BYTES};
+
+/// What a directory holds at one time.
+#[derive(Debug, Default)]
+pub(crate) struct Scan {
+    /// By path relative to the directory.
+    pub(crate) files: BTreeMap<Arc<str>, Found>,
+    /// Every directory that was read and every one that holds what a link points to, by real path.
+    pub(crate) directories: BTreeMap<PathBuf, Id>,
+    /// Real paths of files that links point to.
+    pub(crate) targets: BTreeSet<PathBuf>,
+    /// Sub-directories that can't be read, relative, and why.
+    pub(crate) closed: Vec<(Arc<str>, String)>,
+    /// The directory itself.
+    pub(crate) root: Id,
+    /// The kubelet's `..data` links and what they pointed to before anything was read through them.
+    links: Vec<(PathBuf, PathBuf)>,
+}
+
+/// A file, or why it is not one that can be read.
+#[derive(Debug)]
+pub(crate) enum Found {
+    File { path: PathBuf, signature: Signature },
+    Unreadable(String),
+}
+
+/// Identity of a directory or a file, as long as it exists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Id {
+    device: u64,
+    inode: u64,
+}
+
+/// Attributes that change with the content, but for changes within one tick of the file system's clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Signature {
+    id: Id,
+    bytes: u64,
+    /// Seconds and nanoseconds.
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Id {
+    /// The identity of what stands at a path.
+    pub(crate) fn at(path: &Path) -> Option<Self> {
+        fs::metadata(path).ok().map(|metadata| Self::of(&metadata))
+    }
+
+    fn of(metadata: &Metadata) -> Self {
+        Self { device: metadata.dev(), inode: metadata.ino() }
+    }
+}
+
+impl Signature {
+    fn of(metadata: &Metadata) -> Self {
+        Self {
+            id: Id::of(metadata),
+            bytes: metadata.size(),
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+            changed: (metadata.ctime(), metadata.ctime_nsec()),
+        }
+    }
+
+    /// Whether the last change is so long before `now` (seconds since 1970) that another one would show.
+    pub(crate) fn is_old(&self, now: i64) -> bool {
+        let latest = self.modified.0.max(self.changed.0);
+        // A clock that was set back, or a file from the future, proves nothing.
+        latest < now - 2
+    }
+}
+
+impl Scan {
+    /// Whether no `..data` was swapped since the scan began: what was read through the links is of one version.
+    pub(crate) fn is_consistent(&self) -> bool {
+        self.links.iter().all(|(link, target)| fs::read_link(link).is_ok_and(|now| now == *target))
+    }
+}
+
+/// Looks through a directory.
+///
+/// # Errors
+/// The directory itself can't be read. Everything below it that can't be is noted in the result.
+pub(crate) fn scan(directory: &Path) -> io::Result<Scan> {
+    let mut scan = Scan { root: Id::of(&fs::metadata(directory)?), ..Scan::default() };
+    walk(directory, "", &mut vec![scan.root], &mut scan)?;
+    Ok(scan)
+}
+
+/// Whether a name is one of a file that is read.
+pub(crate) fn is_manifest(name: &str) -> bool {
+    !name.starts_with('.')
+        && Path::new(name)
+            .extension()
+            .is_some_and(|extension| ["yaml", "yml", "json"].iter().any(|known| extension.eq_ignore_ascii_case(known)))
+}
+
+/// Reads one file.
+pub(crate) fn content(path: &Path) -> Content {
+    use std::io::Read as _;
+    let read = || {
+        let file = fs::File::open(path)?;
+        // Something else may stand there by now, and reading a pipe would not end.
+        if !file.metadata()?.is_file() {
+            return Err(io::Error::other("it is not a regular file"));
+        }
+        let mut bytes = Vec::new();
+        file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    read().map_or_else(|error| Content::Unreadable(error.to_string()), Content::Bytes)
+}
+
+/// Reads the directory `path`, which is `relative` to the first one. `above` are the directories on the way to it, itself included.
+fn walk(path: &Path, relative: &str, above: &mut Vec<Id>, scan: &mut Scan) -> io::Result<()> {
+    if let Ok(target) = fs::read_link(path.join("..data")) {
+        scan.links.push((path.join("..data"), target));
+    }
+    let entries = fs::read_dir(path)?;
+    if let Ok(real) = path.canonicalize()
+        && let Some(id) = above.last()
+    {
+        scan.directories.insert(real, *id);
+    }
+    for entry in entries {
+        let entry = entry?;
+        let name = entry.file_name();
+        let Some(name) = name.to_str() else {
+            scan.closed.push((join(relative, &name.to_string_lossy()), "its name is not UTF-8 text".to_owned()));
+            continue;
+        };
+        if name.starts_with('.') {
+            continue;
+        }
+        let path = entry.path();
+        let metadata = match fs::metadata(&path) {
+            Ok(metadata) => metadata,
+            // A link that leads nowhere is a fault; a name that is gone by now is not.
+            Err(error) if is_manifest(name) && path.is_symlink() => {
+                scan.files.insert(join(relative, name), Found::Unreadable(format!("the link leads nowhere: {error}")));
+                continue;
+            }
+            Err(_) => continue,
+        };
+        if metadata.is_dir() {
+            let id = Id::of(&metadata);
+            if !above.contains(&id) {
+                above.push(id);
+                let below = join(relative, name);
+                match walk(&path, &below, above, scan) {
+                    Err(error) if error.kind() != io::ErrorKind::NotFound => scan.closed.push((below, error.to_string())),
+                    Ok(()) | Err(_) => {}
+                }
+                above.pop();
+            }
+        } else if is_manifest(name) {
+            if path.is_symlink() {
+                note_target(&path, scan);
+            }
+            let found = if metadata.is_file() {
+                Found::File { path, signature: Signature::of(&metadata) }
+            } else {
+                Found::Unreadable("it is not a regular file".to_owned())
+            };
+            scan.files.insert(join(relative, name), found);
+        }
+    }
+    Ok(())
+}
+
+/// Notes where a link leads to: changes show in the directory there.
+fn note_target(link: &Path, scan: &mut Scan) {
+    let Ok(target) = link.canonicalize() else { return };
+    if let Some(parent) = target.parent()
+        && let Ok(metadata) = fs::metadata(parent)
+    {
+        scan.directories.insert(parent.to_owned(), Id::of(&metadata));
+    }
+    scan.targets.insert(target);
+}
+
+fn join(relative: &str, name: &str) -> Arc<str> {
+    if relative.is_empty() { name.into() } else { format!("{relative}/{name}").into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn files_are_found_through_links_and_hidden_names_are_not() {
+        let scratch = tempfile::tempdir().unwrap();
+        let root = scratch.path().join("root");
+        fs::create_dir_all(root.join("..2024_1/sub")).unwrap();
+        fs::create_dir_all(root.join("deep/er")).unwrap();
+        fs::create_dir_all(root.join(".git")).unwrap();
+        for file in ["..2024_1/a.yaml", "..2024_1/sub/b.yml", "deep/er/c.JSON", ".git/d.yaml", ".e.yaml", "f.yaml~", "g.txt"] {
+            fs::write(root.join(file), "x").unwrap();
+        }
+        symlink("..2024_1", root.join("..data")).unwrap();
+        symlink("..data/a.yaml", root.join("a.yaml")).unwrap();
+        symlink("..data/sub", root.join("sub")).unwrap();
+        symlink("../..", root.join("deep/er/loop")).unwrap();
+        symlink("nowhere", root.join("h.yaml")).unwrap();
+        fs::create_dir(root.join("i.yaml")).unwrap();
+
+        let scan = scan(&root).unwrap();
+        assert_eq!(scan.files.keys().map(|path| &**path).collect::<Vec<_>>(), ["a.yaml", "deep/er/c.JSON", "h.yaml", "sub/b.yml"]);
+        assert!(matches!(&scan.files["h.yaml"], Found::Unreadable(reason) if reason.contains("leads nowhere")));
+        let real = root.canonicalize().unwrap();
+        let watched: Vec<_> = scan.directories.keys().map(|path| path.strip_prefix(&real).unwrap().to_str().unwrap()).collect();
+        assert_eq!(watched, ["", "..2024_1", "..2024_1/sub", "deep", "deep/er", "i.yaml"]);
+
+        assert!(scan.is_consistent());
+        symlink("..2024_2", root.join("..data_tmp")).unwrap();
+        fs::rename(root.join("..data_tmp"), root.join("..data")).unwrap();
+        assert!(!scan.is_consistent());
+    }
+}

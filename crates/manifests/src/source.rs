@@ -1,0 +1,236 @@
+//! The directory as a source: follows it and publishes a snapshot for every change.
+//!
+//! Two tasks. The *reader* looks at the directory when something wakes it, once the writing has stopped; the *publisher* joins what was read
+//! with the addresses of external names. Neither ends before the process does, unless nobody listens any more.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use imbl::OrdMap;
+use model::Snapshot;
+use tokio::sync::{Notify, mpsc, watch};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until};
+
+use crate::engine::{Engine, Turn};
+use crate::loaded::Loaded;
+use crate::watch::{Wake, Watcher};
+
+/// What to follow, and how.
+#[derive(Debug, Clone)]
+pub struct SourceOptions {
+    /// The directory; it need not exist yet.
+    pub directory: PathBuf,
+    /// How often to look where changes can't be seen: on a network file system, or when inotify is out of watches.
+    pub poll_interval: Duration,
+    /// Look every [`Self::poll_interval`] and don't use inotify at all.
+    pub force_polling: bool,
+    /// Waiting times.
+    pub pacing: Pacing,
+}
+
+/// Waiting times between an event and the reading.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pacing {
+    /// Without any event, and with every written file closed: then reading begins.
+    pub quiet: Duration,
+    /// The longest wait while events go on.
+    pub bound: Duration,
+    /// A directory that was replaced by another has to look the same for this long.
+    pub replaced: Duration,
+    /// A directory that is empty and was not has to stay so for this long.
+    pub empty: Duration,
+    /// Looks without a reason, in case an event was lost.
+    pub safety: Duration,
+}
+
+impl Default for Pacing {
+    fn default() -> Self {
+        Self {
+            quiet: Duration::from_millis(50),
+            bound: Duration::from_millis(500),
+            replaced: Duration::from_millis(250),
+            empty: Duration::from_secs(2),
+            safety: Duration::from_secs(30),
+        }
+    }
+}
+
+impl SourceOptions {
+    /// Follows a directory in the usual way: inotify, polling every 2 s where it is blind.
+    pub fn new(directory: impl Into<PathBuf>) -> Self {
+        Self { directory: directory.into(), poll_interval: Duration::from_secs(2), force_polling: false, pacing: Pacing::default() }
+    }
+}
+
+/// Addresses of external names, by name.
+pub type Addresses = OrdMap<Arc<str>, Arc<[IpAddr]>>;
+
+/// The running source.
+#[derive(Debug, Clone)]
+pub struct SourceHandle {
+    /// What was last read, with the addresses. `None` until the directory could be read for the first time.
+    pub snapshots: watch::Receiver<Option<Arc<Snapshot>>>,
+    /// The same, with the positions of objects; also renewed when only positions changed.
+    pub loaded: watch::Receiver<Option<Arc<Loaded>>>,
+    addresses: watch::Sender<Addresses>,
+    reload: Arc<Notify>,
+}
+
+impl SourceHandle {
+    /// Sets the addresses of external names; the next snapshot has them, and it comes at once when they differ.
+    pub fn set_addresses(&self, addresses: Addresses) {
+        self.addresses.send_if_modified(|held| {
+            let changed = *held != addresses;
+            *held = addresses;
+            changed
+        });
+    }
+
+    /// Reads every file again, at once, whatever the attributes say (SIGHUP).
+    pub fn reload(&self) {
+        self.reload.notify_one();
+    }
+}
+
+/// A directory of manifests.
+#[derive(Debug)]
+pub struct Source;
+
+impl Source {
+    /// Starts to follow a directory. The tasks go into `tasks`; one that ends gives its name.
+    pub fn spawn(options: SourceOptions, tasks: &mut JoinSet<&'static str>) -> SourceHandle {
+        // More wakes than fit say nothing new.
+        let (wake, wakes) = mpsc::channel(256);
+        let watcher = if options.force_polling {
+            None
+        } else {
+            Watcher::open(wake.clone())
+                .inspect_err(|error| tracing::warn!(%error, "inotify can't be used: the manifest directory is polled"))
+                .ok()
+        };
+        let (read, loaded) = watch::channel(None);
+        let (addresses, given) = watch::channel(Addresses::new());
+        let (publish, snapshots) = watch::channel(None);
+        let reload = Arc::new(Notify::new());
+        let pacing = options.pacing;
+        let reader = Reader { engine: Some(Engine::new(options, watcher)), wakes, _wake: wake, reload: reload.clone(), read, pacing };
+        tasks.spawn(async move {
+            reader.run().await;
+            "manifest reader"
+        });
+        let following = loaded.clone();
+        tasks.spawn(async move {
+            publisher(following, given, publish).await;
+            "manifest publisher"
+        });
+        SourceHandle { snapshots, loaded, addresses, reload }
+    }
+}
+
+/// Joins objects and addresses.
+async fn publisher(
+    mut loaded: watch::Receiver<Option<Arc<Loaded>>>,
+    mut addresses: watch::Receiver<Addresses>,
+    publish: watch::Sender<Option<Arc<Snapshot>>>,
+) {
+    let mut published = None;
+    loop {
+        let newest = loaded.borrow_and_update().clone();
+        let given = addresses.borrow_and_update().clone();
+        if let Some(newest) = newest {
+            let version = (newest.generation(), given.clone());
+            if published.as_ref() != Some(&version) {
+                let snapshot = Snapshot { addresses: given, ..newest.snapshot.clone() };
+                publish.send_replace(Some(Arc::new(snapshot)));
+                published = Some(version);
+            }
+        }
+        tokio::select! {
+            changed = loaded.changed() => if changed.is_err() { return },
+            changed = addresses.changed() => if changed.is_err() { return },
+            () = publish.closed() => return,
+        }
+    }
+}
+
+/// The task that looks.
+struct Reader {
+    /// `None` while a thread has it.
+    engine: Option<Engine>,
+    wakes: mpsc::Receiver<Wake>,
+    /// Keeps the channel open when there is no watcher.
+    _wake: mpsc::Sender<Wake>,
+    reload: Arc<Notify>,
+    read: watch::Sender<Option<Arc<Loaded>>>,
+    pacing: Pacing,
+}
+
+impl Reader {
+    async fn run(mut self) {
+        let mut force = false;
+        while let Some(mut engine) = self.engine.take() {
+            let looking = tokio::task::spawn_blocking(move || {
+                let turn = engine.turn(force);
+                (engine, turn)
+            });
+            let turn = match looking.await {
+                Ok((engine, turn)) => {
+                    self.engine = Some(engine);
+                    turn
+                }
+                Err(error) => match error.try_into_panic() {
+                    Ok(panic) => std::panic::resume_unwind(panic),
+                    // The runtime is shutting down.
+                    Err(_) => return,
+                },
+            };
+            let Turn { loaded, again } = turn;
+            if let Some(loaded) = loaded {
+                self.read.send_replace(Some(loaded));
+            }
+            match self.wait(again).await {
+                Some(forced) => force = forced,
+                None => return,
+            }
+        }
+    }
+
+    /// Waits for a reason to look again: whether it forces everything to be read. `None`: nobody listens any more.
+    async fn wait(&mut self, again: Duration) -> Option<bool> {
+        tokio::select! {
+            () = self.read.closed() => None,
+            () = self.reload.notified() => Some(true),
+            wake = self.wakes.recv() => self.quiet(wake?).await,
+            () = sleep_until(Instant::now() + again) => Some(false),
+        }
+    }
+
+    /// Waits until the writing has stopped.
+    async fn quiet(&mut self, first: Wake) -> Option<bool> {
+        let bound = Instant::now() + self.pacing.bound;
+        let mut open = BTreeSet::new();
+        let mut wake = Some(first);
+        loop {
+            match wake.take() {
+                Some(Wake::Written(path)) => {
+                    open.insert(path);
+                }
+                Some(Wake::Closed(path)) => {
+                    open.remove(&path);
+                }
+                Some(Wake::Changed) | None => {}
+            }
+            let until = if open.is_empty() { bound.min(Instant::now() + self.pacing.quiet) } else { bound };
+            tokio::select! {
+                biased;
+                () = self.reload.notified() => return Some(true),
+                () = sleep_until(until) => return Some(false),
+                next = self.wakes.recv() => wake = Some(next?),
+            }
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! The source that the flags ask for, behind one shape.
+
+use std::net::IpAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use cluster::{AddressSource, Election, ElectionOptions, EventSender, EventWriter, EventWriterOptions, StatusOptions, StatusWriter};
+use controller::{Addresses, Report, Tasks};
+use imbl::{OrdMap, OrdSet};
+use model::settings::PemPair;
+use model::{ObjectKey, ObjectRef, Problem, Settings, Snapshot};
+use tokio::sync::watch;
+use tracing::warn;
+
+use crate::args::{RunArgs, key};
+
+/// A started source.
+pub(super) struct Source {
+    pub(super) snapshots: watch::Receiver<Option<Arc<Snapshot>>>,
+    pub(super) addresses: Arc<dyn Addresses>,
+    pub(super) report: Arc<dyn Report>,
+    /// SIGHUP.
+    pub(super) reload: Box<dyn Fn() + Send>,
+}
+
+/// The settings, and the client if there is a cluster: our zone is asked of it.
+pub(super) async fn settings(args: &RunArgs, fallback: PemPair) -> anyhow::Result<(Settings, Option<cluster::Client>)> {
+    if args.source.manifests.is_some() {
+        return Ok((Settings { implied_class: true, ..args.model.settings(fallback, None)? }, None));
+    }
+    let client = cluster::connect(&super::connect_options(&args.source)).await?;
+    let zone = match pod() {
+        Some(pod) if args.model.enable_topology_aware_routing => cluster::zone(client.clone(), &pod.namespace, &pod.name).await,
+        _ => None,
+    };
+    if args.model.enable_topology_aware_routing && zone.is_none() {
+        warn!("the zone of this node is not known (POD_NAME, POD_NAMESPACE, the node's label): topology hints are not followed");
+    }
+    Ok((args.model.settings(fallback, zone)?, Some(client)))
+}
+
+/// Our own Pod by `POD_NAMESPACE` and `POD_NAME`.
+fn pod() -> Option<ObjectKey> {
+    let env = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    Some(ObjectKey::new(env("POD_NAMESPACE")?, env("POD_NAME")?))
+}
+
+/// Starts watching.
+pub(super) async fn start(args: &RunArgs, settings: Arc<Settings>, client: Option<cluster::Client>, tasks: &mut Tasks) -> anyhow::Result<Source> {
+    match (client, &args.source.manifests) {
+        (Some(client), _) => start_cluster(args, settings, client, tasks),
+        (None, Some(dir)) => start_directory(args, dir, tasks),
+        (None, None) => unreachable!("without a directory there is a client"),
+    }
+}
+
+fn start_directory(args: &RunArgs, dir: &Path, tasks: &mut Tasks) -> anyhow::Result<Source> {
+    if !dir.is_dir() {
+        bail!("--manifests {}: not a directory", dir.display());
+    }
+    let poll_interval = Duration::from_secs(args.source.manifests_poll_interval.max(1));
+    let options = manifests::SourceOptions { poll_interval, force_polling: args.source.manifests_poll, ..manifests::SourceOptions::new(dir) };
+    let handle = Arc::new(manifests::Source::spawn(options, tasks));
+    let reloader = handle.clone();
+    Ok(Source {
+        snapshots: handle.snapshots.clone(),
+        addresses: Arc::new(DirectoryAddresses(handle)),
+        report: Arc::new(Silent),
+        reload: Box::new(move || reloader.reload()),
+    })
+}
+
+fn start_cluster(args: &RunArgs, settings: Arc<Settings>, client: cluster::Client, tasks: &mut Tasks) -> anyhow::Result<Source> {
+    let handle = cluster::Source::spawn(client.clone(), cluster::SourceOptions::new(settings), tasks);
+    let pod = pod();
+    let instance = pod.as_ref().map_or_else(|| format!("narthex-{}", std::process::id()), |pod| pod.name.to_string());
+    let events = (!args.disable_sync_events)
+        .then(|| EventWriter::spawn(client.clone(), EventWriterOptions::new(instance.clone()), handle.snapshots.clone(), tasks));
+    let (owned_tx, owned) = watch::channel(OrdSet::new());
+    if let Some(addresses) = publish(args, pod.as_ref())? {
+        let pod = pod.clone().unwrap_or_else(|| ObjectKey::new("default", instance.as_str()));
+        let election = ElectionOptions {
+            lease: ObjectKey::new(pod.namespace.clone(), args.status.election_id.as_str()),
+            identity: pod.name.to_string(),
+            ttl: Duration::from_secs(30),
+        };
+        let leader = Election::spawn(client.clone(), election, tasks);
+        let options = StatusOptions {
+            addresses,
+            interval: Duration::from_secs(60),
+            pod,
+            clear_on_shutdown: false,
+            retry: cluster::Retry::default(),
+        };
+        StatusWriter::spawn(client, options, owned, handle.statuses.clone(), leader.leader, tasks);
+    }
+    Ok(Source {
+        snapshots: handle.snapshots.clone(),
+        addresses: Arc::new(ClusterAddresses(handle)),
+        report: Arc::new(ClusterReport { events, owned: owned_tx, pod }),
+        reload: Box::new(|| ()),
+    })
+}
+
+/// Where the addresses for the status of Ingresses come from; `None` to write none.
+fn publish(args: &RunArgs, pod: Option<&ObjectKey>) -> anyhow::Result<Option<AddressSource>> {
+    let status = &args.status;
+    if !status.update_status {
+        return Ok(None);
+    }
+    if let Some(text) = status.publish_status_address.as_deref().filter(|text| !text.is_empty()) {
+        return Ok(Some(AddressSource::Fixed(cluster::parse_addresses(text).context("--publish-status-address")?)));
+    }
+    if let Some(service) = key("--publish-service", status.publish_service.as_deref())? {
+        return Ok(Some(AddressSource::Service(service)));
+    }
+    // Without a Pod of our own there are no nodes to publish.
+    Ok(pod.map(|pod| AddressSource::Nodes { pod: pod.clone(), internal: false }))
+}
+
+struct DirectoryAddresses(Arc<manifests::SourceHandle>);
+
+impl Addresses for DirectoryAddresses {
+    fn set(&self, addresses: OrdMap<Arc<str>, Arc<[IpAddr]>>) {
+        self.0.set_addresses(addresses);
+    }
+}
+
+struct ClusterAddresses(cluster::SourceHandle);
+
+impl Addresses for ClusterAddresses {
+    fn set(&self, addresses: OrdMap<Arc<str>, Arc<[IpAddr]>>) {
+        self.0.set_addresses(addresses);
+    }
+}
+
+/// A directory has nobody to tell but the log.
+struct Silent;
+
+impl Report for Silent {
+    fn problems(&self, _: &[Problem]) {}
+    fn served(&self, _: Vec<ObjectKey>) {}
+    fn reload(&self, _: Result<&str, &str>) {}
+}
+
+/// Events, and the set of Ingresses whose status is ours to write.
+struct ClusterReport {
+    events: Option<EventSender>,
+    owned: watch::Sender<OrdSet<ObjectKey>>,
+    pod: Option<ObjectKey>,
+}
+
+impl Report for ClusterReport {
+    fn problems(&self, problems: &[Problem]) {
+        if let Some(events) = &self.events {
+            events.problems(problems.to_vec());
+        }
+    }
+
+    fn served(&self, ingresses: Vec<ObjectKey>) {
+        self.owned.send_replace(ingresses.into_iter().collect());
+    }
+
+    fn reload(&self, outcome: Result<&str, &str>) {
+        let (Some(events), Some(pod)) = (&self.events, &self.pod) else { return };
+        let pod = ObjectRef::namespaced("Pod", pod);
+        match outcome {
+            Ok(why) => events.normal(pod, "RELOAD", format!("NGINX reloaded: {why}")),
+            Err(why) => events.warning(pod, "RELOAD", format!("NGINX was not reloaded: {why}")),
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! From a signal to certainty: the new revision answers, and nobody accepts connections with the old one.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use nix::errno::Errno;
+use tokio::time::{Instant, sleep, timeout_at};
+
+use crate::error::ApplyError;
+use crate::log::{self, Message, Tail};
+use crate::process::Process;
+use crate::procfs::Identity;
+use crate::state::State;
+
+const FIRST_POLL: Duration = Duration::from_millis(2);
+const LONGEST_POLL: Duration = Duration::from_millis(25);
+
+/// What is waited for.
+pub(crate) struct Expected<'a> {
+    /// The master that was signalled or started.
+    pub(crate) master: Identity,
+    /// The revision that workers must answer.
+    pub(crate) revision: &'a str,
+    /// Workers of the old generation. Empty after a start.
+    pub(crate) old: Vec<Identity>,
+    /// The master was started: it serves nothing yet, so one failed attempt to bind decides.
+    pub(crate) started: bool,
+    /// How long to wait.
+    pub(crate) patience: Duration,
+    /// Which flag sets which port.
+    pub(crate) flags: &'a BTreeMap<u16, &'static str>,
+}
+
+/// Watches the master, its workers, its log and the control socket until the outcome is known.
+pub(crate) async fn confirm<P: Process>(process: &P, tail: &mut Tail, expected: &Expected<'_>) -> Result<State, ApplyError> {
+    let deadline = Instant::now() + expected.patience;
+    let mut answered = None;
+    let mut sockets_cleared = false;
+    let mut pause = FIRST_POLL;
+    loop {
+        let alive = process.alive(expected.master);
+        match complaint(tail.messages(), expected) {
+            Some(Complaint::Final(error)) => return Err(error),
+            Some(Complaint::StaleSocket) if !sockets_cleared => {
+                // The master tries again half a second later.
+                process.clear_sockets(false).await;
+                sockets_cleared = true;
+            }
+            _ => {}
+        }
+        if !alive {
+            return Err(ApplyError::Exited { status: process.exit_status(), log: tail.texts() });
+        }
+        let old_gone = expected.old.iter().all(|&worker| process.refresh(worker).is_none_or(|worker| worker.leaving));
+        if old_gone && let Ok(Some(state)) = timeout_at(deadline, process.state()).await {
+            if state.revision == expected.revision {
+                return Ok(state);
+            }
+            answered = Some(state.revision);
+        }
+        if Instant::now() >= deadline {
+            return Err(ApplyError::Unconfirmed {
+                revision: expected.revision.to_owned(),
+                waited: expected.patience,
+                answered,
+                restored: "",
+                log: tail.texts(),
+            });
+        }
+        sleep(pause).await;
+        pause = (pause * 2).min(LONGEST_POLL);
+    }
+}
+
+enum Complaint {
+    /// The change has failed.
+    Final(ApplyError),
+    /// A socket file is in the way.
+    StaleSocket,
+}
+
+/// What the master says against the change. What workers say (`emerg` too) doesn't decide: the master may start others.
+fn complaint(messages: &[Message], expected: &Expected<'_>) -> Option<Complaint> {
+    let by_master = |message: &&Message| message.level == "emerg" && message.pid == Some(expected.master.pid);
+    let mut taken = None;
+    for message in messages.iter().filter(by_master) {
+        let text = message.text.as_str();
+        match log::bind_failure(text) {
+            Some(failure) if failure.port.is_some() && Errno::from_raw(failure.errno) == Errno::EADDRINUSE => {
+                let error = bind_error(&failure, expected.flags)?;
+                // A reload tries five times, half a second apart, and may yet succeed; then the new configuration runs.
+                if expected.started {
+                    return Some(Complaint::Final(error));
+                }
+                taken = taken.or(Some(error));
+            }
+            Some(failure) if failure.port.is_none() && Errno::from_raw(failure.errno) == Errno::EADDRINUSE => {
+                return stale(messages, expected);
+            }
+            Some(failure) => return Some(Complaint::Final(bind_error(&failure, expected.flags).unwrap_or_else(|| refused(text)))),
+            None if log::gave_up_binding(text) => return Some(Complaint::Final(taken.unwrap_or_else(|| refused(text)))),
+            None => return Some(Complaint::Final(refused(text))),
+        }
+    }
+    None
+}
+
+fn stale(messages: &[Message], expected: &Expected<'_>) -> Option<Complaint> {
+    let gave_up = messages.iter().find(|message| message.pid == Some(expected.master.pid) && log::gave_up_binding(&message.text));
+    let first = messages.iter().find(|message| log::bind_failure(&message.text).is_some());
+    Some(gave_up.and(first).map_or(Complaint::StaleSocket, |message| Complaint::Final(refused(&message.text))))
+}
+
+/// The error for a port that could not be opened; `None` for other reasons than a taken port or a missing privilege.
+pub(crate) fn bind_error(failure: &log::BindFailure, flags: &BTreeMap<u16, &'static str>) -> Option<ApplyError> {
+    let port = failure.port?;
+    let (address, flag) = (failure.address.clone(), flags.get(&port).copied());
+    match Errno::from_raw(failure.errno) {
+        Errno::EADDRINUSE => Some(ApplyError::PortTaken { address, port, flag }),
+        Errno::EACCES => Some(ApplyError::PortDenied { address, port, flag }),
+        _ => None,
+    }
+}
+
+fn refused(text: &str) -> ApplyError {
+    ApplyError::Refused { message: text.to_owned(), file: "nginx.conf".to_owned(), line: None, stderr: text.to_owned() }
+}

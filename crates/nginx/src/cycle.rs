@@ -1,0 +1,337 @@
+//! The state machine: one file set after the other, each confirmed or taken back.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::Signal;
+use render::{FileSet, Paths};
+
+use crate::confirm::{Expected, bind_error, confirm};
+use crate::error::ApplyError;
+use crate::log::{self, Tail};
+use crate::orphans;
+use crate::process::{Process, Verdict};
+use crate::procfs::{Identity, Worker};
+use crate::state::State;
+use crate::store::{self, Store, StoreError};
+use crate::supervisor::Applied;
+
+/// How long a killed process may take to go.
+const KILL_PATIENCE: Duration = Duration::from_secs(2);
+
+/// Waits and names that an operator sets.
+#[derive(Debug, Clone)]
+pub(crate) struct Limits {
+    pub(crate) start_timeout: Duration,
+    pub(crate) confirm_timeout: Duration,
+    pub(crate) flags: BTreeMap<u16, &'static str>,
+}
+
+/// One NGINX and its files.
+#[derive(Debug)]
+pub(crate) struct Cycle<P> {
+    pub(crate) process: P,
+    paths: Paths,
+    store: Store,
+    limits: Limits,
+    /// The master, as long as it is not known to be dead.
+    master: Option<Identity>,
+    /// Dead masters whose workers may still serve.
+    past: Vec<Identity>,
+    /// Orphans that finish what they have begun; looked at now and then, because they may have become our children.
+    leaving: Vec<Worker>,
+    /// What served last.
+    good: Option<FileSet>,
+}
+
+impl<P: Process> Cycle<P> {
+    pub(crate) fn new(process: P, paths: Paths, limits: Limits, past: Vec<Identity>) -> Self {
+        let store = Store::new(paths.clone());
+        let good = store.last_good();
+        Self { process, paths, store, limits, master: None, past, leaving: Vec::new(), good }
+    }
+
+    /// Makes the disk hold what served last.
+    pub(crate) fn repair(&self) -> Result<(), StoreError> {
+        self.good.as_ref().map_or(Ok(()), |good| self.store.repair(good))
+    }
+
+    /// Takes over a master that somebody else started.
+    pub(crate) fn adopt(&mut self, master: Identity) {
+        self.past.retain(|past| *past != master);
+        self.master = Some(master);
+    }
+
+    /// The living master.
+    pub(crate) fn master(&self) -> Option<Identity> {
+        self.master.filter(|&master| self.process.alive(master))
+    }
+
+    /// The master, dead or alive.
+    pub(crate) fn last_master(&self) -> Option<Identity> {
+        self.master
+    }
+
+    /// Brings NGINX to this file set.
+    pub(crate) async fn apply(&mut self, set: &FileSet) -> Result<Applied, ApplyError> {
+        let began = Instant::now();
+        self.bury();
+        // Orphans answer too, but nobody can reload them.
+        let running = if self.master.is_some() { self.process.state().await } else { None };
+        let (store, files) = (self.store.clone(), set.clone());
+        let mut staged = on_disk(move || store.stage(&files)).await?;
+        let unchanged = running.is_some_and(|state| state.revision == set.revision);
+        let mut warnings = Vec::new();
+        if !unchanged {
+            let verdict = self.process.test(&self.store.staged_conf()).await?;
+            warnings = self.judge(verdict)?;
+        }
+        staged.promote()?;
+        let how = if unchanged { How::Unchanged } else { self.switch(set, &mut staged).await? };
+        staged.keep();
+        let (store, files, before) = (self.store.clone(), set.clone(), self.good.take());
+        self.good = Some(set.clone());
+        on_disk(move || store.remember(&files, before.as_ref())).await?;
+        Ok(Applied {
+            revision: set.revision.clone(),
+            started: how == How::Started,
+            reloaded: how == How::Reloaded,
+            duration: began.elapsed(),
+            warnings,
+        })
+    }
+
+    /// Whether NGINX accepts this file set; the disk stays as it was.
+    pub(crate) async fn test(&self, set: &FileSet) -> Result<Vec<String>, ApplyError> {
+        let (store, files) = (self.store.clone(), set.clone());
+        let staged = on_disk(move || store.stage(&files)).await?;
+        let verdict = self.process.test(&self.store.staged_conf()).await?;
+        drop(staged);
+        self.judge(verdict)
+    }
+
+    /// Asks NGINX whether it would accept this file set; the disk is as before afterwards. Gives its warnings.
+    pub(crate) async fn test(&mut self, set: &FileSet) -> Result<Vec<String>, ApplyError> {
+        let (store, files) = (self.store.clone(), set.clone());
+        let staged = on_disk(move || store.stage(&files)).await?;
+        let verdict = self.process.test(&self.store.staged_conf()).await;
+        drop(staged);
+        self.judge(verdict?)
+    }
+
+    /// Starts NGINX with what served last.
+    pub(crate) async fn restart(&mut self) -> Result<Applied, ApplyError> {
+        let began = Instant::now();
+        self.bury();
+        let good = self.good.clone().ok_or(ApplyError::NothingGood)?;
+        let applied = |started| Applied {
+            revision: good.revision.clone(),
+            started,
+            reloaded: false,
+            duration: began.elapsed(),
+            warnings: Vec::new(),
+        };
+        if self.master.is_some() {
+            return Ok(applied(false));
+        }
+        self.repair()?;
+        self.start(&good.revision).await?;
+        Ok(applied(true))
+    }
+
+    /// Tells the master to finish and waits for it; harder after the deadline.
+    pub(crate) async fn quit(&mut self, drain: Duration) -> Result<(), ApplyError> {
+        self.bury();
+        let orphans = self.orphans();
+        orphans::retire(&self.process, &orphans).await;
+        let Some(master) = self.master.take() else {
+            return Ok(());
+        };
+        for (signal, patience) in [(Signal::SIGQUIT, drain), (Signal::SIGTERM, KILL_PATIENCE)] {
+            self.process.signal(master, signal)?;
+            if gone(&self.process, master, patience).await {
+                return Ok(());
+            }
+            tracing::warn!(pid = master.pid, ?patience, "NGINX has not finished after {}", signal.as_str());
+        }
+        self.kill(master).await;
+        Ok(())
+    }
+
+    /// Notices that the master has died, and orphans.
+    fn bury(&mut self) {
+        self.leaving.retain(|worker| self.process.refresh(worker.id).is_some());
+        if let Some(dead) = self.master.take_if(|master| !self.process.alive(*master)) {
+            self.past.push(dead);
+        }
+    }
+
+    fn orphans(&self) -> Vec<Worker> {
+        self.past.iter().flat_map(|&master| self.process.orphans(master)).collect()
+    }
+
+    /// The warnings of `nginx -t`, or why it refuses.
+    fn judge(&self, verdict: Verdict) -> Result<Vec<String>, ApplyError> {
+        let conf = self.paths.conf().display().to_string();
+        let stderr = verdict.stderr.replace(&self.store.staged_conf().display().to_string(), &conf);
+        let messages: Vec<_> = stderr.lines().filter_map(log::parse).collect();
+        if verdict.accepted {
+            return Ok(messages.into_iter().filter(|message| message.level == "warn").map(|message| message.text).collect());
+        }
+        let of_level = |level| messages.iter().find(|message| message.level == level);
+        let Some(message) = ["emerg", "alert", "crit", "error"].into_iter().find_map(of_level) else {
+            let message = stderr.trim().to_owned();
+            return Err(ApplyError::Refused { message, file: "nginx.conf".to_owned(), line: None, stderr });
+        };
+        if let Some(error) = log::bind_failure(&message.text).and_then(|failure| bind_error(&failure, &self.limits.flags)) {
+            return Err(error);
+        }
+        let (text, place) = log::place(&message.text);
+        let relative = |file| Path::new(file).strip_prefix(&self.paths.work_dir).unwrap_or(Path::new(file)).display().to_string();
+        let (file, line) = place.map_or(("nginx.conf".to_owned(), None), |(file, line)| (relative(file), Some(line)));
+        Err(ApplyError::Refused { message: text.to_owned(), file, line, stderr: stderr.clone() })
+    }
+
+    /// Reloads or starts. On failure the files are taken back, and a master that no longer serves the old ones reads them.
+    async fn switch(&mut self, set: &FileSet, staged: &mut store::Staged) -> Result<How, ApplyError> {
+        if let Some(master) = self.master
+            && !self.process.reachable().await
+        {
+            self.replace(master).await?;
+        }
+        let Some(master) = self.master else {
+            self.start(&set.revision).await?;
+            return Ok(How::Started);
+        };
+        match self.reload(master, &set.revision).await {
+            Ok(_) => Ok(How::Reloaded),
+            Err(ApplyError::Unconfirmed { revision, waited, answered, log, .. }) => {
+                staged.undo()?;
+                let restored = self.reload_previous(master).await;
+                Err(ApplyError::Unconfirmed { revision, waited, answered, log, restored })
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn reload(&self, master: Identity, revision: &str) -> Result<State, ApplyError> {
+        let workers = self.process.workers(master);
+        let old = workers.into_iter().filter(|worker| !worker.leaving).map(|worker| worker.id).collect();
+        let mut tail = Tail::new(&self.paths.error_log());
+        self.process.signal(master, Signal::SIGHUP)?;
+        let patience = self.limits.confirm_timeout;
+        let expected = Expected { master, revision, old, started: false, patience, flags: &self.limits.flags };
+        confirm(&self.process, &mut tail, &expected).await
+    }
+
+    /// Nobody can say what an unconfirmed master runs, so it is told to read the files that served.
+    async fn reload_previous(&self, master: Identity) -> &'static str {
+        let Some(good) = &self.good else {
+            return "there is no previous configuration";
+        };
+        match self.reload(master, &good.revision).await {
+            Ok(_) => "the previous configuration goes on",
+            Err(_) => "the previous configuration is not confirmed either",
+        }
+    }
+
+    /// A master whose control socket is gone, or that is about to end, can't be reloaded: another takes its place.
+    async fn replace(&mut self, master: Identity) -> Result<(), ApplyError> {
+        tracing::warn!(pid = master.pid, "NGINX does not listen on its control socket: it is replaced");
+        let workers = self.process.workers(master);
+        self.process.signal(master, Signal::SIGQUIT)?;
+        if !orphans::accepting(&self.process, &workers, KILL_PATIENCE).await.is_empty() {
+            self.kill(master).await;
+        }
+        self.master = None;
+        self.past.push(master);
+        Ok(())
+    }
+
+    /// Starts a master. Orphans serve until it does; where their sockets can't be had, until just before.
+    async fn start(&mut self, revision: &str) -> Result<State, ApplyError> {
+        let orphans = self.orphans();
+        let sockets = self.process.listening(&orphans);
+        if sockets.is_empty() {
+            orphans::retire(&self.process, &orphans).await;
+        }
+        tracing::info!(revision, orphans = orphans.len(), inherited = sockets.len(), "starting NGINX");
+        self.process.clear_sockets(true).await;
+        let mut tail = Tail::new(&self.paths.error_log());
+        let master = self.process.start(sockets)?;
+        // Recorded before anything can interrupt us: the next controller finds the workers of all of them.
+        record(&self.paths, self.past.iter().copied().chain([master]).collect())?;
+        self.master = Some(master);
+        let (patience, flags) = (self.limits.start_timeout, &self.limits.flags);
+        let expected = Expected { master, revision, old: Vec::new(), started: true, patience, flags };
+        match confirm(&self.process, &mut tail, &expected).await {
+            Ok(state) => {
+                orphans::retire(&self.process, &orphans).await;
+                self.leaving.extend(orphans);
+                self.past.retain(|past| !self.process.orphans(*past).is_empty());
+                record(&self.paths, self.past.iter().copied().chain([master]).collect())?;
+                Ok(state)
+            }
+            Err(error) => {
+                self.kill(master).await;
+                self.master = None;
+                Err(error)
+            }
+        }
+    }
+
+    /// Ends a master and its workers for good.
+    async fn kill(&self, master: Identity) {
+        let mut all = vec![master];
+        all.extend(self.process.workers(master).iter().map(|worker| worker.id));
+        for id in all {
+            if let Err(error) = self.process.signal(id, Signal::SIGKILL) {
+                tracing::warn!(%error, "a process of NGINX can't be killed");
+            }
+        }
+        gone(&self.process, master, KILL_PATIENCE).await;
+        orphans::retire(&self.process, &self.process.orphans(master)).await;
+        self.process.exit_status();
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum How {
+    Unchanged,
+    Reloaded,
+    Started,
+}
+
+/// Waits for the end of a process.
+async fn gone<P: Process>(process: &P, id: Identity, patience: Duration) -> bool {
+    let deadline = tokio::time::Instant::now() + patience;
+    while process.alive(id) {
+        if tokio::time::Instant::now() >= deadline {
+            return false;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    process.exit_status();
+    true
+}
+
+/// Work that waits for a disk, away from the threads that must answer at once.
+async fn on_disk<T: Send + 'static>(work: impl FnOnce() -> Result<T, StoreError> + Send + 'static) -> Result<T, StoreError> {
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
+}
+
+/// Notes the masters whose processes may be alive, the current one last.
+fn record(paths: &Paths, masters: Vec<Identity>) -> Result<(), StoreError> {
+    let text = serde_json::to_vec(&masters).expect("a list of numbers");
+    store::write(&paths.run_dir().join("masters"), 0o600, &text)
+}
+
+/// The masters noted by a predecessor. A damaged note is none.
+pub(crate) fn recorded(paths: &Paths) -> Vec<Identity> {
+    let read = std::fs::read(paths.run_dir().join("masters")).ok();
+    read.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

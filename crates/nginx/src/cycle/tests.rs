@@ -1,0 +1,372 @@
+//! Golden traces of the state machine over a fake NGINX that does what the real one was seen to do.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::os::fd::OwnedFd;
+use std::sync::Mutex;
+
+use super::*;
+
+/// How the fake takes a reload or a start.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Mood {
+    Obeys,
+    /// A port is taken, and stays taken through all attempts.
+    PortTaken,
+    /// A port is taken, and becomes free before the last attempt.
+    PortBecomesFree,
+    /// Workers with the new revision never answer.
+    Silent,
+    /// The new master dies.
+    Dies,
+    /// The master says no to something that the test let pass.
+    Emerg,
+    /// A worker says something terrible.
+    WorkerEmerg,
+}
+
+struct World {
+    trace: Vec<String>,
+    mood: Mood,
+    refuse: Option<&'static str>,
+    master: Option<Identity>,
+    workers: Vec<Worker>,
+    orphans: Vec<Worker>,
+    revision: Option<String>,
+    next_pid: i32,
+    /// How often the master was looked at since the last signal.
+    attempts: u32,
+    listening: bool,
+    sockets: bool,
+}
+
+struct Fake {
+    world: Mutex<World>,
+    paths: Paths,
+}
+
+impl Fake {
+    fn say(&self, pid: i32, text: &str) {
+        let mut log = OpenOptions::new().create(true).append(true).open(self.paths.error_log()).unwrap();
+        writeln!(log, "2026/01/02 03:04:05 [emerg] {pid}#{pid}: {text}").unwrap();
+    }
+
+    fn revision_on_disk(&self) -> String {
+        fs::read_to_string(self.paths.conf()).unwrap()
+    }
+
+    fn trace(&self, what: impl Into<String>) {
+        self.world.lock().unwrap().trace.push(what.into());
+    }
+
+    /// What a master does with the configuration on disk.
+    fn take(&self, world: &mut World, master: Identity) {
+        let bind = "bind() to 0.0.0.0:8080 failed (98: Address already in use)";
+        world.attempts = 0;
+        match world.mood {
+            Mood::Obeys => self.turn_over(world),
+            Mood::PortTaken | Mood::PortBecomesFree => self.say(master.pid, bind),
+            Mood::Silent => {
+                world.revision = None;
+                world.mood = Mood::Obeys;
+            }
+            Mood::Dies => world.master = None,
+            Mood::Emerg => self.say(master.pid, "open() \"/x\" failed (24: Too many open files)"),
+            Mood::WorkerEmerg => {
+                self.say(master.pid + 500, "init_worker_by_lua error");
+                self.turn_over(world);
+            }
+        }
+    }
+
+    fn turn_over(&self, world: &mut World) {
+        world.workers.iter_mut().for_each(|worker| worker.leaving = true);
+        world.next_pid += 1;
+        world.workers.push(Worker { id: Identity { pid: world.next_pid, start: 1 }, leaving: false });
+        world.revision = Some(self.revision_on_disk());
+    }
+}
+
+impl Process for Fake {
+    async fn test(&self, conf: &Path) -> Result<Verdict, ApplyError> {
+        let text = fs::read_to_string(conf).unwrap();
+        self.trace(format!("test {text}"));
+        let refuse = self.world.lock().unwrap().refuse;
+        let stderr = refuse.map(|text| text.replace("CONF", &conf.display().to_string()));
+        Ok(Verdict { accepted: refuse.is_none(), stderr: stderr.unwrap_or_else(|| "nginx: [warn] odd\n".into()) })
+    }
+
+    fn start(&self, sockets: Vec<OwnedFd>) -> Result<Identity, ApplyError> {
+        let mut world = self.world.lock().unwrap();
+        world.next_pid += 100;
+        let master = Identity { pid: world.next_pid, start: 1 };
+        world.trace.push(format!("start {} with {} sockets", self.revision_on_disk(), sockets.len()));
+        world.master = Some(master);
+        world.listening = true;
+        self.take(&mut world, master);
+        Ok(master)
+    }
+
+    fn signal(&self, id: Identity, signal: Signal) -> Result<(), ApplyError> {
+        let mut world = self.world.lock().unwrap();
+        let who = if world.master == Some(id) { "master" } else { "worker" };
+        world.trace.push(format!("{} {who}", signal.as_str()));
+        match (signal, who) {
+            (Signal::SIGHUP, _) => self.take(&mut world, id),
+            (Signal::SIGQUIT, "master") => {
+                world.workers.clear();
+                world.master = None;
+            }
+            (Signal::SIGKILL, "master") => world.master = None,
+            _ => world.orphans.iter_mut().filter(|worker| worker.id == id).for_each(|worker| worker.leaving = true),
+        }
+        Ok(())
+    }
+
+    fn alive(&self, id: Identity) -> bool {
+        let mut world = self.world.lock().unwrap();
+        world.attempts += 1;
+        if world.attempts == 5 {
+            match world.mood {
+                Mood::PortTaken => self.say(id.pid, "still could not bind()"),
+                Mood::PortBecomesFree => self.turn_over(&mut world),
+                _ => {}
+            }
+        }
+        world.master == Some(id)
+    }
+
+    fn exit_status(&self) -> Option<String> {
+        self.world.lock().unwrap().master.is_none().then(|| "exit status: 1".to_owned())
+    }
+
+    fn workers(&self, master: Identity) -> Vec<Worker> {
+        let world = self.world.lock().unwrap();
+        if world.master == Some(master) { world.workers.clone() } else { Vec::new() }
+    }
+
+    fn orphans(&self, master: Identity) -> Vec<Worker> {
+        let world = self.world.lock().unwrap();
+        if world.master == Some(master) { Vec::new() } else { world.orphans.clone() }
+    }
+
+    fn refresh(&self, worker: Identity) -> Option<Worker> {
+        let world = self.world.lock().unwrap();
+        world.workers.iter().chain(&world.orphans).find(|known| known.id == worker).copied()
+    }
+
+    fn listening(&self, workers: &[Worker]) -> Vec<OwnedFd> {
+        let inherit = self.world.lock().unwrap().sockets && !workers.is_empty();
+        inherit.then(|| OwnedFd::from(fs::File::open("/dev/null").unwrap())).into_iter().collect()
+    }
+
+    async fn reachable(&self) -> bool {
+        self.world.lock().unwrap().listening
+    }
+
+    async fn state(&self) -> Option<State> {
+        let world = self.world.lock().unwrap();
+        let revision = world.revision.clone()?;
+        serde_json::from_value(serde_json::json!({ "revision": revision })).ok()
+    }
+
+    async fn clear_sockets(&self, control: bool) {
+        self.trace(if control { "clear all sockets" } else { "clear stale sockets" });
+    }
+}
+
+struct Bed {
+    _dir: tempfile::TempDir,
+    cycle: Cycle<Fake>,
+}
+
+impl Bed {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let paths = Paths { work_dir: dir.path().to_owned() };
+        fs::create_dir(paths.run_dir()).unwrap();
+        let world = World {
+            trace: Vec::new(),
+            mood: Mood::Obeys,
+            refuse: None,
+            master: None,
+            workers: Vec::new(),
+            orphans: Vec::new(),
+            revision: None,
+            next_pid: 1000,
+            attempts: 0,
+            listening: false,
+            sockets: false,
+        };
+        let fake = Fake { world: Mutex::new(world), paths: paths.clone() };
+        let timeout = Duration::from_secs(3);
+        let limits = Limits { start_timeout: timeout, confirm_timeout: timeout, flags: BTreeMap::from([(8080, "--http-port")]) };
+        Self { _dir: dir, cycle: Cycle::new(fake, paths, limits, Vec::new()) }
+    }
+
+    /// A bed whose NGINX serves revision `one`.
+    async fn serving() -> Self {
+        let mut bed = Self::new();
+        bed.cycle.apply(&set("one")).await.unwrap();
+        bed.world(|world| world.trace.clear());
+        bed
+    }
+
+    fn world<T>(&self, change: impl FnOnce(&mut World) -> T) -> T {
+        change(&mut self.cycle.process.world.lock().unwrap())
+    }
+
+    async fn apply(&mut self, revision: &str) -> Result<Applied, ApplyError> {
+        self.cycle.apply(&set(revision)).await
+    }
+
+    #[track_caller]
+    fn check(&self, trace: &[&str], on_disk: &str) {
+        assert_eq!(self.world(|world| world.trace.clone()), trace);
+        assert_eq!(self.cycle.process.revision_on_disk(), on_disk);
+        assert!(!self.cycle.store.staged_conf().exists());
+    }
+}
+
+fn set(revision: &str) -> FileSet {
+    let file = render::File { path: "nginx.conf".into(), mode: 0o644, bytes: revision.into() };
+    FileSet { revision: revision.into(), files: vec![file], origins: Vec::new() }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_set_starts_and_the_next_reloads() {
+    let mut bed = Bed::new();
+    let first = bed.apply("one").await.unwrap();
+    assert!(first.started && !first.reloaded);
+    assert_eq!(first.warnings, ["odd"]);
+    let second = bed.apply("two").await.unwrap();
+    assert!(second.reloaded && !second.started);
+    bed.check(&["test one", "clear all sockets", "start one with 0 sockets", "test two", "SIGHUP master"], "two");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_revision_that_runs_is_neither_tested_nor_signalled() {
+    let mut bed = Bed::serving().await;
+    let applied = bed.apply("one").await.unwrap();
+    assert!(!applied.started && !applied.reloaded);
+    bed.check(&[], "one");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refused_set_is_not_signalled() {
+    let mut bed = Bed::serving().await;
+    bed.world(|world| {
+        world.refuse = Some("nginx: [emerg] unknown directive \"x\" in CONF:7\nnginx: configuration file CONF test failed\n")
+    });
+    let error = bed.apply("two").await.unwrap_err();
+    assert_eq!(error.to_string(), "NGINX refuses the configuration at nginx.conf:7: unknown directive \"x\"");
+    assert!(matches!(&error, ApplyError::Refused { stderr, .. } if !stderr.contains(".new")));
+    bed.check(&["test two"], "one");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_test_changes_nothing() {
+    let mut bed = Bed::serving().await;
+    assert_eq!(bed.cycle.test(&set("two")).await.unwrap(), ["odd"]);
+    bed.world(|world| world.refuse = Some("nginx: [emerg] no in CONF:7"));
+    assert!(matches!(bed.cycle.test(&set("three")).await, Err(ApplyError::Refused { line: Some(7), .. })));
+    bed.check(&["test two", "test three"], "one");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_taken_port_fails_a_reload_after_the_last_attempt_and_the_files_are_taken_back() {
+    let mut bed = Bed::serving().await;
+    bed.world(|world| world.mood = Mood::PortTaken);
+    let error = bed.apply("two").await.unwrap_err();
+    let expected = "port 8080 on 0.0.0.0 is taken by another process (--http-port sets it): the previous configuration goes on";
+    assert_eq!(error.to_string(), expected);
+    bed.check(&["test two", "SIGHUP master"], "one");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_port_that_becomes_free_in_time_confirms_the_reload() {
+    let mut bed = Bed::serving().await;
+    bed.world(|world| world.mood = Mood::PortBecomesFree);
+    assert!(bed.apply("two").await.unwrap().reloaded);
+    bed.check(&["test two", "SIGHUP master"], "two");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_taken_port_fails_a_start_at_once() {
+    let mut bed = Bed::new();
+    bed.world(|world| world.mood = Mood::PortTaken);
+    let error = bed.cycle.apply(&set("one")).await.unwrap_err();
+    assert!(matches!(error, ApplyError::PortTaken { port: 8080, flag: Some("--http-port"), .. }), "{error}");
+    assert_eq!(bed.world(|world| world.trace.clone()), ["test one", "clear all sockets", "start one with 0 sockets", "SIGKILL master"]);
+    assert!(!bed.cycle.paths.conf().exists());
+    assert!(bed.cycle.master().is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_unconfirmed_reload_goes_back_to_what_served() {
+    let mut bed = Bed::serving().await;
+    bed.world(|world| world.mood = Mood::Silent);
+    let error = bed.apply("two").await.unwrap_err();
+    let expected = "revision two was not confirmed within 3s, workers answer nothing; the previous configuration goes on";
+    assert_eq!(error.to_string(), expected);
+    bed.check(&["test two", "SIGHUP master", "SIGHUP master"], "one");
+    assert_eq!(bed.world(|world| world.revision.clone()).as_deref(), Some("one"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_master_that_dies_on_a_reload_is_told_and_started_again_with_what_served() {
+    let mut bed = Bed::serving().await;
+    bed.world(|world| world.mood = Mood::Dies);
+    let error = bed.apply("two").await.unwrap_err();
+    assert!(matches!(&error, ApplyError::Exited { status: Some(status), .. } if status == "exit status: 1"), "{error}");
+    bed.world(|world| world.mood = Mood::Obeys);
+    assert!(bed.cycle.restart().await.unwrap().started);
+    bed.check(&["test two", "SIGHUP master", "clear all sockets", "start one with 0 sockets"], "one");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_master_says_decides_and_what_a_worker_says_does_not() {
+    let mut bed = Bed::serving().await;
+    bed.world(|world| world.mood = Mood::Emerg);
+    let error = bed.apply("two").await.unwrap_err();
+    assert!(matches!(&error, ApplyError::Refused { message, .. } if message.contains("Too many open files")), "{error}");
+    bed.world(|world| world.mood = Mood::WorkerEmerg);
+    assert!(bed.apply("two").await.unwrap().reloaded);
+}
+
+#[tokio::test(start_paused = true)]
+async fn orphans_leave_just_before_the_start_or_after_it_if_their_sockets_can_be_had() {
+    for (sockets, expected) in [
+        (false, ["SIGQUIT worker", "clear all sockets", "start one with 0 sockets"]),
+        (true, ["clear all sockets", "start one with 1 sockets", "SIGQUIT worker"]),
+    ] {
+        let mut bed = Bed::serving().await;
+        bed.world(|world| {
+            world.master = None;
+            world.orphans = std::mem::take(&mut world.workers);
+            world.sockets = sockets;
+        });
+        assert!(bed.cycle.restart().await.unwrap().started);
+        bed.check(&expected, "one");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_master_without_a_control_socket_is_replaced() {
+    let mut bed = Bed::serving().await;
+    bed.world(|world| {
+        world.listening = false;
+        world.revision = None;
+    });
+    assert!(bed.apply("two").await.unwrap().started);
+    bed.check(&["test two", "SIGQUIT master", "clear all sockets", "start two with 0 sockets"], "two");
+}
+
+#[tokio::test(start_paused = true)]
+async fn there_is_nothing_to_restart_before_anything_served() {
+    let mut bed = Bed::new();
+    assert!(matches!(bed.cycle.restart().await, Err(ApplyError::NothingGood)));
+    let mut bed = Bed::serving().await;
+    assert!(!bed.cycle.restart().await.unwrap().started);
+    bed.check(&[], "one");
+}

@@ -1,0 +1,189 @@
+//! What can go wrong between a file set and a confirmed NGINX.
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::store::StoreError;
+
+/// Whether the same operation can succeed later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Retry {
+    /// The same input is refused again: only another file set or other flags help.
+    Never,
+    /// It depends on something outside that may change: try again with backoff.
+    Later,
+}
+
+/// A work directory could not be taken over.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// NGINX and its workers have other working directories than we.
+    #[error("work directory {0:?} is relative: an absolute path was expected")]
+    Relative(PathBuf),
+    /// The address of a unix socket is short.
+    #[error("the control socket {path:?} has {length} bytes, a unix socket's path at most {limit}: choose a shorter --work-dir")]
+    SocketPath {
+        /// The control socket.
+        path: PathBuf,
+        /// Bytes in its path.
+        length: usize,
+        /// Bytes that are possible.
+        limit: usize,
+    },
+    /// Another controller uses the directory.
+    #[error("work directory {path:?} is in use by another controller{}: stop it or choose another --work-dir", pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default())]
+    Locked {
+        /// The work directory.
+        path: PathBuf,
+        /// Who holds it, as far as it said.
+        pid: Option<u32>,
+    },
+    /// Something below the work directory could not be made or repaired.
+    #[error("{what} {path:?} failed")]
+    WorkDir {
+        /// What was tried: `making the directory`, ...
+        what: &'static str,
+        /// On which path.
+        path: PathBuf,
+        /// Why it failed.
+        source: io::Error,
+    },
+    /// The last good file set could not be put in place again.
+    #[error("the last good configuration could not be restored")]
+    Store(#[from] StoreError),
+    /// No client for the control socket.
+    #[error("no client for the control socket")]
+    Client(#[source] reqwest::Error),
+}
+
+impl OpenError {
+    /// Whether to try again.
+    pub fn retry(&self) -> Retry {
+        match self {
+            Self::Relative(_) | Self::SocketPath { .. } | Self::Client(_) => Retry::Never,
+            Self::Locked { .. } | Self::WorkDir { .. } | Self::Store(_) => Retry::Later,
+        }
+    }
+}
+
+/// A file set is not what NGINX runs. The files on disk are those of before; what served goes on serving.
+#[derive(Debug, thiserror::Error)]
+pub enum ApplyError {
+    /// NGINX doesn't accept the configuration.
+    #[error("NGINX refuses the configuration{}: {message}", line.map(|line| format!(" at {file}:{line}")).unwrap_or_default())]
+    Refused {
+        /// NGINX's words without time, pid and place.
+        message: String,
+        /// The file, relative to the work directory; `nginx.conf` unless NGINX names another.
+        file: String,
+        /// The line in it, counted from 1, where NGINX names one.
+        line: Option<u32>,
+        /// Everything that NGINX said.
+        stderr: String,
+    },
+    /// A listen port belongs to another process.
+    #[error("port {port} on {address} is taken by another process{}: the previous configuration goes on", by_flag(*flag))]
+    PortTaken {
+        /// The address: `0.0.0.0`, `[::]`, ...
+        address: String,
+        /// The port.
+        port: u16,
+        /// The flag that sets it.
+        flag: Option<&'static str>,
+    },
+    /// A listen port needs a privilege.
+    #[error("port {port} on {address} may not be opened by this user{}: use a port above 1023, root, or CAP_NET_BIND_SERVICE", by_flag(*flag))]
+    PortDenied {
+        /// The address: `0.0.0.0`, `[::]`, ...
+        address: String,
+        /// The port.
+        port: u16,
+        /// The flag that sets it.
+        flag: Option<&'static str>,
+    },
+    /// No worker reported the revision in time.
+    #[error("revision {revision} was not confirmed within {waited:?}, workers answer {}; {restored}{}", answered.as_deref().unwrap_or("nothing"), said(log))]
+    Unconfirmed {
+        /// The revision that was expected.
+        revision: String,
+        /// How long it was waited for.
+        waited: Duration,
+        /// The revision that was answered last.
+        answered: Option<String>,
+        /// What became of the previous configuration.
+        restored: &'static str,
+        /// What NGINX logged in the meantime.
+        log: Vec<String>,
+    },
+    /// The master ended before it answered.
+    #[error("NGINX exited before it served{}{}", status.as_deref().map(|status| format!(" ({status})")).unwrap_or_default(), said(log))]
+    Exited {
+        /// How it ended, where it is known.
+        status: Option<String>,
+        /// What it logged.
+        log: Vec<String>,
+    },
+    /// `nginx -t` takes too long: NGINX waits for a name server, or the machine is starved.
+    #[error("the test of the configuration took longer than {0:?}")]
+    TestTimeout(Duration),
+    /// The binary could not be run.
+    #[error("{binary:?} could not be run")]
+    Spawn {
+        /// Which binary.
+        binary: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The master could not be signalled.
+    #[error("{signal} could not be sent to NGINX (pid {pid})")]
+    Signal {
+        /// Its name.
+        signal: &'static str,
+        /// The master.
+        pid: i32,
+        /// Why.
+        source: io::Error,
+    },
+    /// The files could not be written or read.
+    #[error("the configuration could not be written")]
+    Store(#[from] StoreError),
+    /// There is no configuration that ever served.
+    #[error("no configuration has been confirmed yet: there is nothing to start again")]
+    NothingGood,
+}
+
+fn by_flag(flag: Option<&str>) -> String {
+    flag.map(|flag| format!(" ({flag} sets it)")).unwrap_or_default()
+}
+
+fn said(log: &[String]) -> String {
+    log.last().map(|line| format!("; its last words: {line}")).unwrap_or_default()
+}
+
+impl ApplyError {
+    /// Whether to try again.
+    pub fn retry(&self) -> Retry {
+        match self {
+            Self::Refused { .. } | Self::PortDenied { .. } | Self::NothingGood => Retry::Never,
+            Self::Store(error) => error.retry(),
+            _ => Retry::Later,
+        }
+    }
+
+    /// The value of a metric label.
+    pub fn label(&self) -> &'static str {
+        match self {
+            Self::Refused { .. } => "refused",
+            Self::PortTaken { .. } => "port_taken",
+            Self::PortDenied { .. } => "port_denied",
+            Self::Unconfirmed { .. } => "unconfirmed",
+            Self::Exited { .. } => "exited",
+            Self::TestTimeout(_) => "test_timeout",
+            Self::Spawn { .. } => "spawn",
+            Self::Signal { .. } => "signal",
+            Self::Store(_) => "store",
+            Self::NothingGood => "nothing_good",
+        }
+    }
+}

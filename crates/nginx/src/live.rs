@@ -1,0 +1,265 @@
+//! The control socket: live state in, what NGINX holds out (`docs/live-protocol.md`).
+
+use std::path::Path;
+use std::time::Duration;
+
+use reqwest::{Client, StatusCode};
+use serde::Deserialize;
+
+use crate::error::Retry;
+use crate::state::State;
+
+/// A worker applies a batch within milliseconds; it may wait behind others while the worker is busy.
+const TIMEOUT: Duration = Duration::from_secs(5);
+/// A walk over everything that the dictionaries hold.
+const WALK_TIMEOUT: Duration = Duration::from_secs(30);
+/// Asked many times while a reload is confirmed.
+const STATE_TIMEOUT: Duration = Duration::from_secs(1);
+/// Longest part of an unexpected answer that is quoted.
+const QUOTED: usize = 200;
+
+/// A line that was not applied.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct RecordError {
+    /// Number of the line in the batch, counted from 1.
+    #[serde(default)]
+    pub line: u32,
+    /// `<letter>\t<key>`, as far as it could be read.
+    #[serde(default)]
+    pub key: String,
+    /// What is wrong.
+    #[serde(default)]
+    pub error: String,
+}
+
+/// The name of a record.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key {
+    /// The letter of the table.
+    pub table: char,
+    /// The key in it.
+    pub key: String,
+}
+
+/// A request over the control socket failed.
+#[derive(Debug, thiserror::Error)]
+pub enum LiveError {
+    /// No connection, or it broke; also on a new connection.
+    #[error("{request}: the control socket is not answered")]
+    Unreachable {
+        /// Method and path.
+        request: &'static str,
+        /// Why.
+        source: reqwest::Error,
+    },
+    /// A dictionary is full. The other lines are applied.
+    #[error("a shared dictionary of NGINX is full, {} records were not stored{}", errors.len(), first(errors))]
+    Full {
+        /// The state after the batch.
+        state: Option<Box<State>>,
+        /// The lines that were not applied.
+        errors: Vec<RecordError>,
+    },
+    /// Lines can't be read: a fault of this program.
+    #[error("NGINX can't read {} of the posted records{}", errors.len(), first(errors))]
+    Malformed {
+        /// The state after the batch.
+        state: Option<Box<State>>,
+        /// The lines that were not applied.
+        errors: Vec<RecordError>,
+    },
+    /// The answer is none of the protocol.
+    #[error("{request}: expected an answer of the live protocol, got {status} {body:?}")]
+    Unexpected {
+        /// Method and path.
+        request: &'static str,
+        /// Its status.
+        status: u16,
+        /// The beginning of its body.
+        body: String,
+    },
+}
+
+fn first(errors: &[RecordError]) -> String {
+    errors.first().map(|error| format!(", first line {} {:?}: {}", error.line, error.key, error.error)).unwrap_or_default()
+}
+
+impl LiveError {
+    /// Whether to send the same again.
+    pub fn retry(&self) -> Retry {
+        match self {
+            Self::Unreachable { .. } | Self::Unexpected { .. } => Retry::Later,
+            Self::Full { .. } | Self::Malformed { .. } => Retry::Never,
+        }
+    }
+}
+
+/// What stands beside the state where lines were not applied.
+#[derive(Deserialize)]
+struct Rejected {
+    #[serde(default)]
+    errors: Vec<RecordError>,
+}
+
+/// The client of one NGINX. Clones share their connections.
+#[derive(Debug, Clone)]
+pub struct LiveClient {
+    kept: Client,
+    fresh: Client,
+}
+
+struct Answer {
+    request: &'static str,
+    status: StatusCode,
+    body: Vec<u8>,
+}
+
+impl Answer {
+    fn unexpected(&self) -> LiveError {
+        let text = String::from_utf8_lossy(&self.body);
+        LiveError::Unexpected { request: self.request, status: self.status.as_u16(), body: text.chars().take(QUOTED).collect() }
+    }
+
+    fn state(self) -> Result<State, LiveError> {
+        let state: Option<Box<State>> = serde_json::from_slice(&self.body).ok();
+        let errors = || serde_json::from_slice(&self.body).map_or(Vec::new(), |Rejected { errors }| errors);
+        match (self.status, state) {
+            (StatusCode::OK, Some(state)) => Ok(*state),
+            (StatusCode::INSUFFICIENT_STORAGE, state) => Err(LiveError::Full { state, errors: errors() }),
+            (StatusCode::BAD_REQUEST, state) => Err(LiveError::Malformed { state, errors: errors() }),
+            _ => Err(self.unexpected()),
+        }
+    }
+
+    fn text(self) -> Result<String, LiveError> {
+        match String::from_utf8(self.body) {
+            Ok(text) if self.status == StatusCode::OK => Ok(text),
+            Ok(text) => Err(Self { body: text.into_bytes(), ..self }.unexpected()),
+            Err(error) => Err(Self { body: error.into_bytes(), ..self }.unexpected()),
+        }
+    }
+}
+
+enum Body {
+    None,
+    Text(String),
+}
+
+impl LiveClient {
+    /// A client of this socket, which need not exist yet.
+    pub fn new(socket: &Path) -> Result<Self, reqwest::Error> {
+        let builder = || Client::builder().unix_socket(socket).no_proxy();
+        // A worker that leaves closes idle connections; two are enough for a lane and its checks.
+        let kept = builder().pool_max_idle_per_host(2).build()?;
+        Ok(Self { kept, fresh: builder().pool_max_idle_per_host(0).build()? })
+    }
+
+    /// The state as the worker of a kept connection sees it.
+    pub async fn state(&self) -> Result<State, LiveError> {
+        self.request("GET /state", "/state", Body::None, TIMEOUT).await?.state()
+    }
+
+    /// The state of whichever worker takes a new connection.
+    pub async fn fresh_state(&self) -> Result<State, LiveError> {
+        let request = "GET /state";
+        send(&self.fresh, request, "/state", &Body::None, STATE_TIMEOUT).await?.state()
+    }
+
+    /// Applies lines in order, at most 200: `=<letter>\t<key>\t<value>` sets a record, `-<letter>\t<key>` removes it.
+    pub async fn post(&self, lines: String) -> Result<State, LiveError> {
+        self.request("POST /live", "/live", Body::Text(lines), TIMEOUT).await?.state()
+    }
+
+    /// Marks that everything was sent. At most 64 characters.
+    pub async fn set_generation(&self, marker: &str) -> Result<State, LiveError> {
+        self.request("POST /generation", "/generation", Body::Text(marker.to_owned()), TIMEOUT).await?.state()
+    }
+
+    /// The names of all records that NGINX holds.
+    pub async fn keys(&self) -> Result<Vec<Key>, LiveError> {
+        let answer = self.request("GET /keys", "/keys", Body::None, WALK_TIMEOUT).await?;
+        let text = answer.text()?;
+        let key = |line: &str| {
+            let (table, key) = line.split_once('\t')?;
+            let mut letters = table.chars();
+            let table = letters.next().filter(|_| letters.as_str().is_empty())?;
+            Some(Key { table, key: key.to_owned() })
+        };
+        let unexpected = |line: &str| LiveError::Unexpected { request: "GET /keys", status: 200, body: line.to_owned() };
+        text.lines().map(|line| key(line).ok_or_else(|| unexpected(line))).collect()
+    }
+
+    /// The state with digest and number counted anew over what the dictionaries hold.
+    pub async fn audit(&self) -> Result<State, LiveError> {
+        self.request("GET /audit", "/audit", Body::None, WALK_TIMEOUT).await?.state()
+    }
+
+    /// One record as it was sent; `None` if there is none. Key pairs (table `c`) are refused by NGINX.
+    pub async fn record(&self, table: char, key: &str) -> Result<Option<String>, LiveError> {
+        let target = format!("/record?t={}&k={}", escape(&table.to_string()), escape(key));
+        let answer = self.request("GET /record", &target, Body::None, TIMEOUT).await?;
+        if answer.status == StatusCode::NOT_FOUND { Ok(None) } else { answer.text().map(Some) }
+    }
+
+    /// NGINX's stub status page.
+    pub async fn status(&self) -> Result<String, LiveError> {
+        self.request("GET /status", "/status", Body::None, TIMEOUT).await?.text()
+    }
+
+    /// On a kept connection, and once more on a new one if that broke: records may be applied twice without harm.
+    async fn request(&self, request: &'static str, target: &str, body: Body, timeout: Duration) -> Result<Answer, LiveError> {
+        match send(&self.kept, request, target, &body, timeout).await {
+            Err(LiveError::Unreachable { source, .. }) if !source.is_timeout() => send(&self.fresh, request, target, &body, timeout).await,
+            other => other,
+        }
+    }
+}
+
+async fn send(client: &Client, request: &'static str, target: &str, body: &Body, timeout: Duration) -> Result<Answer, LiveError> {
+    let url = format!("http://localhost{target}");
+    let builder = match body {
+        Body::None => client.get(url),
+        Body::Text(text) => client.post(url).body(text.clone()),
+    };
+    let exchange = async {
+        let response = builder.timeout(timeout).send().await?;
+        let status = response.status();
+        Ok(Answer { request, status, body: response.bytes().await?.into() })
+    };
+    exchange.await.map_err(|source| LiveError::Unreachable { request, source })
+}
+
+/// Percent-encodes everything but the unreserved characters of RFC 3986.
+fn escape(text: &str) -> String {
+    let byte = |byte: u8| match byte {
+        b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
+        _ => format!("%{byte:02X}"),
+    };
+    text.bytes().map(byte).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(status: u16, body: &str) -> Answer {
+        Answer { request: "POST /live", status: StatusCode::from_u16(status).unwrap(), body: body.into() }
+    }
+
+    #[test]
+    fn answers_are_classified() {
+        assert_eq!(answer(200, r#"{"revision":"a","rev":7}"#).state().unwrap().rev, 7);
+        let full = answer(507, r#"{"revision":"a","rev":8,"errors":[{"line":2,"key":"h\tfoo","error":"no memory"}]}"#).state().unwrap_err();
+        assert!(full.to_string().contains("1 records were not stored, first line 2 \"h\\tfoo\": no memory"), "{full}");
+        assert!(matches!(full, LiveError::Full { state: Some(state), .. } if state.rev == 8));
+        assert!(matches!(answer(400, "").state(), Err(LiveError::Malformed { state: None, .. })));
+        let other = answer(502, "<html>").state().unwrap_err();
+        assert_eq!(other.to_string(), "POST /live: expected an answer of the live protocol, got 502 \"<html>\"");
+        assert!(matches!(answer(200, "[]").state(), Err(LiveError::Unexpected { .. })));
+    }
+
+    #[test]
+    fn keys_go_into_a_query_unharmed() {
+        assert_eq!(escape("*.example.com/ü&k"), "%2A.example.com%2F%C3%BC%26k");
+    }
+}

@@ -1,0 +1,176 @@
+//! The seam to the real NGINX: running it, signalling it, asking it. The state machine above is tested over a fake.
+
+use std::future::Future;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use nix::sys::signal::{self, Signal};
+use nix::sys::wait::{WaitPidFlag, waitpid};
+use nix::unistd::Pid;
+use render::Paths;
+use tokio::net::UnixStream;
+use tokio::process::{Child, Command};
+
+use crate::error::ApplyError;
+use crate::live::LiveClient;
+use crate::procfs::{self, Identity, Worker};
+use crate::sockets;
+use crate::state::State;
+
+/// What `nginx -t` says.
+#[derive(Debug, Clone)]
+pub(crate) struct Verdict {
+    /// Exit status 0.
+    pub(crate) accepted: bool,
+    /// Everything it printed.
+    pub(crate) stderr: String,
+}
+
+/// What the state machine does to NGINX, and what it sees of it.
+pub(crate) trait Process: Send + Sync {
+    /// Runs `nginx -t` on a configuration file.
+    fn test(&self, conf: &Path) -> impl Future<Output = Result<Verdict, ApplyError>> + Send;
+    /// Starts a master on `nginx.conf`, with these listening sockets already open.
+    fn start(&self, sockets: Vec<OwnedFd>) -> Result<Identity, ApplyError>;
+    /// Sends a signal.
+    fn signal(&self, id: Identity, signal: Signal) -> Result<(), ApplyError>;
+    /// Whether the process lives.
+    fn alive(&self, id: Identity) -> bool;
+    /// How the master that was started last ended, if it has ended.
+    fn exit_status(&self) -> Option<String>;
+    /// The workers of a living master.
+    fn workers(&self, master: Identity) -> Vec<Worker>;
+    /// The workers that a dead master left.
+    fn orphans(&self, master: Identity) -> Vec<Worker>;
+    /// The worker as it is now; `None` when it is gone.
+    fn refresh(&self, worker: Identity) -> Option<Worker>;
+    /// Duplicates of the sockets on which these workers listen; none where that is not permitted.
+    fn listening(&self, workers: &[Worker]) -> Vec<OwnedFd>;
+    /// Whether somebody listens on the control socket.
+    fn reachable(&self) -> impl Future<Output = bool> + Send;
+    /// The state of the worker that takes a new connection.
+    fn state(&self) -> impl Future<Output = Option<State>> + Send;
+    /// Removes socket files on which nobody listens; with `control`, the control socket in any case.
+    fn clear_sockets(&self, control: bool) -> impl Future<Output = ()> + Send;
+}
+
+/// The NGINX of this machine.
+#[derive(Debug)]
+pub(crate) struct Nginx {
+    binary: PathBuf,
+    paths: Paths,
+    test_timeout: Duration,
+    client: LiveClient,
+    child: Mutex<Option<Child>>,
+}
+
+impl Nginx {
+    pub(crate) fn new(binary: PathBuf, paths: Paths, test_timeout: Duration, client: LiveClient) -> Self {
+        Self { binary, paths, test_timeout, client, child: Mutex::new(None) }
+    }
+
+    fn command(&self, conf: &Path) -> Command {
+        let mut command = Command::new(&self.binary);
+        command.arg("-c").arg(conf).arg("-p").arg(&self.paths.work_dir).env_remove("NGINX").stdin(Stdio::null());
+        command
+    }
+
+    fn spawn_error(&self) -> impl FnOnce(io::Error) -> ApplyError {
+        let binary = self.binary.clone();
+        move |source| ApplyError::Spawn { binary, source }
+    }
+}
+
+impl Process for Nginx {
+    async fn test(&self, conf: &Path) -> Result<Verdict, ApplyError> {
+        let mut command = self.command(conf);
+        command.args(["-t", "-e", "stderr"]).stdout(Stdio::null()).stderr(Stdio::piped()).kill_on_drop(true);
+        let child = command.spawn().map_err(self.spawn_error())?;
+        let output = tokio::time::timeout(self.test_timeout, child.wait_with_output()).await;
+        let output = output.map_err(|_| ApplyError::TestTimeout(self.test_timeout))?.map_err(self.spawn_error())?;
+        Ok(Verdict { accepted: output.status.success(), stderr: String::from_utf8_lossy(&output.stderr).into_owned() })
+    }
+
+    /// In a process group of its own, with our standard output and error and no pipe to us: it outlives us.
+    fn start(&self, sockets: Vec<OwnedFd>) -> Result<Identity, ApplyError> {
+        let mut command = self.command(&self.paths.conf());
+        command.arg("-e").arg(self.paths.error_log()).process_group(0);
+        if !sockets.is_empty() {
+            command.env("NGINX", sockets::bequeath(&sockets));
+        }
+        let child = command.spawn().map_err(self.spawn_error())?;
+        let pid = child.id().map_or(0, |pid| pid as i32);
+        *self.child.lock().unwrap_or_else(PoisonError::into_inner) = Some(child);
+        // A child that was not waited for keeps its pid, so a missing identity means that it is a zombie already.
+        Ok(procfs::identity(pid).unwrap_or(Identity { pid, start: 0 }))
+    }
+
+    fn signal(&self, id: Identity, signal: Signal) -> Result<(), ApplyError> {
+        if !procfs::alive(id) {
+            return Ok(());
+        }
+        let sent = signal::kill(Pid::from_raw(id.pid), signal);
+        sent.map_err(|errno| ApplyError::Signal { signal: signal.as_str(), pid: id.pid, source: errno.into() })
+    }
+
+    fn alive(&self, id: Identity) -> bool {
+        procfs::alive(id)
+    }
+
+    fn exit_status(&self) -> Option<String> {
+        let mut child = self.child.lock().unwrap_or_else(PoisonError::into_inner);
+        child.as_mut()?.try_wait().ok()?.map(|status| status.to_string())
+    }
+
+    fn workers(&self, master: Identity) -> Vec<Worker> {
+        if procfs::alive(master) { procfs::workers(master.pid) } else { Vec::new() }
+    }
+
+    fn orphans(&self, master: Identity) -> Vec<Worker> {
+        let mut workers = procfs::orphans(master.pid);
+        // A note from before a reboot names a number that others may bear now.
+        workers.retain(|worker| worker.id.start >= master.start);
+        workers
+    }
+
+    fn refresh(&self, worker: Identity) -> Option<Worker> {
+        // In a container we may be the init process, which orphans become children of. For others this fails, and may.
+        let _ = waitpid(Pid::from_raw(worker.pid), Some(WaitPidFlag::WNOHANG));
+        procfs::refresh(worker)
+    }
+
+    fn listening(&self, workers: &[Worker]) -> Vec<OwnedFd> {
+        sockets::listening(workers)
+    }
+
+    async fn reachable(&self) -> bool {
+        // A full queue of connections is an error too, and means that somebody listens.
+        let nobody = |error: io::Error| matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused);
+        !UnixStream::connect(self.paths.control_socket()).await.is_err_and(nobody)
+    }
+
+    async fn state(&self) -> Option<State> {
+        self.client.fresh_state().await.ok()
+    }
+
+    async fn clear_sockets(&self, control: bool) {
+        let socket = self.paths.control_socket();
+        let entries = std::fs::read_dir(self.paths.run_dir()).into_iter().flatten().flatten();
+        for entry in entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_socket())) {
+            let path = entry.path();
+            let ours = control && path == socket;
+            let refused = |error: io::Error| error.kind() == io::ErrorKind::ConnectionRefused;
+            if ours || UnixStream::connect(&path).await.is_err_and(refused) {
+                tracing::debug!(path = %path.display(), "removing a leftover socket");
+                if let Err(error) = std::fs::remove_file(&path) {
+                    tracing::warn!(path = %path.display(), %error, "a leftover socket can't be removed");
+                }
+            }
+        }
+    }
+}

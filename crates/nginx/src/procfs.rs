@@ -1,0 +1,152 @@
+//! Processes as `/proc` shows them: who lives, who is whose child, what a title says.
+//!
+//! A pid alone names nobody: it is used again. Here a process is its pid and its start time.
+
+use std::fs;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+/// One process, for as long as it lives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) struct Identity {
+    /// Process id.
+    pub(crate) pid: i32,
+    /// Start time in clock ticks since boot.
+    pub(crate) start: u64,
+}
+
+/// A worker process of NGINX.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Worker {
+    /// Which process.
+    pub(crate) id: Identity,
+    /// It has closed its listening sockets and finishes what it has begun.
+    pub(crate) leaving: bool,
+}
+
+/// The fields of `/proc/PID/stat` that matter here.
+struct Stat {
+    dead: bool,
+    parent: i32,
+    group: i32,
+    start: u64,
+}
+
+fn stat(pid: i32) -> Option<Stat> {
+    parse_stat(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+}
+
+/// The command's name is in parentheses and may hold anything, so the fields are counted from the last `)`.
+fn parse_stat(text: &str) -> Option<Stat> {
+    let mut fields = text.get(text.rfind(')')? + 1..)?.split_ascii_whitespace();
+    let dead = matches!(fields.next()?, "Z" | "X" | "x");
+    let parent = fields.next()?.parse().ok()?;
+    let group = fields.next()?.parse().ok()?;
+    let start = fields.nth(16)?.parse().ok()?;
+    Some(Stat { dead, parent, group, start })
+}
+
+/// The living process with this pid; a zombie is dead.
+pub(crate) fn identity(pid: i32) -> Option<Identity> {
+    let stat = stat(pid).filter(|stat| pid > 0 && !stat.dead)?;
+    Some(Identity { pid, start: stat.start })
+}
+
+/// Whether this very process still lives.
+pub(crate) fn alive(id: Identity) -> bool {
+    identity(id.pid) == Some(id)
+}
+
+/// Command line, or the title that the process gave itself, with spaces between the arguments.
+fn title(pid: i32) -> String {
+    let bytes = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    String::from_utf8_lossy(&bytes).replace('\0', " ").trim_end().to_owned()
+}
+
+/// Whether the process is an NGINX master that runs this configuration file.
+pub(crate) fn is_master(pid: i32, binary: &Path, conf: &Path) -> bool {
+    runs(&title(pid), binary, conf)
+}
+
+fn runs(title: &str, binary: &Path, conf: &Path) -> bool {
+    let command = title.split(' ').next().unwrap_or_default();
+    let nginx = title.starts_with("nginx: master process ") || Path::new(command).file_name() == binary.file_name();
+    nginx && format!("{title} ").contains(&format!(" -c {} ", conf.display()))
+}
+
+/// Every pid.
+pub(crate) fn pids() -> Vec<i32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// The worker processes of a master. Empty for a master that is gone.
+pub(crate) fn workers(master: i32) -> Vec<Worker> {
+    let children = match fs::read_to_string(format!("/proc/{master}/task/{master}/children")) {
+        Ok(text) => text.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect(),
+        // A kernel without that file.
+        Err(_) => pids().into_iter().filter(|&pid| stat(pid).is_some_and(|stat| stat.parent == master)).collect::<Vec<i32>>(),
+    };
+    children.into_iter().filter_map(worker).collect()
+}
+
+/// Worker processes in the process group of a master that is gone.
+///
+/// A master of ours leads a process group, and a number stays taken as long as a group bears it. So the group tells its
+/// orphans from everybody else's workers, without a list that could be out of date.
+pub(crate) fn orphans(master: i32) -> Vec<Worker> {
+    if master <= 1 || identity(master).is_some() {
+        return Vec::new();
+    }
+    let member = |pid: &i32| stat(*pid).is_some_and(|stat| stat.group == master && !stat.dead);
+    pids().into_iter().filter(member).filter_map(worker).collect()
+}
+
+fn worker(pid: i32) -> Option<Worker> {
+    let title = title(pid);
+    let id = identity(pid)?;
+    title.starts_with("nginx: worker process").then(|| Worker { id, leaving: title.contains("shutting down") })
+}
+
+/// The same worker as it is now; `None` when it is gone.
+pub(crate) fn refresh(id: Identity) -> Option<Worker> {
+    worker(id.pid).filter(|now| now.id == id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_with_parentheses_and_spaces_does_not_shift_the_fields() {
+        let stat = parse_stat("42 (a) b (c)) S 7 41 41 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 987654 1 1 1").unwrap();
+        assert_eq!((stat.dead, stat.parent, stat.group, stat.start), (false, 7, 41, 987_654));
+        assert!(parse_stat("42 (a) Z 7 41 41 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 1 1 1 1").unwrap().dead);
+        assert!(parse_stat("").is_none());
+        assert!(parse_stat("42 (a").is_none());
+    }
+
+    #[test]
+    fn we_live_and_our_pid_with_another_start_does_not() {
+        let us = identity(std::process::id() as i32).unwrap();
+        assert!(alive(us));
+        assert!(!alive(Identity { start: us.start + 1, ..us }));
+        assert!(identity(0).is_none());
+    }
+
+    #[test]
+    fn only_a_master_with_our_configuration_is_ours() {
+        #[track_caller]
+        fn check(title: &str, expected: bool) {
+            assert_eq!(runs(title, Path::new("/usr/sbin/nginx"), Path::new("/w/nginx.conf")), expected, "{title}");
+        }
+        check("nginx: master process /usr/sbin/nginx -c /w/nginx.conf -p /w/", true);
+        check("/usr/sbin/nginx -c /w/nginx.conf", true);
+        check("nginx: master process /usr/sbin/nginx -c /w/nginx.conf.new -t", false);
+        check("nginx: master process /usr/sbin/nginx -c /other/nginx.conf", false);
+        check("nginx: worker process", false);
+        check("vim -c /w/nginx.conf", false);
+        check("", false);
+    }
+}

@@ -1,0 +1,361 @@
+//! The files that NGINX reads: staged, put in place by rename, taken back when they don't serve, and kept as the last good
+//! set for a restart.
+//!
+//! `nginx.conf` is staged under another name, because a reader may come at any time. Every other file is put in place at
+//! once: running workers have loaded what they need, and the staged `nginx.conf` must find them under their final names.
+//! A [`Staged`] that is dropped before [`Staged::keep`] takes everything back.
+
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Component, Path, PathBuf};
+
+use render::{FileSet, Paths};
+use serde::{Deserialize, Serialize};
+
+use crate::error::Retry;
+
+/// A file could not be written, read or put in place.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// A path of the file set leads out of the work directory, or into its `run` directory.
+    #[error("path {0:?} of the file set is not below the work directory: a relative path without \"..\" was expected, outside of \"run\"")]
+    Path(PathBuf),
+    /// The file set has no `nginx.conf`.
+    #[error("the file set has no nginx.conf")]
+    NoConf,
+    /// The operating system refuses.
+    #[error("{what} {path:?} failed")]
+    Io {
+        /// What was tried: `writing`, `renaming`, ...
+        what: &'static str,
+        /// On which path.
+        path: PathBuf,
+        /// Why it failed.
+        source: io::Error,
+    },
+}
+
+impl StoreError {
+    /// Whether to try again.
+    pub fn retry(&self) -> Retry {
+        match self {
+            Self::Path(_) | Self::NoConf => Retry::Never,
+            Self::Io { .. } => Retry::Later,
+        }
+    }
+}
+
+fn io_error<'a>(what: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> StoreError + 'a {
+    move |source| StoreError::Io { what, path: path.to_owned(), source }
+}
+
+const CONF: &str = "nginx.conf";
+const STAGED_CONF: &str = "nginx.conf.new";
+
+/// The files below one work directory.
+#[derive(Debug, Clone)]
+pub(crate) struct Store {
+    paths: Paths,
+}
+
+/// One file as it was before.
+#[derive(Debug)]
+struct Before {
+    path: PathBuf,
+    /// Mode and content; `None`: there was none.
+    file: Option<(u32, Vec<u8>)>,
+}
+
+/// Files that wait for NGINX's verdict.
+#[derive(Debug)]
+pub(crate) struct Staged {
+    work_dir: PathBuf,
+    replaced: Vec<Before>,
+    kept: bool,
+}
+
+impl Store {
+    pub(crate) fn new(paths: Paths) -> Self {
+        Self { paths }
+    }
+
+    /// Where the staged `nginx.conf` lies.
+    pub(crate) fn staged_conf(&self) -> PathBuf {
+        self.paths.work_dir.join(STAGED_CONF)
+    }
+
+    fn last_good_path(&self) -> PathBuf {
+        self.paths.run_dir().join("last-good")
+    }
+
+    /// Writes what differs from the disk; `nginx.conf` under its staged name.
+    pub(crate) fn stage(&self, set: &FileSet) -> Result<Staged, StoreError> {
+        check(set)?;
+        let mut staged = Staged { work_dir: self.paths.work_dir.clone(), replaced: Vec::new(), kept: false };
+        for file in &set.files {
+            if file.path == Path::new(CONF) {
+                write(&self.staged_conf(), file.mode, &file.bytes)?;
+            } else {
+                staged.replace(&file.path, file.mode, &file.bytes)?;
+            }
+        }
+        Ok(staged)
+    }
+
+    /// Remembers a set that serves, and removes files of the one before that it no longer has.
+    pub(crate) fn remember(&self, set: &FileSet, before: Option<&FileSet>) -> Result<(), StoreError> {
+        write(&self.last_good_path(), 0o600, &encode(set))?;
+        for old in before.into_iter().flat_map(|before| &before.files) {
+            if check_path(&old.path).is_ok() && !set.files.iter().any(|file| file.path == old.path) {
+                remove(&self.paths.work_dir.join(&old.path))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The last set that served. One that is damaged counts as none.
+    pub(crate) fn last_good(&self) -> Option<FileSet> {
+        let set = decode(&fs::read(self.last_good_path()).ok()?)?;
+        check(&set).ok().map(|()| set)
+    }
+
+    /// Makes the disk hold this set, after a controller was killed in the middle of a change.
+    pub(crate) fn repair(&self, set: &FileSet) -> Result<(), StoreError> {
+        remove(&self.staged_conf())?;
+        for file in &set.files {
+            let path = self.paths.work_dir.join(&file.path);
+            if !same(&path, file.mode, &file.bytes) {
+                tracing::warn!(path = %path.display(), "a file is not what served last: restored");
+                write(&path, file.mode, &file.bytes)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Staged {
+    /// Gives `nginx.conf` its name.
+    pub(crate) fn promote(&mut self) -> Result<(), StoreError> {
+        let (staged, conf) = (self.work_dir.join(STAGED_CONF), self.work_dir.join(CONF));
+        let before = read_back(&self.work_dir, Path::new(CONF))?;
+        fs::rename(&staged, &conf).map_err(io_error("renaming", &staged))?;
+        self.replaced.push(before);
+        sync_directory(&self.work_dir)
+    }
+
+    /// The verdict is good: nothing is taken back.
+    pub(crate) fn keep(mut self) {
+        self.kept = true;
+    }
+
+    fn replace(&mut self, path: &Path, mode: u32, bytes: &[u8]) -> Result<(), StoreError> {
+        let target = self.work_dir.join(path);
+        if same(&target, mode, bytes) {
+            return Ok(());
+        }
+        let before = read_back(&self.work_dir, path)?;
+        write(&target, mode, bytes)?;
+        self.replaced.push(before);
+        Ok(())
+    }
+
+    /// Takes everything back.
+    pub(crate) fn undo(&mut self) -> Result<(), StoreError> {
+        remove(&self.work_dir.join(STAGED_CONF))?;
+        for Before { path, file } in self.replaced.drain(..).rev() {
+            let target = self.work_dir.join(path);
+            match file {
+                Some((mode, bytes)) => write(&target, mode, &bytes)?,
+                None => remove(&target)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Staged {
+    fn drop(&mut self) {
+        if !self.kept
+            && let Err(error) = self.undo()
+        {
+            tracing::error!(error = &error as &dyn std::error::Error, "the previous configuration could not be put back on disk");
+        }
+    }
+}
+
+fn check(set: &FileSet) -> Result<(), StoreError> {
+    set.files.iter().try_for_each(|file| check_path(&file.path))?;
+    set.files.iter().any(|file| file.path == Path::new(CONF)).then_some(()).ok_or(StoreError::NoConf)
+}
+
+fn check_path(path: &Path) -> Result<(), StoreError> {
+    let plain = path.components().all(|part| matches!(part, Component::Normal(_))) && path.file_name().is_some();
+    let reserved = path.starts_with("run") || path == Path::new(STAGED_CONF);
+    if plain && !reserved { Ok(()) } else { Err(StoreError::Path(path.to_owned())) }
+}
+
+fn same(path: &Path, mode: u32, bytes: &[u8]) -> bool {
+    let mode_is = |metadata: fs::Metadata| metadata.is_file() && metadata.permissions().mode() & 0o7777 == mode;
+    fs::symlink_metadata(path).is_ok_and(mode_is) && fs::read(path).is_ok_and(|found| found == bytes)
+}
+
+fn read_back(work_dir: &Path, path: &Path) -> Result<Before, StoreError> {
+    let target = work_dir.join(path);
+    let file = match fs::read(&target) {
+        Ok(bytes) => {
+            let metadata = target.metadata().map_err(io_error("reading the mode of", &target))?;
+            Some((metadata.permissions().mode() & 0o7777, bytes))
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(io_error("reading", &target)(error)),
+    };
+    Ok(Before { path: path.to_owned(), file })
+}
+
+/// Writes a file so that a reader, or a crash, finds either the old or the new content.
+pub(crate) fn write(path: &Path, mode: u32, bytes: &[u8]) -> Result<(), StoreError> {
+    let directory = path.parent().unwrap_or(Path::new("/"));
+    fs::DirBuilder::new().recursive(true).mode(0o755).create(directory).map_err(io_error("making the directory", directory))?;
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push("~");
+    let scratch = directory.join(name);
+    let fill = || {
+        // The scratch file of a killed predecessor may have another owner or mode.
+        remove(&scratch).map_err(io::Error::other)?;
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&scratch)?;
+        file.write_all(bytes)?;
+        file.set_permissions(Permissions::from_mode(mode))?;
+        file.sync_all()
+    };
+    fill().map_err(io_error("writing", &scratch))?;
+    fs::rename(&scratch, path).map_err(io_error("renaming", &scratch))?;
+    sync_directory(directory)
+}
+
+fn remove(path: &Path) -> Result<(), StoreError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(io_error("removing", path)(error)),
+        _ => Ok(()),
+    }
+}
+
+fn sync_directory(path: &Path) -> Result<(), StoreError> {
+    File::open(path).and_then(|directory| directory.sync_all()).map_err(io_error("syncing", path))
+}
+
+/// The first line of the last good set: what follows, one after the other.
+#[derive(Serialize, Deserialize)]
+struct Header {
+    revision: String,
+    files: Vec<(PathBuf, u32, usize)>,
+}
+
+/// One file, so that a rename replaces the whole set or nothing.
+fn encode(set: &FileSet) -> Vec<u8> {
+    let files = set.files.iter().map(|file| (file.path.clone(), file.mode, file.bytes.len())).collect();
+    let header = Header { revision: set.revision.clone(), files };
+    let mut out = serde_json::to_vec(&header).expect("paths were checked, and those that are not UTF-8 are refused by render");
+    out.push(b'\n');
+    set.files.iter().for_each(|file| out.extend_from_slice(&file.bytes));
+    out
+}
+
+fn decode(bytes: &[u8]) -> Option<FileSet> {
+    let end = bytes.iter().position(|&byte| byte == b'\n')?;
+    let header: Header = serde_json::from_slice(&bytes[..end]).ok()?;
+    let mut rest = &bytes[end + 1..];
+    let mut files = Vec::new();
+    for (path, mode, length) in header.files {
+        let (content, after) = rest.split_at_checked(length)?;
+        rest = after;
+        files.push(render::File { path, mode, bytes: content.to_owned() });
+    }
+    rest.is_empty().then_some(FileSet { revision: header.revision, files, origins: Vec::new() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(revision: &str, files: &[(&str, u32, &str)]) -> FileSet {
+        let file =
+            |(path, mode, text): &(&str, u32, &str)| render::File { path: path.into(), mode: *mode, bytes: text.as_bytes().to_owned() };
+        FileSet { revision: revision.into(), files: files.iter().map(file).collect(), origins: Vec::new() }
+    }
+
+    fn store() -> (tempfile::TempDir, Store) {
+        let dir = tempfile::tempdir().unwrap();
+        let paths = Paths { work_dir: dir.path().to_owned() };
+        fs::create_dir(paths.run_dir()).unwrap();
+        (dir, Store::new(paths))
+    }
+
+    fn listing(dir: &Path) -> Vec<(String, String)> {
+        let mut found = Vec::new();
+        let mut left = vec![dir.to_owned()];
+        while let Some(next) = left.pop() {
+            for entry in fs::read_dir(next).unwrap().map(Result::unwrap) {
+                if entry.path().is_dir() {
+                    left.push(entry.path());
+                } else {
+                    let name = entry.path().strip_prefix(dir).unwrap().display().to_string();
+                    found.push((name, fs::read_to_string(entry.path()).unwrap()));
+                }
+            }
+        }
+        found.retain(|(name, _)| !name.starts_with("run/"));
+        found.sort();
+        found
+    }
+
+    #[test]
+    fn what_is_not_kept_is_taken_back_to_the_byte() {
+        let (dir, store) = store();
+        let mut first = store.stage(&set("1", &[("nginx.conf", 0o644, "one"), ("lua/a.lua", 0o644, "a1")])).unwrap();
+        first.promote().unwrap();
+        first.keep();
+        let before = listing(dir.path());
+        let mut second =
+            store.stage(&set("2", &[("nginx.conf", 0o644, "two"), ("lua/a.lua", 0o644, "a2"), ("certs/c.pem", 0o600, "c")])).unwrap();
+        assert_eq!(fs::read_to_string(dir.path().join("nginx.conf")).unwrap(), "one");
+        assert_eq!(fs::read_to_string(store.staged_conf()).unwrap(), "two");
+        assert_eq!(dir.path().join("certs/c.pem").metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        second.promote().unwrap();
+        assert_eq!(fs::read_to_string(dir.path().join("nginx.conf")).unwrap(), "two");
+        drop(second);
+        assert_eq!(listing(dir.path()), before);
+    }
+
+    #[test]
+    fn the_last_good_set_survives_and_a_damaged_one_counts_as_none() {
+        let (dir, store) = store();
+        let old = set("1", &[("nginx.conf", 0o644, "one"), ("certs/old.pem", 0o600, "old")]);
+        let new = set("2", &[("nginx.conf", 0o644, "two\n"), ("lua/ü.lua", 0o644, "")]);
+        let mut staged = store.stage(&old).unwrap();
+        staged.promote().unwrap();
+        staged.keep();
+        store.remember(&old, None).unwrap();
+        store.remember(&new, Some(&old)).unwrap();
+        assert!(!dir.path().join("certs/old.pem").exists());
+        assert_eq!(store.last_good(), Some(new.clone()));
+        let bytes = fs::read(store.last_good_path()).unwrap();
+        for length in 0..bytes.len() {
+            assert_eq!(decode(&bytes[..length]), None, "cut to {length} bytes");
+        }
+        fs::write(dir.path().join("nginx.conf"), "half").unwrap();
+        fs::write(store.staged_conf(), "half").unwrap();
+        store.repair(&new).unwrap();
+        assert_eq!(listing(dir.path()), [("lua/ü.lua".into(), String::new()), ("nginx.conf".into(), "two\n".into())]);
+    }
+
+    #[test]
+    fn a_path_that_leads_elsewhere_is_refused() {
+        let (_dir, store) = store();
+        for path in ["../x", "/etc/passwd", "a/../../x", "run/lock", "nginx.conf.new", ""] {
+            let error = store.stage(&set("1", &[("nginx.conf", 0o644, ""), (path, 0o644, "")])).unwrap_err();
+            assert!(matches!(error, StoreError::Path(_)), "{path}: {error}");
+        }
+        assert!(matches!(store.stage(&set("1", &[])), Err(StoreError::NoConf)));
+    }
+}

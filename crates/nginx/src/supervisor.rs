@@ -1,0 +1,177 @@
+//! The public face: one work directory, one NGINX.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use render::{FileSet, Paths};
+
+use crate::cycle::{self, Cycle, Limits};
+use crate::error::{ApplyError, OpenError};
+use crate::exit;
+use crate::live::LiveClient;
+use crate::process::{Nginx, Process};
+use crate::procfs::{self, Identity};
+use crate::state::State;
+use crate::workdir::{self, Lock};
+
+const LOCK_PATIENCE: Duration = Duration::from_millis(500);
+const LOCK_POLL: Duration = Duration::from_millis(20);
+
+/// What a supervisor needs to know.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The NGINX to run ([`crate::find_binary`]).
+    pub binary: PathBuf,
+    /// The work directory; absolute.
+    pub paths: Paths,
+    /// The user of the workers, as `user` or `user:group` ([`render::Capabilities::worker_user`]).
+    pub worker_user: Option<String>,
+    /// How long a new master may take until its workers answer, and `nginx -t` until it has judged. Default 10 s.
+    pub start_timeout: Duration,
+    /// How long a reload may take until the new workers answer and the old ones accept no more. Default 10 s.
+    pub confirm_timeout: Duration,
+    /// Which flag sets which listen port, for messages. Default: 80 and 443.
+    pub port_flags: BTreeMap<u16, &'static str>,
+}
+
+impl Options {
+    /// The defaults for a binary and a work directory.
+    pub fn new(binary: impl Into<PathBuf>, paths: Paths) -> Self {
+        Self {
+            binary: binary.into(),
+            paths,
+            worker_user: None,
+            start_timeout: Duration::from_secs(10),
+            confirm_timeout: Duration::from_secs(10),
+            port_flags: BTreeMap::from([(80, "--http-port"), (443, "--https-port")]),
+        }
+    }
+}
+
+/// A file set that NGINX runs: its workers said so.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Applied {
+    /// The revision.
+    pub revision: String,
+    /// NGINX was started; its dictionaries are empty.
+    pub started: bool,
+    /// NGINX was reloaded. With `started` false too, it ran this revision already.
+    pub reloaded: bool,
+    /// From the call to the confirmation.
+    pub duration: Duration,
+    /// Warnings of `nginx -t`.
+    pub warnings: Vec<String>,
+}
+
+/// The one who starts, reloads, restarts and ends the NGINX of a work directory.
+///
+/// Dropping it leaves NGINX serving; the next supervisor of the directory adopts it. The futures of its methods must be
+/// driven to their end: one that is dropped leaves the disk as it was, and NGINX wherever it got to.
+#[derive(Debug)]
+pub struct Supervisor {
+    cycle: Cycle<Nginx>,
+    live: LiveClient,
+    adopted: Option<State>,
+    _lock: Lock,
+}
+
+impl Supervisor {
+    /// Takes over a work directory: makes and repairs it, locks it, and adopts the NGINX that a predecessor left.
+    pub async fn open(options: Options) -> Result<Self, OpenError> {
+        let Options { binary, paths, worker_user, start_timeout, confirm_timeout, port_flags } = options;
+        let lock = take(&paths, worker_user.as_deref()).await?;
+        let live = LiveClient::new(&paths.control_socket()).map_err(OpenError::Client)?;
+        let past = cycle::recorded(&paths);
+        let found = find_master(&paths, &binary, &past);
+        let process = Nginx::new(binary, paths.clone(), start_timeout, live.clone());
+        let limits = Limits { start_timeout, confirm_timeout, flags: port_flags };
+        let mut cycle = Cycle::new(process, paths, limits, past);
+        cycle.repair()?;
+        let mut adopted = None;
+        if let Some(master) = found {
+            cycle.adopt(master);
+            adopted = cycle.process.state().await;
+            let revision = adopted.as_ref().map(|state| state.revision.as_str());
+            tracing::info!(pid = master.pid, revision, "NGINX runs already: adopted");
+        }
+        Ok(Self { cycle, live, adopted, _lock: lock })
+    }
+
+    /// What the NGINX that was found running says; `None` if none was found or it does not answer.
+    pub fn adopted(&self) -> Option<&State> {
+        self.adopted.as_ref()
+    }
+
+    /// Brings NGINX to this file set: writes, tests, starts or reloads, confirms. Nothing is signalled if it runs already.
+    ///
+    /// On an error the files on disk are those of before, and NGINX goes on with the configuration of before.
+    pub async fn apply(&mut self, set: &FileSet) -> Result<Applied, ApplyError> {
+        self.cycle.apply(set).await
+    }
+
+    /// Whether NGINX would accept this file set: the warnings of `nginx -t`, or why it refuses. Changes nothing.
+    pub async fn test(&self, set: &FileSet) -> Result<Vec<String>, ApplyError> {
+        self.cycle.test(set).await
+    }
+
+    /// Asks `nginx -t` about a file set, without any effect on what is on disk or runs. Gives its warnings.
+    pub async fn test(&mut self, set: &FileSet) -> Result<Vec<String>, ApplyError> {
+        self.cycle.test(set).await
+    }
+
+    /// Starts NGINX again with the file set that served last; nothing to do if it runs.
+    ///
+    /// Workers that a killed master left serve until the new ones do. The dictionaries start empty.
+    pub async fn restart(&mut self) -> Result<Applied, ApplyError> {
+        self.cycle.restart().await
+    }
+
+    /// Resolves when the present master is gone, at once if it died before, never if there is none.
+    /// To be asked for anew after each start.
+    pub fn exited(&self) -> impl Future<Output = ()> + Send + 'static {
+        let master = self.cycle.last_master();
+        async move {
+            match master {
+                Some(master) => exit::exited(master).await,
+                None => std::future::pending().await,
+            }
+        }
+    }
+
+    /// The pid of the master, while it lives.
+    pub fn pid(&self) -> Option<i32> {
+        self.cycle.master().map(|master| master.pid)
+    }
+
+    /// Lets NGINX finish the requests that it has begun, for as long as `drain`, and ends it.
+    pub async fn quit(mut self, drain: Duration) -> Result<(), ApplyError> {
+        self.cycle.quit(drain).await
+    }
+
+    /// The client of the control socket. Its clones share connections.
+    pub fn live(&self) -> LiveClient {
+        self.live.clone()
+    }
+}
+
+/// Takes the work directory; waits a moment for a predecessor that is about to end. (A process that it was starting when it
+/// was killed holds its lock until `exec`.)
+async fn take(paths: &Paths, worker_user: Option<&str>) -> Result<Lock, OpenError> {
+    let deadline = Instant::now() + LOCK_PATIENCE;
+    loop {
+        match workdir::open(paths, worker_user) {
+            Err(OpenError::Locked { .. }) if Instant::now() < deadline => tokio::time::sleep(LOCK_POLL).await,
+            other => return other,
+        }
+    }
+}
+
+/// The master that runs our configuration: noted by a predecessor, in the pid file, or anywhere.
+fn find_master(paths: &Paths, binary: &Path, recorded: &[Identity]) -> Option<Identity> {
+    let conf = paths.conf();
+    let in_file = std::fs::read_to_string(paths.pid()).ok().and_then(|text| text.trim().parse().ok());
+    let candidates = recorded.iter().rev().map(|master| master.pid).chain(in_file).chain(procfs::pids());
+    candidates.filter(|&pid| procfs::is_master(pid, binary, &conf)).find_map(procfs::identity)
+}

@@ -1,0 +1,168 @@
+//! A work directory with a real NGINX, and requests to it.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::time::{Duration, Instant};
+
+use nginx::{Options, Supervisor};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use render::{Capabilities, File, FileSet, Paths};
+
+/// A work directory; what runs in it ends with it.
+pub(crate) struct Bed {
+    _dir: tempfile::TempDir,
+    pub(crate) paths: Paths,
+    pub(crate) port: u16,
+    pub(crate) caps: Capabilities,
+}
+
+/// A port on which nobody listens, below the range from which the kernel takes ports for connections.
+pub(crate) fn free_port() -> u16 {
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let base = (std::process::id() % 900) as u16 * 20;
+    let candidates = std::iter::repeat_with(|| 12_000 + (base + NEXT.fetch_add(1, Ordering::Relaxed)) % 18_000);
+    candidates.take(18_000).find(|&port| TcpListener::bind(("127.0.0.1", port)).is_ok()).unwrap()
+}
+
+impl Bed {
+    pub(crate) async fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let paths = Paths { work_dir: dir.path().to_owned() };
+        Self { _dir: dir, paths, port: free_port(), caps: nginx::detect(None).await.unwrap() }
+    }
+
+    pub(crate) fn options(&self) -> Options {
+        let mut options = Options::new(nginx::find_binary(None).unwrap(), self.paths.clone());
+        options.worker_user = self.caps.worker_user.clone();
+        options.port_flags.insert(self.port, "--http-port");
+        options
+    }
+
+    pub(crate) async fn open(&self) -> Supervisor {
+        Supervisor::open(self.options()).await.unwrap()
+    }
+
+    /// A file set that answers its revision on the port, with more listeners or directives.
+    pub(crate) fn set(&self, revision: &str, more: &str) -> FileSet {
+        self.set_on(self.port, revision, more)
+    }
+
+    pub(crate) fn set_on(&self, port: u16, revision: &str, more: &str) -> FileSet {
+        let user = self.caps.worker_user.as_ref().map(|user| format!("user {};", user.replace(':', " "))).unwrap_or_default();
+        let (run, tmp) = (self.paths.run_dir(), self.paths.temp_dir());
+        let (run, tmp) = (run.display(), tmp.display());
+        let conf = format!(
+            "daemon off; {user}\npid {run}/nginx.pid;\nerror_log {run}/error.log crit;\nworker_processes 2;\nworker_shutdown_timeout 20s;
+events {{ worker_connections 512; }}
+http {{
+    access_log off;
+    client_body_temp_path {tmp}/body; proxy_temp_path {tmp}/proxy; fastcgi_temp_path {tmp}/fastcgi;
+    uwsgi_temp_path {tmp}/uwsgi; scgi_temp_path {tmp}/scgi;
+    keepalive_requests 100;
+    server {{
+        listen unix:{run}/control.sock;
+        location / {{ return 200 '{{\"revision\":\"{revision}\",\"generation\":null,\"rev\":1,\"digest\":\"0\",\"entries\":0,\"pid\":$pid}}'; }}
+        location = /keys {{ return 200 'h\tfoo.example.com\nb\tns/svc:80\n'; }}
+        location = /record {{ return 200 '$arg_k'; }}
+        location = /status {{ stub_status; }}
+    }}
+    server {{
+        listen 127.0.0.1:{port};
+        location / {{ return 200 '{revision}'; }}
+    }}
+    {more}
+}}
+"
+        );
+        let file = |path: &str, mode, text: String| File { path: path.into(), mode, bytes: text.into_bytes() };
+        let files = vec![file("nginx.conf", 0o644, conf), file("lua/marker.lua", 0o644, format!("return '{revision}'\n"))];
+        FileSet { revision: revision.to_owned(), files, origins: Vec::new() }
+    }
+
+    /// The body of `GET /`, or why there is none.
+    pub(crate) fn get(&self) -> std::io::Result<String> {
+        get(self.port)
+    }
+
+    pub(crate) fn conf(&self) -> String {
+        fs::read_to_string(self.paths.conf()).unwrap()
+    }
+
+    /// Pid of the master by its pid file.
+    pub(crate) fn master(&self) -> i32 {
+        fs::read_to_string(self.paths.pid()).unwrap().trim().parse().unwrap()
+    }
+
+    /// Processes in the group of a master.
+    pub(crate) fn group(&self, master: i32) -> Vec<i32> {
+        let pids = fs::read_dir("/proc").unwrap().filter_map(|entry| entry.unwrap().file_name().to_str()?.parse().ok());
+        pids.filter(|&pid| group_of(pid) == Some(master)).collect()
+    }
+}
+
+impl Drop for Bed {
+    /// Whatever a failed test left running has this work directory in its title, or is in such a master's group.
+    fn drop(&mut self) {
+        let noted = fs::read_to_string(self.paths.run_dir().join("masters")).unwrap_or_default();
+        let pids = noted.split(|c: char| !c.is_ascii_digit()).filter_map(|number| number.parse::<i32>().ok());
+        for master in pids.filter(|&pid| pid > 1) {
+            for pid in self.group(master) {
+                if is_nginx(pid) {
+                    let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
+                }
+            }
+        }
+    }
+}
+
+fn is_nginx(pid: i32) -> bool {
+    fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|title| title.starts_with(b"nginx:"))
+}
+
+fn group_of(pid: i32) -> Option<i32> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let mut fields = stat[stat.rfind(')')? + 1..].split_ascii_whitespace();
+    (fields.next()? != "Z").then_some(())?;
+    fields.nth(1)?.parse().ok()
+}
+
+pub(crate) fn get(port: u16) -> std::io::Result<String> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port))?;
+    stream.set_read_timeout(Some(Duration::from_secs(10)))?;
+    stream.write_all(b"GET / HTTP/1.0\r\n\r\n")?;
+    body(stream)
+}
+
+/// The body of the answer on a connection that the server closes.
+pub(crate) fn body(mut stream: TcpStream) -> std::io::Result<String> {
+    let mut text = String::new();
+    stream.read_to_string(&mut text)?;
+    let body = text.split_once("\r\n\r\n").map(|(_, body)| body.to_owned());
+    body.filter(|_| text.starts_with("HTTP/1.1 200")).ok_or_else(|| std::io::Error::other(format!("answer {text:?}")))
+}
+
+/// Waits until something holds.
+#[track_caller]
+pub(crate) fn eventually(what: &str, condition: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while !condition() {
+        assert!(Instant::now() < deadline, "{what} does not come");
+        std::thread::yield_now();
+    }
+}
+
+/// A signal to a process.
+pub(crate) fn signal(pid: i32, signal: Signal) {
+    kill(Pid::from_raw(pid), signal).unwrap();
+}
+
+/// Whether a file has this text.
+pub(crate) fn holds(path: &Path, text: &str) -> bool {
+    fs::read_to_string(path).is_ok_and(|found| found.contains(text))
+}

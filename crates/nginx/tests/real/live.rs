@@ -1,0 +1,64 @@
+//! The client of the control socket against a real NGINX.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Duration;
+
+use crate::bed::Bed;
+use nginx::{Key, LiveError, Retry};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_thousand_posts_reuse_connections_and_survive_that_nginx_closes_them() {
+    let bed = Bed::new().await;
+    let mut supervisor = bed.open().await;
+    supervisor.apply(&bed.set("one", "")).await.unwrap();
+    let live = supervisor.live();
+    for number in 0..1000 {
+        let state = live.post(format!("=h\thost-{number}\t{{\"routes\":[]}}\n")).await.unwrap();
+        assert_eq!(state.revision, "one");
+    }
+    let status = live.status().await.unwrap();
+    // accepts, handled, requests
+    let numbers: Vec<u32> = status.lines().nth(2).unwrap().split_ascii_whitespace().map(|number| number.parse().unwrap()).collect();
+    assert!(numbers[2] > 1000 && numbers[0] < 100, "{status}");
+    supervisor.quit(Duration::from_secs(5)).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_post_fails_while_nginx_reloads() {
+    let bed = Bed::new().await;
+    let mut supervisor = bed.open().await;
+    supervisor.apply(&bed.set("0", "")).await.unwrap();
+    let (live, stop, sent) = (supervisor.live(), Arc::new(AtomicBool::new(false)), Arc::new(AtomicU32::new(0)));
+    let (stopped, counter) = (stop.clone(), sent.clone());
+    let posts = tokio::spawn(async move {
+        while !stopped.load(Ordering::Relaxed) {
+            live.post("=b\tns/svc:80\t{}\n".to_owned()).await?;
+            counter.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok::<(), LiveError>(())
+    });
+    for revision in 1..6 {
+        assert!(supervisor.apply(&bed.set(&revision.to_string(), "")).await.unwrap().reloaded);
+    }
+    stop.store(true, Ordering::Relaxed);
+    posts.await.unwrap().unwrap();
+    assert!(sent.load(Ordering::Relaxed) > 50);
+    supervisor.quit(Duration::from_secs(5)).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_nginx_holds_is_read() {
+    let bed = Bed::new().await;
+    let mut supervisor = bed.open().await;
+    let live = supervisor.live();
+    let error = live.state().await.unwrap_err();
+    assert!(matches!(error, LiveError::Unreachable { .. }) && error.retry() == Retry::Later, "{error}");
+    supervisor.apply(&bed.set("one", "")).await.unwrap();
+    let key = |table, key: &str| Key { table, key: key.to_owned() };
+    assert_eq!(live.keys().await.unwrap(), [key('h', "foo.example.com"), key('b', "ns/svc:80")]);
+    assert_eq!(live.record('h', "*.example.com").await.unwrap().as_deref(), Some("%2A.example.com"));
+    assert_eq!(live.audit().await.unwrap().revision, "one");
+    assert_eq!(live.set_generation("g1").await.unwrap().generation, None);
+    supervisor.quit(Duration::from_secs(5)).await.unwrap();
+}

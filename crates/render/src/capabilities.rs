@@ -1,0 +1,60 @@
+//! What the NGINX at hand can do. Found once by the `nginx` crate; plain data here.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+/// The NGINX binary, its modules and the machine it runs on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Capabilities {
+    /// Version of the binary: `(1, 22, 1)`.
+    pub version: (u32, u32, u32),
+    /// Where dynamic modules lie (`--modules-path`).
+    pub modules_dir: PathBuf,
+    /// File stems present there: `ndk_http_module`, `ngx_http_lua_module`, ...
+    pub modules: BTreeSet<String>,
+    /// Whether the machine has a usable IPv6 stack.
+    pub ipv6: bool,
+    /// The user of the workers, as `user` or `user:group`; only when the master runs as root, which alone can change it.
+    pub worker_user: Option<String>,
+    /// Processors that may be used, a CPU quota counted (rounded up). At least 1.
+    pub cpus: u32,
+    /// Hard limit of open files of the master (`RLIMIT_NOFILE`); `None` when unknown, then NGINX keeps what it inherits.
+    pub open_files_limit: Option<u64>,
+    /// Longest queue of connections that wait to be accepted (`net.core.somaxconn`).
+    pub backlog: u32,
+    /// Name servers of the machine (`/etc/resolv.conf`), for names in snippets. May be empty.
+    pub name_servers: Vec<IpAddr>,
+}
+
+impl Capabilities {
+    /// NGINX as Debian 13 distributes it, with the required modules, run by an ordinary user: for rendering where there is none.
+    pub fn assumed() -> Self {
+        Self {
+            version: (1, 26, 3),
+            modules_dir: "/usr/lib/nginx/modules".into(),
+            modules: ["ndk_http_module", "ngx_http_lua_module"].map(str::to_owned).into(),
+            ipv6: true,
+            worker_user: None,
+            cpus: 1,
+            open_files_limit: None,
+            backlog: 511,
+            name_servers: Vec::new(),
+        }
+    }
+
+    /// HTTP/2 is a directive of its own (else a parameter of `listen`).
+    pub(crate) fn has_http2_directive(&self) -> bool {
+        self.version >= (1, 25, 1)
+    }
+
+    /// `keepalive_min_timeout` exists.
+    pub(crate) fn has_keepalive_min_timeout(&self) -> bool {
+        self.version >= (1, 27, 4)
+    }
+
+    /// Whether a dynamic module is present.
+    pub(crate) fn has(&self, module: &str) -> bool {
+        self.modules.contains(module)
+    }
+}

@@ -1,0 +1,123 @@
+//! The configuration as if everything were text: for people, who know how to read it, and for tests, which run it.
+//!
+//! What it answers is what the Lua router answers from the same records (`docs/live-protocol.md`, "How a request finds its
+//! route"). Where NGINX would do more than is asked for, a location of its own prevents it ([`location`]).
+
+mod location;
+mod names;
+
+use std::sync::Arc;
+
+use model::{Globals, HostRecord, Model};
+use serde::Serialize;
+
+use self::location::LocationView;
+use self::names::Group;
+use crate::globals::{Form, GlobalView};
+use crate::page::Page;
+use crate::print::Printed;
+use crate::server::Common;
+use crate::{Capabilities, Paths, RenderError};
+
+/// Which part of the equivalent text is wanted.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ConfFilter<'a> {
+    /// Only the server block that answers for this host, without what is around it.
+    pub host: Option<&'a str>,
+    /// Only the locations made from this path of a rule, or of this name.
+    pub path: Option<&'a str>,
+}
+
+/// The configuration as if everything were text: a `server` block per host, a `location` per match (`narthex conf [HOST] [PATH]`).
+///
+/// Without a host it is a whole file that NGINX can run; with one, its `server` block.
+///
+/// # Errors
+/// Those of [`crate::render`], and [`RenderError::UnknownHost`].
+pub fn conf(model: &Model, caps: &Capabilities, paths: &Paths, filter: ConfFilter<'_>) -> Result<String, RenderError> {
+    let mut page = Page::default();
+    let groups = names::groups(model);
+    if let Some(host) = filter.host {
+        let group = names::find(&groups, host).ok_or_else(|| RenderError::UnknownHost(host.to_owned()))?;
+        page.block("equivalent/server.conf", server(model, caps, group, filter.path)?)?;
+        return Ok(page.finish().0);
+    }
+    let revision = crate::render(&model.fixed, caps, paths)?.revision;
+    let names = groups.iter().flat_map(|group| group.names.iter().map(|name| &**name));
+    let globals = GlobalView::new(&model.fixed, caps, paths, &revision, Form::Equivalent, names)?;
+    page.block("main.conf", &globals)?;
+    page.block("http.conf", &globals)?;
+    page.block("equivalent/maps.conf", &globals)?;
+    for group in &groups {
+        page.block("equivalent/server.conf", server(model, caps, group, filter.path)?)?;
+    }
+    page.block("http_end.conf", &globals)?;
+    Ok(page.finish().0)
+}
+
+#[derive(Serialize)]
+struct View {
+    server: ServerView,
+}
+
+#[derive(Serialize)]
+struct ServerView {
+    /// Names in the comments before the block, and after it in reverse.
+    begin: Vec<Printed>,
+    end: Vec<Printed>,
+    #[serde(flatten)]
+    common: Common,
+    /// Answered with 200 unless a rule claims it.
+    health_check: Option<HealthCheck>,
+    locations: Vec<LocationView>,
+}
+
+fn server(model: &Model, caps: &Capabilities, group: &Group<'_>, path: Option<&str>) -> Result<View, RenderError> {
+    let globals = &*model.fixed.globals;
+    let names: Vec<&str> = group.names.iter().map(|name| &**name).collect();
+    let begin: Vec<Printed> = names.iter().map(|name| Printed::comment(name)).collect();
+    let end = begin.iter().rev().cloned().collect();
+    let empty = Arc::new(HostRecord::default());
+    let record = group.record.unwrap_or(&empty);
+    let catch_all = names::CATCH_ALL == names[0];
+    Ok(View {
+        server: ServerView {
+            begin,
+            end,
+            common: Common::new(globals, caps, &names, group.shell, catch_all)?,
+            health_check: if catch_all { HealthCheck::new(globals, record)? } else { None },
+            locations: location::locations(model, group, record, path)?,
+        },
+    })
+}
+
+/// A location that answers 200: exact, or behind the regexes of a host that has some.
+#[derive(Serialize)]
+struct HealthCheck {
+    modifier: Printed,
+    name: Printed,
+}
+
+impl HealthCheck {
+    fn new(globals: &Globals, record: &HostRecord) -> Result<Option<Self>, RenderError> {
+        let path = &*globals.health_check_path;
+        if path.is_empty() || record.exact.contains_key(path) {
+            return Ok(None);
+        }
+        let (modifier, name) =
+            if record.regex.is_empty() { ("= ", path.to_owned()) } else { ("~ ", format!(r"^{}\z", escape_regex(path))) };
+        Ok(Some(Self { modifier: Printed::fixed(modifier), name: Printed::quoted(&name)? }))
+    }
+}
+
+/// A regex that matches a text literally.
+fn escape_regex(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_ascii_punctuation() {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+    out
+}

@@ -1,0 +1,233 @@
+//! Locations of one host.
+//!
+//! NGINX looks up as the router does: an exact path, then the regexes in order, else the longest prefix; and it answers 301
+//! where only a slash is missing. Two things it does not share:
+//!
+//! - It redirects `/foo` also where `/foo/` is only an exact location. So `= "/foo"` is written out, with the route that
+//!   `/foo` has otherwise.
+//! - A path that nothing matches is not found. The router has a default, so it is written out as `"/"`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use model::{BackendRecord, HostRecord, Model, Profile, Route};
+use serde::Serialize;
+
+use super::names::{CATCH_ALL, Group};
+use crate::RenderError;
+use crate::globals::client;
+use crate::print::Printed;
+use crate::proxy::{HeadersView, ProxyView};
+
+/// What `equivalent/location.conf` prints.
+#[derive(Serialize)]
+pub(super) struct LocationView {
+    modifier: Printed,
+    name: Printed,
+    namespace: Printed,
+    ingress: Printed,
+    service: Printed,
+    port: Printed,
+    path: Printed,
+    upstream_name: Printed,
+    backend: Printed,
+    no_access_log: bool,
+    denied: bool,
+    redirect: Option<Redirect>,
+    /// There is no default backend to go to.
+    not_found: bool,
+    deny: Vec<Printed>,
+    allow: Vec<Printed>,
+    proxy: ProxyView,
+    headers: HeadersView,
+    snippet: Option<Printed>,
+    rewrite: Option<Rewrite>,
+}
+
+#[derive(Serialize)]
+struct Redirect {
+    code: u16,
+    port: Printed,
+    uri: Printed,
+}
+
+#[derive(Serialize)]
+struct Rewrite {
+    pattern: Printed,
+    target: Printed,
+}
+
+/// The three kinds, in the order in which NGINX tries them.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Exact,
+    Regex,
+    Prefix,
+}
+
+/// The locations of a host, exact paths first, then regexes in their order, then prefixes, longest first.
+pub(super) fn locations(
+    model: &Model,
+    group: &Group<'_>,
+    record: &HostRecord,
+    path: Option<&str>,
+) -> Result<Vec<LocationView>, RenderError> {
+    let default = unmatched(model, group);
+    matches(record)
+        .into_iter()
+        .map(|(kind, name, index)| (kind, name, index.and_then(|i| record.routes.get(i as usize)).map_or(&default, |route| &**route)))
+        .filter(|(_, name, route)| path.is_none_or(|path| *route.path == *path || &**name == path))
+        .map(|(kind, name, route)| view(model, group, kind, &name, route))
+        .collect()
+}
+
+/// The route of a path that nothing matches: no identity, no redirect.
+fn unmatched(model: &Model, group: &Group<'_>) -> Route {
+    let logged = model.fixed.globals.config.enable_access_log_for_default_backend || *group.names[0] != *CATCH_ALL;
+    Route { ssl_redirect: Some(false), force_ssl_redirect: Some(false), no_access_log: !logged, ..Route::default() }
+}
+
+/// Every match with the index of its route; none for the default backend.
+fn matches(record: &HostRecord) -> Vec<(Kind, Arc<str>, Option<u32>)> {
+    let mut exact: BTreeMap<Arc<str>, Option<u32>> = record.exact.iter().map(|(path, i)| (path.clone(), Some(*i))).collect();
+    for path in record.exact.keys() {
+        let mut path = &**path;
+        while let Some(shorter) = path.strip_suffix('/').filter(|shorter| !shorter.is_empty()) {
+            if record.prefix.contains_key(path) || exact.contains_key(shorter) {
+                break;
+            }
+            exact.insert(shorter.into(), longest_prefix(record, shorter));
+            path = shorter;
+        }
+    }
+    let mut prefix: Vec<(Arc<str>, Option<u32>)> = record.prefix.iter().map(|(path, i)| (path.clone(), Some(*i))).collect();
+    if !record.prefix.contains_key("/") {
+        prefix.push(("/".into(), None));
+    }
+    prefix.sort_by(|(a, _), (b, _)| b.len().cmp(&a.len()).then_with(|| b.cmp(a)));
+
+    let exact = exact.into_iter().map(|(path, i)| (Kind::Exact, path, i));
+    let regex = record.regex.iter().map(|(regex, i)| (Kind::Regex, anchored(regex), Some(*i)));
+    exact.chain(regex).chain(prefix.into_iter().map(|(path, i)| (Kind::Prefix, path, i))).collect()
+}
+
+fn longest_prefix(record: &HostRecord, path: &str) -> Option<u32> {
+    record.prefix.iter().filter(|(prefix, _)| path.starts_with(&***prefix)).max_by_key(|(prefix, _)| prefix.len()).map(|(_, i)| *i)
+}
+
+fn anchored(regex: &Arc<str>) -> Arc<str> {
+    if regex.starts_with('^') { regex.clone() } else { format!("^{regex}").into() }
+}
+
+fn view(model: &Model, group: &Group<'_>, kind: Kind, name: &str, route: &Route) -> Result<LocationView, RenderError> {
+    let config = &model.fixed.globals.config;
+    let default = Profile::default();
+    let profile = model.fixed.profiles.get(&route.profile).map_or(&default, |profile| profile);
+    let listed = !config.denylist_source_range.is_empty() || !config.whitelist_source_range.is_empty();
+    // Lists of its own put an end to inheriting what is blocked everywhere.
+    let (mut deny, mut allow) = (Vec::new(), Vec::new());
+    if listed && !route.ingress.is_empty() {
+        deny = client::networks(&config.block_cidrs)?;
+        deny.extend(client::networks(&config.denylist_source_range)?);
+        allow = client::networks(&config.whitelist_source_range)?;
+    }
+    Ok(LocationView {
+        modifier: Printed::fixed(match kind {
+            Kind::Exact => "= ",
+            Kind::Regex => "~* ",
+            Kind::Prefix => "",
+        }),
+        name: Printed::quoted(name)?,
+        namespace: Printed::literal(&route.namespace)?,
+        ingress: Printed::literal(&route.ingress)?,
+        service: Printed::literal(&route.service)?,
+        port: Printed::literal(&route.port)?,
+        path: Printed::literal(&route.path)?,
+        upstream_name: Printed::literal(&upstream_name(model, route))?,
+        backend: Printed::literal(&route.backend)?,
+        no_access_log: route.no_access_log,
+        denied: route.denied,
+        redirect: redirect(model, group, route)?,
+        not_found: route.backend.is_empty() && default_backend(model).is_none_or(|backend| backend.endpoints.is_empty()),
+        deny,
+        allow,
+        proxy: ProxyView::location(config, profile, route)?,
+        headers: HeadersView::location(config, route)?,
+        snippet: profile.snippet.as_ref().map(Printed::raw),
+        rewrite: rewrite(route)?,
+    })
+}
+
+fn default_backend(model: &Model) -> Option<&BackendRecord> {
+    model.live.backends.get("-").map(|backend| &**backend)
+}
+
+/// The name in logs.
+fn upstream_name(model: &Model, route: &Route) -> String {
+    if route.backend.is_empty() {
+        return default_backend(model).map_or("upstream-default-backend", |backend| &*backend.name).to_owned();
+    }
+    match model.live.backends.get(&route.backend) {
+        Some(backend) => backend.name.to_string(),
+        None => route.backend.replace(['/', ':'], "-"),
+    }
+}
+
+fn redirect(model: &Model, group: &Group<'_>, route: &Route) -> Result<Option<Redirect>, RenderError> {
+    let globals = &*model.fixed.globals;
+    let config = &globals.config;
+    let force = route.force_ssl_redirect.unwrap_or(config.force_ssl_redirect);
+    let wanted = force || group.tls && route.ssl_redirect.unwrap_or(config.ssl_redirect);
+    let exempt = config.no_tls_redirect_locations.iter().any(|prefix| !prefix.is_empty() && route.path.starts_with(&**prefix));
+    if !wanted || exempt {
+        return Ok(None);
+    }
+    let keep = route.preserve_trailing_slash.unwrap_or(config.preserve_trailing_slash);
+    Ok(Some(Redirect {
+        code: config.http_redirect_code,
+        port: if config.use_port_in_redirects { Printed::word(format!(":{}", globals.listen.https))? } else { Printed::fixed("") },
+        uri: Printed::fixed(if keep { "$request_uri" } else { "$narthex_trimmed_uri" }),
+    }))
+}
+
+/// Variables and captures of the target are meant.
+fn rewrite(route: &Route) -> Result<Option<Rewrite>, RenderError> {
+    let Some((regex, target)) = &route.rewrite else { return Ok(None) };
+    Ok(Some(Rewrite { pattern: Printed::quoted(&format!("(?i){regex}"))?, target: Printed::quoted(target)? }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(exact: &[&str], prefix: &[&str], expected: &[(&str, Option<u32>)]) {
+        let number =
+            |paths: &[&str], from: u32| (from..).zip(paths).map(|(i, path)| (Arc::from(*path), i)).collect::<BTreeMap<Arc<str>, u32>>();
+        let record = HostRecord { exact: number(exact, 0), prefix: number(prefix, 10), ..HostRecord::default() };
+        let got: Vec<_> = matches(&record)
+            .into_iter()
+            .map(|(kind, path, i)| (format!("{}{path}", if kind == Kind::Exact { "= " } else { "" }), i))
+            .collect();
+        let expected: Vec<_> = expected.iter().map(|(name, i)| ((*name).to_owned(), *i)).collect();
+        assert_eq!(got, expected);
+    }
+
+    #[test]
+    fn an_unmatched_path_goes_to_the_default_backend() {
+        check(&[], &[], &[("/", None)]);
+        check(&[], &["/"], &[("/", Some(10))]);
+    }
+
+    #[test]
+    fn an_exact_path_with_a_slash_does_not_redirect_the_path_without() {
+        check(&["/foo/"], &["/"], &[("= /foo", Some(10)), ("= /foo/", Some(0)), ("/", Some(10))]);
+        check(&["/foo/"], &[], &[("= /foo", None), ("= /foo/", Some(0)), ("/", None)]);
+        check(&["/foo/bar/"], &["/foo/"], &[("= /foo/bar", Some(10)), ("= /foo/bar/", Some(0)), ("/foo/", Some(10)), ("/", None)]);
+    }
+
+    #[test]
+    fn a_prefix_redirects_the_path_without_a_slash() {
+        check(&["/foo/"], &["/foo/"], &[("= /foo/", Some(0)), ("/foo/", Some(10)), ("/", None)]);
+    }
+}

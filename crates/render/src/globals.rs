@@ -1,0 +1,77 @@
+//! The main context and the `http` block: flags, ConfigMap, capabilities.
+
+pub(crate) mod client;
+mod hashes;
+mod http;
+mod log;
+mod main;
+mod tls;
+
+use model::Fixed;
+use serde::Serialize;
+
+use self::client::{AccessView, MapsView, RealIp};
+use self::http::HttpView;
+use self::log::LogView;
+use self::main::MainView;
+use self::tls::TlsView;
+use crate::print::Printed;
+use crate::proxy::{HeadersView, ProxyView};
+use crate::{Capabilities, Paths, RenderError};
+
+/// What `main.conf`, `http.conf` and their partials print.
+#[derive(Serialize)]
+pub(crate) struct GlobalView {
+    main: MainView,
+    http: HttpView,
+    real_ip: Option<RealIp>,
+    block_cidrs: Vec<Printed>,
+    maps: MapsView,
+    access: Option<AccessView>,
+    log: LogView,
+    tls: TlsView,
+    proxy: ProxyView,
+    headers: HeadersView,
+}
+
+/// What the `http` block is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// To run: what workers need is loaded by the master, so that they open no file.
+    Router,
+    /// To read: the equivalent text, which names the phase file as the predecessor's did.
+    Equivalent,
+}
+
+impl GlobalView {
+    /// `names` are the server names that the file will have, for the size of their hash table.
+    pub(crate) fn new<'a>(
+        fixed: &Fixed,
+        caps: &Capabilities,
+        paths: &Paths,
+        revision: &str,
+        form: Form,
+        names: impl Iterator<Item = &'a str>,
+    ) -> Result<Self, RenderError> {
+        let globals = &*fixed.globals;
+        let config = &globals.config;
+        Ok(Self {
+            main: MainView::new(config, caps, paths, revision)?,
+            http: HttpView::new(fixed, caps, paths, revision, form, names)?,
+            real_ip: RealIp::new(config)?,
+            block_cidrs: client::networks(&config.block_cidrs)?,
+            maps: MapsView::new(globals),
+            access: AccessView::new(config)?,
+            log: LogView::new(config)?,
+            tls: TlsView::new(config, paths)?,
+            proxy: ProxyView::http(config)?,
+            headers: HeadersView::http(config)?,
+        })
+    }
+}
+
+/// A path as an argument of a directive.
+fn path(path: &std::path::Path) -> Result<Printed, RenderError> {
+    let text = path.to_str().ok_or_else(|| RenderError::WorkDir { path: path.to_owned(), reason: "expected UTF-8" })?;
+    Printed::quoted(text)
+}

@@ -1,0 +1,93 @@
+//! Who the client is, and what it asked for.
+
+use annotations::Config;
+use model::Globals;
+use ngx_value::CidrSet;
+use serde::Serialize;
+
+use crate::RenderError;
+use crate::print::Printed;
+use crate::proxy::full_forwarded_for;
+
+/// What `real_ip.conf` prints: where the client's address comes from, if not from the connection.
+#[derive(Serialize)]
+pub(super) struct RealIp {
+    header: Printed,
+    trusted: Vec<Printed>,
+}
+
+impl RealIp {
+    pub(super) fn new(config: &Config) -> Result<Option<Self>, RenderError> {
+        if !(config.use_forwarded_headers || config.use_proxy_protocol || config.enable_real_ip) {
+            return Ok(None);
+        }
+        // Behind a proxy that speaks the PROXY protocol the header could come from anybody.
+        let header =
+            if config.use_proxy_protocol { Printed::fixed("proxy_protocol") } else { Printed::word(&config.forwarded_for_header)? };
+        Ok(Some(Self { header, trusted: networks(&config.proxy_real_ip_cidr)? }))
+    }
+}
+
+/// What `maps.conf` prints.
+#[derive(Serialize)]
+pub(super) struct MapsView {
+    /// `Connection` to backends without an upgrade.
+    connection: Printed,
+    /// The id of a request that brings none.
+    request_id: Printed,
+    /// Trust what the client says about scheme, host and port.
+    forwarded: bool,
+    /// The port by which the PROXY protocol tells that it was HTTPS; an empty text without it.
+    proxy_port: Printed,
+    /// Scheme and port before the last corrections, and the port that was connected to.
+    scheme: Printed,
+    port: Printed,
+    server_port: Printed,
+    https_port: u16,
+    /// The peer that is appended to the chain of addresses.
+    full_forwarded_for: Option<Printed>,
+}
+
+impl MapsView {
+    pub(super) fn new(globals: &Globals) -> Self {
+        let config = &globals.config;
+        let (forwarded, proxied) = (config.use_forwarded_headers, config.use_proxy_protocol);
+        let server_port = Printed::fixed(if proxied { "$proxy_protocol_server_port" } else { "$server_port" });
+        Self {
+            connection: Printed::fixed(if config.upstream_keepalive_connections == 0 { "close" } else { "\"\"" }),
+            request_id: Printed::fixed(if config.generate_request_id { "$request_id" } else { "\"\"" }),
+            forwarded,
+            proxy_port: Printed::fixed(if proxied { "$proxy_protocol_server_port" } else { "\"\"" }),
+            scheme: Printed::fixed(if forwarded { "$narthex_scheme" } else { "$scheme" }),
+            port: if forwarded { Printed::fixed("$narthex_port") } else { server_port.clone() },
+            server_port,
+            https_port: globals.listen.https,
+            full_forwarded_for: full_forwarded_for(config)
+                .then(|| Printed::fixed(if proxied { "$proxy_protocol_addr" } else { "$realip_remote_addr" })),
+        }
+    }
+}
+
+/// Allow and deny lists of the ConfigMap as lookups. They hold for locations of Ingresses, which only Lua knows.
+#[derive(Serialize)]
+pub(super) struct AccessView {
+    deny: Vec<Printed>,
+    allow: Vec<Printed>,
+    /// Whether addresses in neither list may pass.
+    allow_others: u8,
+}
+
+impl AccessView {
+    pub(super) fn new(config: &Config) -> Result<Option<Self>, RenderError> {
+        let (deny, allow) = (&config.denylist_source_range, &config.whitelist_source_range);
+        if deny.is_empty() && allow.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(Self { deny: networks(deny)?, allow: networks(allow)?, allow_others: allow.is_empty().into() }))
+    }
+}
+
+/// Address ranges, one argument each.
+pub(crate) fn networks(set: &CidrSet) -> Result<Vec<Printed>, RenderError> {
+    set.iter().map(Printed::word).collect()
+}

@@ -1,0 +1,170 @@
+//! The `http` block itself.
+
+use std::net::IpAddr;
+
+use annotations::Config;
+use model::Fixed;
+use serde::Serialize;
+
+use super::hashes::Hashes;
+use super::{Form, path};
+use crate::lua;
+use crate::print::Printed;
+use crate::server::has_ipv6;
+use crate::{Capabilities, Paths, RenderError};
+
+/// What `http.conf` prints besides its partials.
+#[derive(Serialize)]
+pub(super) struct HttpView {
+    lua_package_path: Printed,
+    dicts: Vec<Dict>,
+    lua_config: Printed,
+    temp: Temp,
+    keepalive_timeout: u32,
+    keepalive_min_timeout: Option<u32>,
+    keepalive_requests: u32,
+    client_header_buffer_size: Printed,
+    client_header_timeout: u32,
+    client_body_buffer_size: Printed,
+    client_body_timeout: u32,
+    large_client_header_buffers: Printed,
+    http2_max_concurrent_streams: u32,
+    hashes: Hashes,
+    server_tokens: bool,
+    port_in_redirect: bool,
+    absolute_redirect: bool,
+    resolver: Option<Printed>,
+    gzip: Option<Gzip>,
+    upstream: Upstream,
+}
+
+#[derive(Serialize)]
+struct Dict {
+    name: Printed,
+    size: Printed,
+}
+
+/// Directories of buffered bodies. NGINX makes them all, whichever it uses.
+#[derive(Serialize)]
+struct Temp {
+    client_body: Printed,
+    proxy: Printed,
+    fastcgi: Printed,
+    uwsgi: Printed,
+    scgi: Printed,
+}
+
+#[derive(Serialize)]
+struct Gzip {
+    level: u32,
+    min_length: u32,
+    types: Printed,
+}
+
+#[derive(Serialize)]
+struct Upstream {
+    balancer_file: Option<Printed>,
+    keepalive: Option<u32>,
+    keepalive_time: Printed,
+    keepalive_timeout: u32,
+    keepalive_requests: u32,
+}
+
+/// Longest time, in seconds, that an old worker leaves an idle connection open for a request that is already on its way.
+const KEEPALIVE_MIN_TIMEOUT: u32 = 5;
+
+impl HttpView {
+    pub(super) fn new<'a>(
+        fixed: &Fixed,
+        caps: &Capabilities,
+        paths: &Paths,
+        revision: &str,
+        form: Form,
+        names: impl Iterator<Item = &'a str>,
+    ) -> Result<Self, RenderError> {
+        let globals = &*fixed.globals;
+        let config = &globals.config;
+        let keepalive = config.keep_alive.0;
+        Ok(Self {
+            lua_package_path: path(&paths.lua_dir().join("?.lua;;"))?,
+            dicts: dicts(config)?,
+            lua_config: Printed::lua(&lua::configuration(fixed, revision)),
+            temp: Temp::new(paths)?,
+            keepalive_timeout: keepalive,
+            keepalive_min_timeout: caps.has_keepalive_min_timeout().then_some(KEEPALIVE_MIN_TIMEOUT.min(keepalive)),
+            keepalive_requests: config.keep_alive_requests,
+            client_header_buffer_size: Printed::word(config.client_header_buffer_size)?,
+            client_header_timeout: config.client_header_timeout.0,
+            client_body_buffer_size: Printed::word(config.client_body_buffer_size)?,
+            client_body_timeout: config.client_body_timeout.0,
+            large_client_header_buffers: Printed::words([
+                config.large_client_header_buffers.count.to_string(),
+                config.large_client_header_buffers.size.to_string(),
+            ])?,
+            http2_max_concurrent_streams: config.http2_max_concurrent_streams,
+            hashes: Hashes::new(config, names),
+            server_tokens: config.server_tokens,
+            port_in_redirect: config.use_port_in_redirects,
+            absolute_redirect: !config.relative_redirects,
+            resolver: resolver(caps, has_ipv6(globals, caps))?,
+            gzip: config.use_gzip.then(|| Gzip::new(config)).transpose()?,
+            upstream: Upstream::new(config, paths, form)?,
+        })
+    }
+}
+
+fn dicts(config: &Config) -> Result<Vec<Dict>, RenderError> {
+    let dict = |(name, size)| Ok(Dict { name: Printed::word(name)?, size: Printed::word(size)? });
+    config.lua_shared_dicts.iter().map(dict).collect()
+}
+
+/// The machine's name servers; without IPv6, only those with an IPv4 address, and no AAAA records.
+fn resolver(caps: &Capabilities, ipv6: bool) -> Result<Option<Printed>, RenderError> {
+    let word = |server: &IpAddr| match server {
+        IpAddr::V4(address) => Some(address.to_string()),
+        IpAddr::V6(address) if ipv6 => Some(format!("[{address}]")),
+        IpAddr::V6(_) => None,
+    };
+    let servers: Vec<String> = caps.name_servers.iter().filter_map(word).collect();
+    if servers.is_empty() {
+        return Ok(None);
+    }
+    let option = (!ipv6).then(|| "ipv6=off".to_owned());
+    Printed::words(servers.into_iter().chain(option)).map(Some)
+}
+
+impl Temp {
+    fn new(paths: &Paths) -> Result<Self, RenderError> {
+        let directory = |name: &str| path(&paths.temp_dir().join(name));
+        Ok(Self {
+            client_body: directory("client_body")?,
+            proxy: directory("proxy")?,
+            fastcgi: directory("fastcgi")?,
+            uwsgi: directory("uwsgi")?,
+            scgi: directory("scgi")?,
+        })
+    }
+}
+
+impl Gzip {
+    fn new(config: &Config) -> Result<Self, RenderError> {
+        Ok(Self {
+            level: config.gzip_level,
+            min_length: config.gzip_min_length,
+            types: Printed::arguments(config.gzip_types.iter().map(ngx_value::Word::as_str))?,
+        })
+    }
+}
+
+impl Upstream {
+    fn new(config: &Config, paths: &Paths, form: Form) -> Result<Self, RenderError> {
+        let balancer_file = (form == Form::Equivalent).then(|| path(&paths.work_dir.join(lua::BALANCER_PHASE)));
+        Ok(Self {
+            balancer_file: balancer_file.transpose()?,
+            keepalive: Some(config.upstream_keepalive_connections).filter(|connections| *connections > 0),
+            keepalive_time: Printed::word(config.upstream_keepalive_time)?,
+            keepalive_timeout: config.upstream_keepalive_timeout.0,
+            keepalive_requests: config.upstream_keepalive_requests,
+        })
+    }
+}

@@ -1,0 +1,81 @@
+//! The main context and `events`.
+
+use annotations::{Config, Workers};
+use serde::Serialize;
+
+use super::path;
+use crate::print::Printed;
+use crate::{Capabilities, Paths, RenderError};
+
+/// What `main.conf` prints.
+#[derive(Serialize)]
+pub(super) struct MainView {
+    revision: Printed,
+    pid: Printed,
+    modules: Vec<Printed>,
+    user: Option<Printed>,
+    worker_processes: u32,
+    worker_rlimit_nofile: Option<u64>,
+    worker_shutdown_timeout: Printed,
+    error_log: Printed,
+    error_log_level: Printed,
+    refusals: Printed,
+    multi_accept: bool,
+    worker_connections: u64,
+}
+
+/// Modules without which nothing works, in the order of loading, with the Debian package that brings them.
+const REQUIRED: [(&str, &str); 2] = [("ndk_http_module", "libnginx-mod-http-ndk"), ("ngx_http_lua_module", "libnginx-mod-http-lua")];
+
+/// Modules for snippets, loaded where they are present.
+const OPTIONAL: [&str; 1] = ["ngx_http_headers_more_filter_module"];
+
+/// Where the predecessor's image links its error log to.
+const STDERR_LINK: &str = "/var/log/nginx/error.log";
+
+/// Open files that are not a worker's connections.
+const RESERVED_FILES: u64 = 1024;
+
+impl MainView {
+    pub(super) fn new(config: &Config, caps: &Capabilities, paths: &Paths, revision: &str) -> Result<Self, RenderError> {
+        let open_files = match config.max_worker_open_files {
+            0 => caps.open_files_limit.map(|limit| limit.saturating_sub(RESERVED_FILES).max(RESERVED_FILES)),
+            files => Some(files.into()),
+        };
+        let worker_connections = match (config.max_worker_connections, open_files) {
+            (0, Some(files)) => files * 3 / 4,
+            (0, None) => Config::default().max_worker_connections.into(),
+            (connections, _) => connections.into(),
+        };
+        Ok(Self {
+            revision: Printed::word(revision)?,
+            pid: path(&paths.pid())?,
+            modules: modules(caps)?,
+            user: caps.worker_user.as_ref().map(|user| Printed::words(user.splitn(2, ':'))).transpose()?,
+            worker_processes: match config.worker_processes {
+                Workers::Auto => caps.cpus.max(1),
+                Workers::Count(count) => count,
+            },
+            worker_rlimit_nofile: open_files,
+            worker_shutdown_timeout: Printed::word(config.worker_shutdown_timeout)?,
+            error_log: match config.error_log_path.as_str() {
+                STDERR_LINK => Printed::fixed("stderr"),
+                target => Printed::argument(target)?,
+            },
+            error_log_level: Printed::word(config.error_log_level)?,
+            refusals: path(&paths.error_log())?,
+            multi_accept: config.enable_multi_accept,
+            worker_connections,
+        })
+    }
+}
+
+fn modules(caps: &Capabilities) -> Result<Vec<Printed>, RenderError> {
+    for (module, package) in REQUIRED {
+        if !caps.has(module) {
+            return Err(RenderError::ModuleMissing { module, directory: caps.modules_dir.clone(), package });
+        }
+    }
+    let names = REQUIRED.iter().map(|(module, _)| *module).chain(OPTIONAL.into_iter().filter(|module| caps.has(module)));
+    names.map(|module| path(&caps.modules_dir.join(format!("{module}.so")))).collect()
+}

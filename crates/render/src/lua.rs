@@ -1,0 +1,114 @@
+//! The Lua side: its modules, compiled in, and what `nginx.conf` tells it.
+
+use annotations::Config;
+use model::Fixed;
+use serde::Serialize;
+
+use crate::files::File;
+
+/// `lua/narthex/*.lua`: path below the work directory, and content. In the order of names.
+const MODULES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/lua_modules.rs"));
+
+/// The hook of the upstream block, below the work directory.
+pub(crate) const BALANCER_PHASE: &str = "lua/nginx/ngx_conf_balancer.lua";
+
+const BALANCER_PHASE_TEXT: &str = "-- Phase file: chooses an endpoint for the request.\nrequire(\"narthex.balancer\").balance()\n";
+
+/// The modules and phase files.
+pub(crate) fn files() -> impl Iterator<Item = File> {
+    MODULES.iter().copied().chain([(BALANCER_PHASE, BALANCER_PHASE_TEXT)]).map(|(path, text)| File {
+        path: path.into(),
+        mode: 0o644,
+        bytes: text.into(),
+    })
+}
+
+/// What `narthex.config` decodes when NGINX starts.
+#[derive(Serialize)]
+struct Settings<'a> {
+    revision: &'a str,
+    /// Named locations without their `@`.
+    profiles: Vec<&'a str>,
+    ssl_redirect: bool,
+    force_ssl_redirect: bool,
+    preserve_trailing_slash: bool,
+    redirect_code: u16,
+    https_port: u16,
+    use_port_in_redirects: bool,
+    no_tls_redirect_locations: &'a [String],
+    /// 0 = unlimited.
+    body_limit_bytes: u64,
+    /// Connect, send, read; seconds.
+    timeouts: [u32; 3],
+    /// 0 = no limit.
+    tries: u32,
+    /// `Strict-Transport-Security` over TLS.
+    hsts: Option<String>,
+    /// Clear the `Server` header.
+    hide_server: bool,
+    log_default_backend: bool,
+    health_check_path: &'a str,
+}
+
+/// The settings as JSON.
+pub(crate) fn configuration(fixed: &Fixed, revision: &str) -> String {
+    let globals = &*fixed.globals;
+    let config = &globals.config;
+    let settings = Settings {
+        revision,
+        profiles: crate::profile::complete(fixed).map(|(id, _)| id).collect(),
+        ssl_redirect: config.ssl_redirect,
+        force_ssl_redirect: config.force_ssl_redirect,
+        preserve_trailing_slash: config.preserve_trailing_slash,
+        redirect_code: config.http_redirect_code,
+        https_port: globals.listen.https,
+        use_port_in_redirects: config.use_port_in_redirects,
+        no_tls_redirect_locations: &config.no_tls_redirect_locations,
+        body_limit_bytes: config.proxy_body_size.bytes,
+        timeouts: crate::proxy::timeouts(config),
+        tries: config.proxy_next_upstream_tries,
+        hsts: hsts(config),
+        hide_server: !config.server_tokens,
+        log_default_backend: config.enable_access_log_for_default_backend,
+        health_check_path: &globals.health_check_path,
+    };
+    serde_json::to_string(&settings).expect("settings are plain data with string keys")
+}
+
+fn hsts(config: &Config) -> Option<String> {
+    let subdomains = if config.hsts_include_subdomains { "; includeSubDomains" } else { "" };
+    let preload = if config.hsts_preload { "; preload" } else { "" };
+    config.hsts.then(|| format!("max-age={}{subdomains}{preload}", config.hsts_max_age))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use model::Globals;
+
+    use super::*;
+
+    #[test]
+    fn lua_is_told_the_settings_in_its_units() {
+        let globals =
+            Globals { health_check_path: "/healthz".into(), listen: model::Listen { http: 80, https: 443 }, ..Globals::default() };
+        let fixed = Fixed { globals: Arc::new(globals), ..Fixed::default() };
+        assert_eq!(
+            configuration(&fixed, "00ff"),
+            concat!(
+                r#"{"revision":"00ff","profiles":["base"],"ssl_redirect":true,"force_ssl_redirect":false,"preserve_trailing_slash":false,"#,
+                r#""redirect_code":308,"https_port":443,"use_port_in_redirects":false,"#,
+                r#""no_tls_redirect_locations":["/.well-known/acme-challenge"],"body_limit_bytes":1048576,"timeouts":[5,60,60],"tries":3,"#,
+                r#""hsts":"max-age=31536000; includeSubDomains","hide_server":true,"log_default_backend":false,"health_check_path":"/healthz"}"#,
+            )
+        );
+    }
+
+    #[test]
+    fn every_module_is_compiled_in_once() {
+        let files: Vec<File> = files().collect();
+        assert!(files.iter().any(|file| file.path.ends_with("narthex/init.lua")));
+        assert!(files.windows(2).all(|pair| pair[0].path != pair[1].path));
+    }
+}

@@ -1,0 +1,65 @@
+//! Where things lie below the work directory. Names only; this crate never touches them.
+
+use std::path::PathBuf;
+
+/// The layout of the work directory: everything that Narthex and NGINX write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Paths {
+    /// The work directory itself; absolute.
+    pub work_dir: PathBuf,
+}
+
+impl Paths {
+    /// The layout below `work_dir`.
+    pub fn new(work_dir: impl Into<PathBuf>) -> Self {
+        Self { work_dir: work_dir.into() }
+    }
+
+    /// The configuration that NGINX runs.
+    pub fn conf(&self) -> PathBuf {
+        self.work_dir.join("nginx.conf")
+    }
+
+    /// Pid file, control socket and error log of the running NGINX. Mode 0700.
+    pub fn run_dir(&self) -> PathBuf {
+        self.work_dir.join("run")
+    }
+
+    /// The unix socket over which live state is posted (`docs/live-protocol.md`).
+    pub fn control_socket(&self) -> PathBuf {
+        self.run_dir().join("control.sock")
+    }
+
+    /// The pid of the NGINX master.
+    pub fn pid(&self) -> PathBuf {
+        self.run_dir().join("nginx.pid")
+    }
+
+    /// Where NGINX writes what it refuses (level `emerg`), for reading after a reload.
+    pub fn error_log(&self) -> PathBuf {
+        self.run_dir().join("error.log")
+    }
+
+    /// The Lua modules.
+    pub fn lua_dir(&self) -> PathBuf {
+        self.work_dir.join("lua")
+    }
+
+    /// Key pairs that NGINX reads itself. Mode 0700.
+    pub fn certs_dir(&self) -> PathBuf {
+        self.work_dir.join("certs")
+    }
+
+    /// Chain and key of the static certificate, in one PEM file of mode 0600.
+    pub fn static_certificate(&self) -> PathBuf {
+        self.work_dir.join(STATIC_CERTIFICATE)
+    }
+
+    /// Buffered bodies.
+    pub fn temp_dir(&self) -> PathBuf {
+        self.work_dir.join("tmp")
+    }
+}
+
+/// [`Paths::static_certificate`] relative to the work directory.
+pub(crate) const STATIC_CERTIFICATE: &str = "certs/static.pem";

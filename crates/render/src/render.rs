@@ -1,0 +1,158 @@
+//! The file set: `nginx.conf`, the Lua side, the static certificate.
+
+use model::Fixed;
+use ngx_value::Snippet;
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+use crate::files::{File, FileSet, Origin, OriginKind};
+use crate::globals::{Form, GlobalView};
+use crate::page::Page;
+use crate::paths::STATIC_CERTIFICATE;
+use crate::print::Printed;
+use crate::profile::{self, ProfileView};
+use crate::proxy::HeadersView;
+use crate::server::ServerView;
+use crate::{Capabilities, Paths, RenderError, lua};
+
+/// The host of requests for no other; its server is the default one.
+const CATCH_ALL: &str = "_";
+
+/// Longest path of a unix socket, without the byte that ends it.
+const MAX_SOCKET_PATH: usize = 107;
+
+/// Renders everything that NGINX reads from disk. The same input gives the same bytes.
+///
+/// # Errors
+/// A required module is missing, the work directory can't be used, a port or the static certificate is missing, or a value can't stand in a
+/// configuration. The same input fails again.
+pub fn render(fixed: &Fixed, caps: &Capabilities, paths: &Paths) -> Result<FileSet, RenderError> {
+    check(fixed, paths)?;
+    let mut others: Vec<File> = lua::files().collect();
+    others.push(certificate(fixed));
+
+    // The revision is part of the text that it is the address of: computed over the text without it.
+    let (anonymous, _) = text(fixed, caps, paths, "0")?;
+    let revision = address(anonymous.as_bytes(), &others);
+    let (text, origins) = text(fixed, caps, paths, &revision)?;
+
+    let conf = File { path: "nginx.conf".into(), mode: 0o644, bytes: text.into() };
+    Ok(FileSet { revision, files: [conf].into_iter().chain(others).collect(), origins })
+}
+
+/// What no configuration can be without.
+pub(crate) fn check(fixed: &Fixed, paths: &Paths) -> Result<(), RenderError> {
+    let refuse = |reason| Err(RenderError::WorkDir { path: paths.work_dir.clone(), reason });
+    let Some(directory) = paths.work_dir.to_str() else { return refuse("expected UTF-8") };
+    if !paths.work_dir.is_absolute() {
+        return refuse("expected an absolute path");
+    }
+    // In Lua's search path `;` and `?` have a meaning, in NGINX's paths `$` and `*` may have one.
+    if directory.contains(|c: char| c.is_control() || ";?$*[]\"\\".contains(c)) {
+        return refuse("expected a path without control characters and any of ; ? $ * [ ] \" \\");
+    }
+    if paths.control_socket().as_os_str().len() > MAX_SOCKET_PATH {
+        return refuse("expected a shorter path: that of the control socket below it may have at most 107 bytes");
+    }
+    let globals = &*fixed.globals;
+    for (port, key) in [(globals.listen.http, "--http-port"), (globals.listen.https, "--https-port")] {
+        if port == 0 {
+            return Err(RenderError::Setting { key, reason: "0 is not a port NGINX can listen on; expected 1 to 65535".to_owned() });
+        }
+    }
+    if globals.listen.http == globals.listen.https {
+        let reason = format!("{} is the port of plain HTTP too; expected another", globals.listen.https);
+        return Err(RenderError::Setting { key: "--https-port", reason });
+    }
+    if globals.static_certificate.chain.is_empty() || globals.static_certificate.key.is_empty() {
+        let reason = "neither this nor a generated certificate is at hand; NGINX opens no TLS port without one".to_owned();
+        return Err(RenderError::Setting { key: "--default-ssl-certificate", reason });
+    }
+    Ok(())
+}
+
+fn certificate(fixed: &Fixed) -> File {
+    let pair = &fixed.globals.static_certificate;
+    let bytes = format!("{}\n{}\n", pair.chain.trim_end(), pair.key.trim_end()).into();
+    File { path: STATIC_CERTIFICATE.into(), mode: 0o600, bytes }
+}
+
+#[derive(Serialize)]
+struct ServerBlock {
+    server: ServerView,
+}
+
+#[derive(Serialize)]
+struct ProfileBlock {
+    profile: ProfileView,
+    /// All headers of the request, where they are not inherited.
+    headers: Option<HeadersView>,
+    /// Lists of the ConfigMap refuse some addresses.
+    access: bool,
+}
+
+#[derive(Serialize)]
+struct ControlBlock {
+    listen: Printed,
+}
+
+fn text(fixed: &Fixed, caps: &Capabilities, paths: &Paths, revision: &str) -> Result<(String, Vec<Origin>), RenderError> {
+    let globals = &*fixed.globals;
+    let names = fixed.shells.iter().flat_map(|(host, shell)| [host].into_iter().chain(&shell.aliases)).map(|name| &**name);
+    let view = GlobalView::new(fixed, caps, paths, revision, Form::Router, names.chain([CATCH_ALL]))?;
+    let mut page = Page::default();
+    page.block("main.conf", &view)?;
+    page.block("http.conf", &view)?;
+
+    let default_shell = fixed.shells.get(CATCH_ALL).map(|shell| &**shell);
+    server(&mut page, fixed, ServerView::catch_all(globals, caps, default_shell)?, default_shell.map(|_| CATCH_ALL))?;
+    for (host, shell) in fixed.shells.iter().filter(|(host, _)| &***host != CATCH_ALL) {
+        server(&mut page, fixed, ServerView::shell(globals, caps, host, shell)?, Some(host))?;
+    }
+
+    page.block("control.conf", ControlBlock { listen: Printed::quoted(&format!("unix:{}", paths.control_socket().display()))? })?;
+    page.block("http_end.conf", ())?;
+    Ok(page.finish())
+}
+
+/// A server of the router. Named locations are a server's own, so each has all of them.
+fn server(page: &mut Page, fixed: &Fixed, view: ServerView, shell: Option<&str>) -> Result<(), RenderError> {
+    let config = &fixed.globals.config;
+    let of_server = fixed.shells.get(shell.unwrap_or(CATCH_ALL)).and_then(|shell| shell.snippet.as_ref());
+    let block = |page: &mut Page| {
+        page.block("server.conf", ServerBlock { server: view })?;
+        let access = !config.whitelist_source_range.is_empty() || !config.denylist_source_range.is_empty();
+        for (id, profile) in profile::complete(fixed) {
+            let own_headers = [of_server, profile.snippet.as_ref()].into_iter().flatten().any(may_set_headers);
+            let headers = own_headers.then(|| HeadersView::profile(config)).transpose()?;
+            let view = ProfileBlock { profile: ProfileView::new(config, id, profile)?, headers, access };
+            page.origin(OriginKind::Profile(model::ProfileId(id.into())), |page| page.block("profile.conf", view))?;
+        }
+        page.block("server_end.conf", ())
+    };
+    match shell {
+        Some(host) => page.origin(OriginKind::Shell(host.into()), block),
+        None => block(page),
+    }
+}
+
+/// Whether a snippet may hold a `proxy_set_header`, which ends the inheritance of all others.
+fn may_set_headers(snippet: &Snippet) -> bool {
+    ["proxy_set_header", "include"].into_iter().any(|name| snippet.as_str().contains(name))
+}
+
+/// The content address of a file set: path, mode and length before each content, so that nothing can pass for something else.
+fn address(conf: &[u8], others: &[File]) -> String {
+    let mut digest = Sha256::new();
+    digest.update(conf.len().to_le_bytes());
+    digest.update(conf);
+    for file in others {
+        let path = file.path.as_os_str().as_encoded_bytes();
+        digest.update(path.len().to_le_bytes());
+        digest.update(path);
+        digest.update(file.mode.to_le_bytes());
+        digest.update(file.bytes.len().to_le_bytes());
+        digest.update(&file.bytes);
+    }
+    digest.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}

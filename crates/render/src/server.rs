@@ -1,0 +1,140 @@
+//! Server blocks: what the router's servers and the equivalent text have in common, and the former.
+
+use std::net::IpAddr;
+
+use model::{Globals, Listen, Shell};
+use serde::Serialize;
+
+use crate::print::Printed;
+use crate::{Capabilities, RenderError};
+
+/// A `server` block of the router: `server.conf`, profiles, `server_end.conf`.
+#[derive(Serialize)]
+pub(crate) struct ServerView {
+    /// What it is, for the reader.
+    comment: Printed,
+    #[serde(flatten)]
+    common: Common,
+}
+
+/// What every `server` block of HTTP traffic has.
+#[derive(Serialize)]
+pub(crate) struct Common {
+    names: Printed,
+    listen: Vec<ListenView>,
+    /// `http2 on`.
+    http2: bool,
+    /// `server-snippet` of the host.
+    snippet: Option<Printed>,
+}
+
+#[derive(Serialize)]
+struct ListenView {
+    address: Printed,
+    options: Printed,
+}
+
+impl ServerView {
+    /// The server of every host that has none of its own.
+    pub(crate) fn catch_all(globals: &Globals, caps: &Capabilities, shell: Option<&Shell>) -> Result<Self, RenderError> {
+        let comment = Printed::comment("every host: Lua finds the route");
+        Ok(Self { comment, common: Common::new(globals, caps, &["_"], shell, true)? })
+    }
+
+    /// The server of a host with text of its own.
+    pub(crate) fn shell(globals: &Globals, caps: &Capabilities, host: &str, shell: &Shell) -> Result<Self, RenderError> {
+        let names: Vec<&str> = [host].into_iter().chain(shell.aliases.iter().map(|alias| &**alias)).collect();
+        let comment = Printed::comment(&format!("host {host}: the same routes, and text of its own"));
+        Ok(Self { comment, common: Common::new(globals, caps, &names, Some(shell), false)? })
+    }
+}
+
+impl Common {
+    pub(crate) fn new(
+        globals: &Globals,
+        caps: &Capabilities,
+        names: &[&str],
+        shell: Option<&Shell>,
+        default: bool,
+    ) -> Result<Self, RenderError> {
+        let config = &globals.config;
+        let names: Vec<String> = names.iter().map(|name| server_name(name)).collect();
+        Ok(Self {
+            names: Printed::all_quoted(names.iter().map(String::as_str))?,
+            listen: listen(globals, caps, default)?,
+            http2: config.use_http2 && caps.has_http2_directive(),
+            snippet: shell.and_then(|shell| shell.snippet.as_ref()).map(Printed::raw),
+        })
+    }
+}
+
+/// How NGINX names a host: a wildcard covers exactly one label, which its own wildcards don't do.
+pub(crate) fn server_name(host: &str) -> String {
+    match host.strip_prefix("*.") {
+        Some(parent) => format!(r"~^(?<subdomain>[\w-]+)\.{}$", parent.replace('.', r"\.")),
+        None => host.to_owned(),
+    }
+}
+
+/// Addresses in the order HTTP before HTTPS, IPv4 before IPv6. Options of the socket itself stand at the default server only.
+fn listen(globals: &Globals, caps: &Capabilities, default: bool) -> Result<Vec<ListenView>, RenderError> {
+    let config = &globals.config;
+    let Listen { http, https } = globals.listen;
+    let mut socket = Vec::new();
+    if config.use_proxy_protocol {
+        socket.push("proxy_protocol".to_owned());
+    }
+    if default {
+        socket.push("default_server".to_owned());
+        if config.reuse_port {
+            socket.push("reuseport".to_owned());
+        }
+        socket.push(format!("backlog={}", caps.backlog));
+    }
+    let mut tls = socket.clone();
+    tls.push("ssl".to_owned());
+    if config.use_http2 && !caps.has_http2_directive() {
+        tls.push("http2".to_owned());
+    }
+
+    let mut views = Vec::new();
+    for (port, options) in [(http, &socket), (https, &tls)] {
+        for address in addresses(globals, caps, port) {
+            let options = Printed::options(options)?;
+            views.push(ListenView { address: Printed::word(address)?, options });
+        }
+    }
+    Ok(views)
+}
+
+/// The addresses of one port. A family without an address of its own in `bind-address` listens on all of its addresses.
+fn addresses(globals: &Globals, caps: &Capabilities, port: u16) -> Vec<String> {
+    let (v4, v6) = globals.config.bind_address.iter().partition::<Vec<&IpAddr>, _>(|address| address.is_ipv4());
+    let mut addresses: Vec<String> = v4.iter().map(|address| format!("{address}:{port}")).collect();
+    if v4.is_empty() {
+        addresses.push(port.to_string());
+    }
+    if has_ipv6(globals, caps) {
+        addresses.extend(v6.iter().map(|address| format!("[{address}]:{port}")));
+        if v6.is_empty() {
+            addresses.push(format!("[::]:{port}"));
+        }
+    }
+    addresses
+}
+
+/// Whether to listen on IPv6.
+pub(crate) fn has_ipv6(globals: &Globals, caps: &Capabilities) -> bool {
+    caps.ipv6 && !globals.config.disable_ipv6
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wildcard_host_is_a_regex_of_one_label() {
+        assert_eq!(server_name("foo.com"), "foo.com");
+        assert_eq!(server_name("*.foo.com"), r"~^(?<subdomain>[\w-]+)\.foo\.com$");
+    }
+}

@@ -1,0 +1,30 @@
+//! The templates, compiled in.
+
+macro_rules! templates {
+    ($($name:literal,)*) => {
+        /// Name and text of every template.
+        pub(crate) const ALL: &[(&str, &str)] = &[$(($name, include_str!(concat!("../../../templates/", $name))),)*];
+    };
+}
+
+templates! {
+    "main.conf",
+    "http.conf",
+    "real_ip.conf",
+    "log.conf",
+    "maps.conf",
+    "tls.conf",
+    "proxy.conf",
+    "headers.conf",
+    "server.conf",
+    "hooks.conf",
+    "listen.conf",
+    "variables.conf",
+    "profile.conf",
+    "server_end.conf",
+    "control.conf",
+    "http_end.conf",
+    "equivalent/maps.conf",
+    "equivalent/server.conf",
+    "equivalent/location.conf",
+}

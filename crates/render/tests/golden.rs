@@ -1,0 +1,203 @@
+//! What is rendered for models built by hand, as files under `golden/`; each also passes `nginx -t`.
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
+
+mod support;
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use annotations::Config;
+use model::{Fixed, Model, Profile, Route, Shell};
+use ngx_value::{Size, Snippet};
+use render::{Capabilities, ConfFilter, FileSet, Paths};
+use support::{accepted_by_nginx, config, fixed, installed, model, paths, record, regex_record, route};
+
+#[track_caller]
+fn compare(name: &str, set: &FileSet, conf: &str) {
+    let settings = {
+        let mut settings = insta::Settings::clone_current();
+        settings.set_snapshot_path("golden");
+        settings.set_prepend_module_to_snapshot(false);
+        settings.set_omit_expression(true);
+        settings
+    };
+    // The revision depends on the Lua modules as well.
+    settings.bind(|| insta::assert_snapshot!(name, conf.replace(&set.revision, "REVISION")));
+}
+
+/// Compares `nginx.conf`, and lets the NGINX of this machine test what it gets for the same input.
+#[track_caller]
+fn check(name: &str, fixed: &Fixed, caps: &Capabilities) {
+    let set = render::render(fixed, caps, &paths()).unwrap();
+    compare(name, &set, std::str::from_utf8(set.conf()).unwrap());
+
+    let scratch = tempfile::tempdir().unwrap();
+    let paths = Paths::new(scratch.path());
+    let set = render::render(fixed, &installed(), &paths).unwrap();
+    accepted_by_nginx(&set, std::str::from_utf8(set.conf()).unwrap(), &paths);
+}
+
+/// The same for the equivalent text.
+#[track_caller]
+fn check_conf(name: &str, model: &Model) {
+    let caps = bookworm();
+    let set = render::render(&model.fixed, &caps, &paths()).unwrap();
+    compare(name, &set, &servers(&render::conf(model, &caps, &paths(), ConfFilter::default()).unwrap()));
+
+    let scratch = tempfile::tempdir().unwrap();
+    let paths = Paths::new(scratch.path());
+    let set = render::render(&model.fixed, &installed(), &paths).unwrap();
+    let conf = render::conf(model, &installed(), &paths, ConfFilter::default()).unwrap();
+    accepted_by_nginx(&set, &conf, &paths);
+}
+
+/// The text from the upstream block on; what is before it is in the other goldens.
+fn servers(conf: &str) -> String {
+    let from = conf.find("    # Every backend").expect("every text has this comment");
+    conf[from..].to_owned()
+}
+
+fn bookworm() -> Capabilities {
+    Capabilities { version: (1, 22, 1), ..Capabilities::assumed() }
+}
+
+fn snippet(text: &str) -> Option<Snippet> {
+    Some(Snippet::parse(text).unwrap())
+}
+
+#[test]
+fn defaults() {
+    check("defaults", &fixed(Config::default(), []), &bookworm());
+}
+
+#[test]
+fn trixie_as_root() {
+    let caps = Capabilities {
+        worker_user: Some("www-data:www-data".into()),
+        cpus: 4,
+        open_files_limit: Some(1_048_576),
+        backlog: 4096,
+        name_servers: ["10.96.0.10", "fd00::a"].map(|address| address.parse::<IpAddr>().unwrap()).into(),
+        ..Capabilities::assumed()
+    };
+    check("trixie_as_root", &fixed(Config::default(), []), &caps);
+}
+
+#[test]
+fn newest_without_ipv6() {
+    let mut caps = Capabilities { version: (1, 29, 1), ipv6: false, ..Capabilities::assumed() };
+    caps.modules.insert("ngx_http_headers_more_filter_module".into());
+    caps.name_servers = ["10.96.0.10", "fd00::a"].map(|address| address.parse::<IpAddr>().unwrap()).into();
+    check("newest_without_ipv6", &fixed(Config::default(), []), &caps);
+}
+
+#[test]
+fn profiles_and_shells() {
+    let large = Profile { body_size: Some(Size::mib(8)), buffer_size: Some(Size::kib(8)), ..Profile::default() };
+    let buffered = Profile { buffering: Some(true), buffers_number: Some(8), request_buffering: Some(false), ..Profile::default() };
+    let tagged =
+        Profile { snippet: snippet("proxy_set_header X-Tag $service_name;\nproxy_hide_header X-Powered-By; # why"), ..Profile::default() };
+    let mut fixed = fixed(Config::default(), [large, buffered, tagged]);
+    let shop = Shell { aliases: vec!["www.shop.example".into()], snippet: snippet("location = /robots.txt {\n    return 204;\n}") };
+    fixed.shells.insert("shop.example".into(), Arc::new(shop));
+    fixed
+        .shells
+        .insert("*.shop.example".into(), Arc::new(Shell { aliases: Vec::new(), snippet: snippet("add_header X-Label $subdomain;") }));
+    check("profiles_and_shells", &fixed, &bookworm());
+}
+
+#[test]
+fn settings() {
+    let config = config(&[
+        ("access-log-path", "/dev/null"),
+        ("bind-address", "127.0.0.1,127.0.0.2,::1"),
+        ("block-cidrs", "192.0.2.0/24,2001:db8::/32"),
+        ("denylist-source-range", "10.1.0.0/16"),
+        ("whitelist-source-range", "10.0.0.0/8"),
+        ("generate-request-id", "false"),
+        ("hsts", "false"),
+        ("log-format-escape-json", "true"),
+        ("log-format-upstream", r#"{"time": "$time_iso8601", "tab": "\", "line": "${request_uri}"}"#),
+        ("lua-shared-dicts", "configuration_data:60,my_dict:512k"),
+        ("max-worker-connections", "0"),
+        ("max-worker-open-files", "65536"),
+        ("proxy-add-original-uri-header", "true"),
+        ("proxy-next-upstream", "error http_502"),
+        ("retry-non-idempotent", "true"),
+        ("relative-redirects", "true"),
+        ("reuse-port", "false"),
+        ("server-name-hash-bucket-size", "512"),
+        ("server-tokens", "true"),
+        ("ssl-ciphers", ""),
+        ("ssl-session-cache", "false"),
+        ("upstream-keepalive-connections", "0"),
+        ("use-gzip", "true"),
+        ("gzip-types", "text/css application/json"),
+        ("worker-processes", "2"),
+    ]);
+    check("settings", &fixed(config, []), &bookworm());
+}
+
+#[test]
+fn forwarded_headers() {
+    let config = config(&[
+        ("use-forwarded-headers", "true"),
+        ("compute-full-forwarded-for", "true"),
+        ("forwarded-for-header", "CF-Connecting-IP"),
+        ("proxy-real-ip-cidr", "10.0.0.0/8,fd00::/8"),
+        ("disable-access-log", "true"),
+    ]);
+    check("forwarded_headers", &fixed(config, []), &bookworm());
+}
+
+#[test]
+fn proxy_protocol() {
+    check("proxy_protocol", &fixed(config(&[("use-proxy-protocol", "true"), ("use-http2", "false")]), []), &bookworm());
+}
+
+#[test]
+fn text_of_plain_hosts() {
+    let own = Profile { buffer_size: Some(Size::kib(8)), snippet: snippet("chunked_transfer_encoding on;"), ..Profile::default() };
+    let shop = Route {
+        profile: own.id(),
+        timeouts: Some([10, 20, 30]),
+        body_limit_bytes: Some(8 << 20),
+        upstream_vhost: Some("shop.internal:${server_port}".into()),
+        ..route("shop", "/")
+    };
+    let blocked = Route {
+        denied: true,
+        no_access_log: true,
+        force_ssl_redirect: Some(true),
+        preserve_trailing_slash: Some(true),
+        ..route("blocked", "/a\"b\\c $d{e};é")
+    };
+    let acme = route("acme", "/.well-known/acme-challenge/x");
+    let routes = record(
+        &[("/a\"b\\c $d{e};é", 1), ("/exact/", 2), ("/.well-known/acme-challenge/x", 2)],
+        &[("/", 0), ("/a\"b\\c $d{e};é/", 1)],
+        vec![shop, blocked, acme],
+    );
+    let mut fixed = fixed(config(&[("whitelist-source-range", "1.1.1.1")]), [own]);
+    fixed.shells.insert(
+        "shop.example".into(),
+        Arc::new(Shell { aliases: vec!["www.shop.example".into()], snippet: snippet("add_header X-Shell on;") }),
+    );
+    let hosts = vec![
+        ("shop.example", routes.clone()),
+        ("www.shop.example", routes),
+        ("_", record(&[], &[("/only/", 0)], vec![route("only", "/only/")])),
+    ];
+    check_conf("text_of_plain_hosts", &model(fixed, hosts, &["*.example", "www.shop.example"]));
+}
+
+#[test]
+fn text_of_regex_hosts() {
+    let rewritten = Route { rewrite: Some(("/app(/|$)(.*)".into(), "/$2".into())), ..route("app", "/app(/|$)(.*)") };
+    let wild = regex_record(&[("^/app(/|$)(.*)", 0), ("^/", 1)], vec![rewritten, route("root", "/")]);
+    let catch_all = regex_record(&[("^/id/[0-9]{2}$", 0)], vec![route("id", "/id/[0-9]{2}$")]);
+    check_conf(
+        "text_of_regex_hosts",
+        &model(fixed(Config::default(), []), vec![("*.example.com", wild), ("_", catch_all)], &["*.example.com"]),
+    );
+}

@@ -1,0 +1,49 @@
+//! The addresses of Pods.
+
+use std::collections::VecDeque;
+use std::net::Ipv4Addr;
+use std::sync::{Mutex, PoisonError};
+
+const FIRST: Ipv4Addr = Ipv4Addr::new(10, 77, 16, 0);
+const LAST: Ipv4Addr = Ipv4Addr::new(10, 77, 63, 255);
+
+/// Addresses from 10.77.16.0 to 10.77.63.255. The one that was given back longest ago is handed out next.
+#[derive(Debug)]
+pub struct Addresses(Mutex<VecDeque<u32>>);
+
+impl Addresses {
+    /// All free.
+    #[expect(clippy::new_without_default, reason = "a second pool of the same addresses is a mistake, so none comes by accident")]
+    pub fn new() -> Self {
+        Self(Mutex::new((u32::from(FIRST)..=u32::from(LAST)).collect()))
+    }
+
+    /// An address that nobody else has, until it is given back.
+    pub fn take(&self) -> Option<Ipv4Addr> {
+        self.free().pop_front().map(Ipv4Addr::from)
+    }
+
+    /// Gives an address back.
+    pub fn give_back(&self, address: Ipv4Addr) {
+        self.free().push_back(address.into());
+    }
+
+    fn free(&self) -> std::sync::MutexGuard<'_, VecDeque<u32>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_comes_back_last() {
+        let pool = Addresses::new();
+        let first = pool.take().unwrap();
+        assert_eq!(first, FIRST);
+        pool.give_back(first);
+        let all: Vec<_> = std::iter::from_fn(|| pool.take()).collect();
+        assert_eq!((all.len(), all[0], *all.last().unwrap()), (48 * 256, Ipv4Addr::new(10, 77, 16, 1), FIRST));
+    }
+}

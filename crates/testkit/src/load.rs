@@ -1,0 +1,227 @@
+//! A constant rate over a time, every failure kept.
+//!
+//! Open loop: request `i` is due at `start + i / rate` whether or not earlier ones were answered, and its latency counts from then, so a
+//! stall shows in the figures instead of pausing the load.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use tokio::task::JoinSet;
+
+use crate::http::{Connection, Request, Unanswered};
+
+/// What to send, how fast, over how many keep-alive connections.
+#[derive(Debug, Clone)]
+pub struct Load {
+    /// Sent again and again.
+    pub request: Request,
+    /// Requests a second, at least 1.
+    pub rate: u32,
+    /// Connections, at least 1: the most requests that are open at once.
+    pub connections: usize,
+    /// The only status that is no failure.
+    pub expected_status: u16,
+}
+
+impl Load {
+    /// `rate` requests a second over 16 connections, each to be answered 200.
+    pub fn new(request: Request, rate: u32) -> Self {
+        Self { request, rate, connections: 16, expected_status: 200 }
+    }
+
+    /// Starts to send, until [`Running::stop`].
+    pub fn start(self) -> Running {
+        let shared = Arc::new(Shared { load: self, started: Instant::now(), next: AtomicU64::new(0), stop: AtomicBool::new(false) });
+        let mut workers = JoinSet::new();
+        for _ in 0..shared.load.connections.max(1) {
+            workers.spawn(worker(Arc::clone(&shared)));
+        }
+        Running { shared, workers }
+    }
+
+    /// Sends for this long.
+    pub async fn run(self, duration: Duration) -> Report {
+        let running = self.start();
+        tokio::time::sleep(duration).await;
+        running.stop().await
+    }
+}
+
+/// A load that is being sent. Dropping it ends it without a report.
+#[derive(Debug)]
+pub struct Running {
+    shared: Arc<Shared>,
+    workers: JoinSet<Report>,
+}
+
+impl Running {
+    /// How many requests were begun so far: a test can wait for some before it acts.
+    pub fn begun(&self) -> u64 {
+        self.shared.next.load(Ordering::Relaxed)
+    }
+
+    /// Begins no more requests, waits for the open ones, and reports.
+    ///
+    /// # Panics
+    /// A worker panicked, which is a fault of this module.
+    pub async fn stop(mut self) -> Report {
+        self.shared.stop.store(true, Ordering::Relaxed);
+        let mut report = Report::default();
+        while let Some(part) = self.workers.join_next().await {
+            report.merge(part.expect("a load worker doesn't panic"));
+        }
+        report.duration = self.shared.started.elapsed();
+        report.latencies.sort_unstable();
+        report.failures.sort_by_key(|failure| failure.at);
+        report
+    }
+}
+
+/// What happened.
+#[derive(Debug, Clone, Default)]
+pub struct Report {
+    /// From the start to the last answer.
+    pub duration: Duration,
+    /// Requests answered as expected, each with its latency from when it was due; sorted.
+    pub latencies: Vec<Duration>,
+    /// Everything else, in the order of time.
+    pub failures: Vec<Failure>,
+    /// Requests sent again because a kept connection turned out to be closed, as any HTTP client does (RFC 9112, 9.3.1).
+    pub resent: u64,
+}
+
+/// One request that was not answered as expected.
+#[derive(Debug, Clone)]
+pub struct Failure {
+    /// When it was due, from the start of the load.
+    pub at: Duration,
+    /// The error, or the status.
+    pub error: String,
+}
+
+impl Report {
+    /// Requests in all.
+    pub fn requests(&self) -> usize {
+        self.latencies.len() + self.failures.len()
+    }
+
+    /// The latency which `p` percent (0–100) of the answered requests stay within; zero when there are none.
+    #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a rank within a list")]
+    pub fn percentile(&self, p: f64) -> Duration {
+        let rank = (p / 100.0 * self.latencies.len() as f64).ceil() as usize;
+        self.latencies.get(rank.max(1).min(self.latencies.len()).wrapping_sub(1)).copied().unwrap_or_default()
+    }
+
+    fn merge(&mut self, part: Self) {
+        self.latencies.extend(part.latencies);
+        self.failures.extend(part.failures);
+        self.resent += part.resent;
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { duration, failures, resent, .. } = self;
+        let (p50, p99, max) = (self.percentile(50.0), self.percentile(99.0), self.percentile(100.0));
+        let (n, failed) = (self.requests(), failures.len());
+        write!(f, "{n} requests in {duration:.1?}, {failed} failed, {resent} resent, p50 {p50:.1?}, p99 {p99:.1?}, max {max:.1?}")?;
+        let mut kinds = BTreeMap::<&str, (usize, Duration, Duration)>::new();
+        for failure in failures {
+            let kind = kinds.entry(&failure.error).or_insert((0, failure.at, failure.at));
+            (kind.0, kind.2) = (kind.0 + 1, failure.at);
+        }
+        for (error, (count, first, last)) in kinds {
+            write!(f, "\n  {count} × {error} (from {first:.3?} to {last:.3?})")?;
+        }
+        Ok(())
+    }
+}
+
+#[derive(Debug)]
+struct Shared {
+    load: Load,
+    started: Instant,
+    next: AtomicU64,
+    stop: AtomicBool,
+}
+
+async fn worker(shared: Arc<Shared>) -> Report {
+    let load = &shared.load;
+    let mut report = Report::default();
+    let mut connection = None;
+    while !shared.stop.load(Ordering::Relaxed) {
+        let i = shared.next.fetch_add(1, Ordering::Relaxed);
+        let at = Duration::from_secs_f64(i as f64 / f64::from(load.rate.max(1)));
+        tokio::time::sleep_until((shared.started + at).into()).await;
+        if shared.stop.load(Ordering::Relaxed) {
+            break;
+        }
+        let exchange = exchange(&mut connection, &load.request, &mut report.resent);
+        match tokio::time::timeout(load.request.timeout, exchange).await {
+            Ok(Ok(status)) if status == load.expected_status => report.latencies.push(shared.started.elapsed().saturating_sub(at)),
+            Ok(Ok(status)) => report.failures.push(Failure { at, error: format!("status {status}") }),
+            Ok(Err(error)) => {
+                connection = None;
+                report.failures.push(Failure { at, error: format!("{error:#}") });
+            }
+            Err(_) => {
+                connection = None;
+                report.failures.push(Failure { at, error: format!("no whole answer within {:?}", load.request.timeout) });
+            }
+        }
+    }
+    report
+}
+
+async fn exchange(connection: &mut Option<Connection>, request: &Request, resent: &mut u64) -> anyhow::Result<u16> {
+    if let Some(kept) = connection.as_mut().filter(|kept| kept.is_open()) {
+        match kept.send(request).await {
+            Ok(response) => return Ok(response.status),
+            Err(error) if error.chain().any(|cause| cause.is::<Unanswered>()) => *resent += 1,
+            Err(error) => return Err(error),
+        }
+    }
+    let fresh = connection.insert(Connection::open(request).await?);
+    Ok(fresh.send(request).await?.status)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::echo::{self, Identity};
+
+    #[tokio::test]
+    async fn keeps_the_rate_and_counts_every_failure() {
+        let server = echo::start(([127, 0, 0, 1], 0).into(), Identity::named("a")).await.unwrap();
+        let good = Load { connections: 4, ..Load::new(Request::get(server.address(), "/").host("a"), 500) };
+        let report = good.run(Duration::from_millis(300)).await;
+        assert!((100..=200).contains(&report.requests()), "{report}");
+        assert!(report.failures.is_empty() && report.percentile(50.0) > Duration::ZERO, "{report}");
+
+        let bad = Load { connections: 1, ..Load::new(Request::get(server.address(), "/?status=502").host("a"), 100) };
+        let report = bad.run(Duration::from_millis(100)).await;
+        assert_eq!(report.failures.len(), report.requests(), "{report}");
+        assert!(report.to_string().contains("× status 502 (from 0.0"), "{report}");
+    }
+
+    #[tokio::test]
+    async fn a_refused_connection_is_a_failure() {
+        let port = crate::ports::Ports::one().unwrap();
+        let load = Load::new(Request::get(std::net::SocketAddr::from(([127, 0, 0, 1], port)), "/"), 100);
+        let report = load.run(Duration::from_millis(50)).await;
+        assert!(report.failures.iter().all(|f| f.error.contains("refused")) && report.latencies.is_empty(), "{report}");
+    }
+
+    #[test]
+    fn percentiles_are_ranks() {
+        let latencies = (1..=200).map(Duration::from_millis).collect();
+        let report = Report { latencies, ..Report::default() };
+        assert_eq!(report.percentile(50.0), Duration::from_millis(100));
+        assert_eq!(report.percentile(99.0), Duration::from_millis(198));
+        assert_eq!(report.percentile(100.0), Duration::from_millis(200));
+        assert_eq!(Report::default().percentile(99.0), Duration::ZERO);
+    }
+}

@@ -1,0 +1,48 @@
+--- Backend records: name, and a balancer that outlives changes of the endpoints.
+-- @module narthex.backend
+
+local ngx = ngx
+local cjson = require("cjson.safe")
+local peers_ = require("narthex.peers")
+local store = require("narthex.store")
+local ewma = require("narthex.ewma")
+local round_robin = require("narthex.round_robin")
+
+local LIMIT = 16384
+
+local ALGORITHMS = { round_robin = round_robin, ewma = ewma }
+
+--- Key of the default backend. `name_of_default`: what logs call it while it has no record.
+local M = { DEFAULT = "-", name_of_default = "upstream-default-backend" }
+
+local function parse(key, text, previous)
+  local given, err = cjson.decode(text)
+  if type(given) ~= "table" or type(given.eps) ~= "table" then
+    return nil, err or "no list of endpoints"
+  end
+  local wanted = given.lb or "round_robin"
+  local algorithm = ALGORITHMS[wanted]
+  if not algorithm then
+    ngx.log(ngx.WARN, "backend ", key, ": unknown algorithm ", tostring(wanted), ", round_robin is used")
+    algorithm = round_robin
+  end
+  local record = { name = given.name or key, balancer = false }
+  local peers = peers_.parse(key, given.eps)
+  if #peers > 0 then
+    record.balancer = algorithm.new(key, peers, previous and previous.balancer or nil)
+  end
+  return record
+end
+
+local backends = store.new(ngx.shared.configuration_data, "b:", parse, LIMIT)
+
+--- A backend: `{name, balancer}`; `balancer` is false when there is no endpoint.
+-- Phase: any with `ngx.shared`.
+-- @tparam string key
+-- @tparam number revision
+-- @treturn ?table
+function M.get(key, revision)
+  return backends:get(key, revision)
+end
+
+return M

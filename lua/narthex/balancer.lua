@@ -1,0 +1,80 @@
+--- Phase entry: chooses the peer of a try (`balancer_by_lua`).
+-- Nothing is kept per request: what was tried is read from `$upstream_addr` when a retry happens.
+-- @module narthex.balancer
+
+local ngx = ngx
+local backend = require("narthex.backend")
+local ngx_balancer = require("ngx.balancer")
+local peers = require("narthex.peers")
+local store = require("narthex.store")
+
+local match = string.match
+local tonumber = tonumber
+local get_last_failure = ngx_balancer.get_last_failure
+local set_current_peer = ngx_balancer.set_current_peer
+local set_more_tries = ngx_balancer.set_more_tries
+local set_timeouts = ngx_balancer.set_timeouts
+
+local M = {}
+
+local tries = 3
+--- Whether this worker has met a route with timeouts of its own; until then the variable need not be read.
+local timeouts_in_use = false
+
+--- Takes the global settings. Phase: init.
+-- @tparam table config from `narthex.config`
+function M.setup(config)
+  tries = config.tries
+end
+
+--- Says that some route sets `$narthex_timeouts`. Phase: any, before the first such request is balanced.
+function M.use_timeouts()
+  timeouts_in_use = true
+end
+
+local function positive(text)
+  local number = tonumber(text)
+  return number and number > 0 and number or nil
+end
+
+local function first_try(var, size)
+  -- 0 tries: no limit, which NGINX takes as every peer once.
+  local more = (tries > 0 and tries or size) - 1
+  if more > 0 then
+    set_more_tries(more)
+  end
+  local timeouts = timeouts_in_use and var.narthex_timeouts
+  if timeouts and timeouts ~= "" then
+    local connect, send, read = match(timeouts, "^(%d+),(%d+),(%d+)$")
+    local _, err = set_timeouts(positive(connect), positive(send), positive(read))
+    if err then
+      ngx.log(ngx.ERR, "timeouts ", timeouts, ": ", err)
+    end
+  end
+end
+
+--- Sets the peer of this try. Phase: balancer.
+function M.balance()
+  local var = ngx.var
+  local key = var.narthex_backend
+  local record = backend.get(key ~= "" and key or backend.DEFAULT, store.revision())
+  local balancer = record and record.balancer
+  if not balancer then
+    ngx.log(ngx.WARN, "backend ", key, ": lost its last endpoint")
+    return ngx.exit(ngx.HTTP_SERVICE_UNAVAILABLE)
+  end
+  local tried
+  if get_last_failure() then
+    tried = peers.tried(var.upstream_addr)
+  else
+    first_try(var, balancer.size)
+  end
+  local peer = balancer:pick(tried)
+  local ok, err = set_current_peer(peer.host, peer.port)
+  if not ok then
+    ngx.log(ngx.ERR, "backend ", key, ": peer ", peer.id, ": ", err)
+    return ngx.exit(ngx.HTTP_BAD_GATEWAY)
+  end
+end
+
+return M

@@ -1,0 +1,76 @@
+--- What the rendered nginx.conf tells Lua: decoded and checked once, when NGINX starts or reloads.
+-- A worker keeps the configuration that it was forked with for its whole life.
+-- @module narthex.config
+
+local cjson = require("cjson.safe")
+
+local M = {}
+
+--- name = { type, default }; no default: the field is required.
+local FIELDS = {
+  revision = { "string" },
+  profiles = { "table" },
+  ssl_redirect = { "boolean", true },
+  force_ssl_redirect = { "boolean", false },
+  preserve_trailing_slash = { "boolean", false },
+  redirect_code = { "number", 308 },
+  https_port = { "number", 443 },
+  use_port_in_redirects = { "boolean", false },
+  no_tls_redirect_locations = { "table", {} },
+  body_limit_bytes = { "number", 1048576 },
+  timeouts = { "table", { 5, 60, 60 } },
+  tries = { "number", 3 },
+  hsts = { "string", false },
+  hide_server = { "boolean", true },
+  log_default_backend = { "boolean", false },
+  health_check_path = { "string", "/healthz" },
+}
+
+local REDIRECT_CODES = { [301] = true, [302] = true, [307] = true, [308] = true }
+
+local function fail(name, expected, value)
+  return nil, ('configuration: "%s": expected %s, got %s'):format(name, expected, cjson.encode(value) or tostring(value))
+end
+
+--- Decodes and checks the configuration.
+-- Unknown fields are ignored, absent and null ones take their default.
+-- Phase: init.
+-- @tparam string text the configuration as JSON
+-- @treturn table|nil the configuration; `profiles` is a set of names
+-- @treturn nil|string what is wrong with it
+function M.decode(text)
+  local given, err = cjson.decode(text)
+  if type(given) ~= "table" then
+    return nil, "configuration: not a JSON object: " .. (err or type(given))
+  end
+  local config = {}
+  for name, field in pairs(FIELDS) do
+    local value = given[name]
+    if value == nil or value == cjson.null then
+      value = field[2]
+      if value == nil then
+        return fail(name, "a " .. field[1], cjson.null)
+      end
+    elseif type(value) ~= field[1] then
+      return fail(name, "a " .. field[1], value)
+    end
+    config[name] = value
+  end
+  if not REDIRECT_CODES[config.redirect_code] then
+    return fail("redirect_code", "301, 302, 307 or 308", config.redirect_code)
+  end
+  if config.tries < 0 or config.body_limit_bytes < 0 then
+    return fail("tries, body_limit_bytes", "0 or more", { config.tries, config.body_limit_bytes })
+  end
+  local profiles = {}
+  for _, name in ipairs(config.profiles) do
+    profiles[name] = true
+  end
+  if not profiles.base then
+    return fail("profiles", 'a list with "base" in it', config.profiles)
+  end
+  config.profiles = profiles
+  return config
+end
+
+return M

@@ -1,0 +1,145 @@
+--- The control server's answers, on a unix socket (`content_by_lua`): see `docs/live-protocol.md`.
+-- @module narthex.control
+
+local ngx = ngx
+local batch = require("narthex.batch")
+local cjson = require("cjson.safe")
+local tables = require("narthex.tables")
+
+local format = string.format
+
+local MARKER_LENGTH = 64
+
+local M = {}
+
+local state = ngx.shared.configuration_data
+local revision
+
+--- Takes the global settings. Phase: init.
+-- @tparam table config from `narthex.config`
+function M.setup(config)
+  revision = config.revision
+end
+
+local function say(status, text)
+  ngx.status = status
+  ngx.header.content_type = "text/plain"
+  ngx.header.content_length = #text
+  ngx.print(text)
+end
+
+local function say_state(status, extra)
+  local dicts = {}
+  for _, name in ipairs(tables.NAMES) do
+    local dict = ngx.shared[name]
+    dicts[name] = { capacity = dict:capacity(), free = dict:free_space() }
+  end
+  local text = cjson.encode({
+    revision = revision,
+    generation = state:get("generation") or cjson.null,
+    rev = state:get("rev"),
+    digest = format("%.0f", extra.digest or state:get("digest")),
+    entries = extra.entries or state:get("entries"),
+    pid = ngx.worker.pid(),
+    worker = ngx.worker.id(),
+    dicts = dicts,
+    errors = extra.errors,
+  })
+  ngx.status = status
+  ngx.header.content_type = "application/json"
+  ngx.header.content_length = #text
+  ngx.print(text)
+end
+
+local function read_body()
+  ngx.req.read_body()
+  local body = ngx.req.get_body_data()
+  local path = not body and ngx.req.get_body_file()
+  if path then
+    local file, err = io.open(path, "rb")
+    if not file then
+      return nil, err
+    end
+    body = file:read("*a")
+    file:close()
+  end
+  return body or ""
+end
+
+local function post_live()
+  local body, err = read_body()
+  if not body then
+    return say(500, "request body: " .. err .. "\n")
+  end
+  local errors, malformed = batch.apply(body)
+  if #errors == 0 then
+    return say_state(200, {})
+  end
+  return say_state(malformed and 400 or 507, { errors = errors })
+end
+
+local function post_generation()
+  local marker = read_body() or ""
+  if marker == "" or #marker > MARKER_LENGTH then
+    return say(400, "a marker has 1 to 64 characters\n")
+  end
+  local ok, err = state:safe_set("generation", marker)
+  if not ok then
+    return say(507, "generation: " .. err .. "\n")
+  end
+  return say_state(200, {})
+end
+
+local function get_keys()
+  local lines = {}
+  tables.each(function(letter, key)
+    lines[#lines + 1] = letter .. "\t" .. key .. "\n"
+  end)
+  return say(200, table.concat(lines))
+end
+
+local function get_audit()
+  local digest, entries = tables.audit()
+  return say_state(200, { digest = digest, entries = entries })
+end
+
+local function get_record()
+  local args = ngx.req.get_uri_args()
+  local letter, key = args.t, args.k
+  local dict = type(letter) == "string" and tables.DICTS[letter]
+  if not dict or type(key) ~= "string" then
+    return say(400, "t: a table, and k: a key, are needed\n")
+  end
+  if letter == "c" then
+    return say(403, "private keys are not shown\n")
+  end
+  local value = dict:get(letter .. ":" .. key)
+  if not value then
+    return say(404, "no such record\n")
+  end
+  return say(200, value)
+end
+
+local HANDLERS = {
+  ["/live"] = { POST = post_live },
+  ["/generation"] = { POST = post_generation },
+  ["/state"] = { GET = function() return say_state(200, {}) end },
+  ["/keys"] = { GET = get_keys },
+  ["/audit"] = { GET = get_audit },
+  ["/record"] = { GET = get_record },
+}
+
+--- Answers a request to the control server. Phase: content.
+function M.handle()
+  local methods = HANDLERS[ngx.var.uri]
+  if not methods then
+    return say(404, "unknown path\n")
+  end
+  local handler = methods[ngx.req.get_method()]
+  if not handler then
+    return say(405, "wrong method\n")
+  end
+  return handler()
+end
+
+return M

@@ -1,0 +1,46 @@
+--- Start of NGINX and of each worker.
+--
+-- The master loads every module, with the rights it has, so that workers of another user never open a Lua file.
+-- @module narthex.init
+
+local config = require("narthex.config")
+
+local M = {}
+
+--- Modules that phases enter, and those that take settings.
+local ENTRIES = { "balancer", "certificate", "control", "header", "host", "log", "redirect", "route" }
+
+local DICTS = {
+  "configuration_data", "certificate_data", "certificate_servers",
+  "balancer_ewma", "balancer_ewma_last_touched_at", "balancer_ewma_locks",
+}
+
+--- Takes the configuration and loads everything. A mistake keeps NGINX from starting, or the old workers serving.
+-- Phase: init.
+-- @tparam string text JSON, see `narthex.config`
+function M.setup(text)
+  local settings, err = config.decode(text)
+  if not settings then
+    error("narthex: " .. err, 0)
+  end
+  for _, name in ipairs(DICTS) do
+    if not ngx.shared[name] then
+      error(('narthex: shared dictionary "%s" is not declared'):format(name), 0)
+    end
+  end
+  require("narthex.tables").setup()
+  for _, name in ipairs(ENTRIES) do
+    local module = require("narthex." .. name)
+    if module.setup then
+      module.setup(settings)
+    end
+  end
+end
+
+--- Makes each worker's random numbers its own. Phase: init_worker.
+function M.worker()
+  local seed = table.concat({ ngx.worker.pid(), ngx.worker.id() or 0, ngx.now(), tostring({}) }, " ")
+  math.randomseed(ngx.crc32_long(seed))
+end
+
+return M

@@ -1,0 +1,42 @@
+--- Phase entry: feedback to the balancer (`log_by_lua`).
+-- @module narthex.log
+
+local ngx = ngx
+local backend = require("narthex.backend")
+local ewma = require("narthex.ewma")
+local store = require("narthex.store")
+
+local match = string.match
+local tonumber = tonumber
+
+local M = {}
+
+--- The last number in a list such as `0.001, 0.002`; 0 if the last element is none.
+local function last_number(list)
+  return tonumber(list and match(list, "([%d.]+)$")) or 0
+end
+
+local function feed(var)
+  local addresses = var.upstream_addr
+  local key = var.narthex_backend
+  if not addresses or not key then
+    return
+  end
+  local record = backend.get(key ~= "" and key or backend.DEFAULT, store.revision())
+  local balancer = record and record.balancer
+  if balancer and balancer.algorithm == ewma then
+    local id = match(addresses, "([^ ,]+)$")
+    if id then
+      balancer:feed(id, last_number(var.upstream_connect_time) + last_number(var.upstream_response_time))
+    end
+  end
+end
+
+--- Feeds the response time to EWMA balancers. Costs a test while no backend uses one. Phase: log.
+function M.log()
+  if ewma.in_use then
+    feed(ngx.var)
+  end
+end
+
+return M

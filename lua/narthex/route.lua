@@ -1,0 +1,131 @@
+--- Phase entry: from host and path to the named location of a profile (`rewrite_by_lua`).
+-- `docs/live-protocol.md` has the order of steps.
+-- @module narthex.route
+
+local ngx = ngx
+local backend = require("narthex.backend")
+local expand = require("narthex.expand")
+local host = require("narthex.host")
+local locations = require("narthex.locations")
+local redirect = require("narthex.redirect")
+local rewrite = require("narthex.rewrite")
+local routes = require("narthex.routes")
+local store = require("narthex.store")
+local tls = require("narthex.tls")
+
+local exec = ngx.exec
+local exit = ngx.exit
+local tonumber = tonumber
+
+local M = {}
+
+local health_check_path
+
+--- Takes the global settings. Phase: init.
+-- @tparam table config from `narthex.config`
+function M.setup(config)
+  health_check_path = config.health_check_path
+end
+
+local function answer_health(var)
+  var.narthex_log = "0"
+  ngx.header.content_length = 0
+  return exit(ngx.HTTP_OK)
+end
+
+--- Variables for logs and headers. They are empty before, so what is absent costs nothing.
+local function identify(var, route, pool)
+  if route.namespace then
+    var.namespace = route.namespace
+    var.ingress_name = route.ingress
+    var.service_name = route.service
+    var.service_port = route.port
+  end
+  if route.path then
+    var.location_path = route.path
+  end
+  if pool then
+    var.proxy_upstream_name = pool.name
+  elseif route.backend == backend.DEFAULT then
+    var.proxy_upstream_name = backend.name_of_default
+  end
+  if route.extra and route.extra.no_log then
+    var.narthex_log = "0"
+  end
+end
+
+--- Whether the request's host has a certificate; remembered in the record when it is of this host alone.
+local function is_tls_host(name, record, own, revision)
+  if not own then
+    return tls.covers(name)
+  end
+  if record.tls_revision ~= revision then
+    record.tls, record.tls_revision = tls.covers(name), revision
+  end
+  return record.tls
+end
+
+local function wants_https(var, route, name, record, own, revision)
+  local mode = route.redirect
+  return mode ~= routes.PLAIN
+    and (mode == routes.ALWAYS or is_tls_host(name, record, own, revision))
+    and var.pass_access_scheme == "http"
+end
+
+local function is_too_large(var, limit)
+  local length = var.content_length
+  return length and (tonumber(length) or 0) > limit
+end
+
+--- What few routes ask for. Does not return when a rewrite redirects.
+local function prepare(var, extra, uri)
+  if extra.rewrite then
+    rewrite.apply(extra.rewrite, var, uri)
+  end
+  if extra.timeouts then
+    var.narthex_timeouts = extra.timeouts
+  end
+  if extra.vhost then
+    var.narthex_vhost = expand.eval(extra.vhost, var)
+  end
+end
+
+--- Finds the request's route and acts on it. Does not return: answers, or goes to a profile.
+-- Phase: rewrite.
+function M.rewrite()
+  local var = ngx.var
+  local revision = store.revision()
+  local name, uri = var.host, var.uri
+  local record, own, catch_all = host.find(name, revision)
+  local route, special = locations.match(record, uri, catch_all and health_check_path or nil)
+  if special == locations.HEALTH then
+    return answer_health(var)
+  end
+  local pool = routes.pool(route, revision)
+  identify(var, route, pool)
+  if is_too_large(var, route.body_limit) then
+    return exit(413)
+  end
+  if special == locations.ADD_SLASH then
+    return redirect.add_slash(var, uri)
+  elseif special == locations.FAILED then
+    return exit(ngx.HTTP_INTERNAL_SERVER_ERROR)
+  end
+  local extra = route.extra
+  if extra and extra.deny then
+    return exit(ngx.HTTP_SERVICE_UNAVAILABLE)
+  end
+  if wants_https(var, route, name, record, own, revision) then
+    return redirect.to_https(var, extra and extra.keep_slash)
+  end
+  if not pool or not pool.balancer then
+    return exit(route.backend == backend.DEFAULT and ngx.HTTP_NOT_FOUND or ngx.HTTP_SERVICE_UNAVAILABLE)
+  end
+  var.narthex_backend = route.backend
+  if extra then
+    prepare(var, extra, uri)
+  end
+  return exec(route.target)
+end
+
+return M

@@ -1,0 +1,129 @@
+--- One route: its fields resolved against the global settings, so that a request only reads them.
+-- @module narthex.routes
+
+local ngx = ngx
+local backend = require("narthex.backend")
+local balancer = require("narthex.balancer")
+local expand = require("narthex.expand")
+local rewrite = require("narthex.rewrite")
+
+local sub = string.sub
+
+--- When plain HTTP is redirected: never, if the host has a certificate, always.
+local M = { PLAIN = 0, IF_TLS = 1, ALWAYS = 2 }
+
+local function either(value, global)
+  if value == nil then
+    return global
+  end
+  return value
+end
+
+local function redirect_mode(given, config)
+  local path = given.path or ""
+  for _, exempt in ipairs(config.no_tls_redirect_locations) do
+    if sub(path, 1, #exempt) == exempt then
+      return M.PLAIN
+    end
+  end
+  if either(given.fssl, config.force_ssl_redirect) then
+    return M.ALWAYS
+  end
+  return either(given.ssl, config.ssl_redirect) and M.IF_TLS or M.PLAIN
+end
+
+local function body_limit(given, config)
+  local limit = given.body or config.body_limit_bytes
+  return limit > 0 and limit or math.huge
+end
+
+local function timeouts(given)
+  if given.to then
+    balancer.use_timeouts()
+    return table.concat(given.to, ",")
+  end
+end
+
+local function rule(key, given)
+  if not given.rw then
+    return nil
+  end
+  local compiled, err = rewrite.compile(given.rw[1], given.rw[2])
+  if not compiled then
+    ngx.log(ngx.ERR, "host ", key, ": rewrite regex ", given.rw[1], ": ", err, ", nothing is rewritten")
+  end
+  return compiled
+end
+
+--- An empty text is as good as none: the variable is empty already.
+local function text(value)
+  return value ~= "" and value or nil
+end
+
+--- What few routes have, apart from the rest: a request that need not look there touches less memory.
+local function extras(key, given, config)
+  local extra = {
+    deny = given.deny,
+    keep_slash = either(given.keep, config.preserve_trailing_slash) or nil,
+    no_log = given.nolog,
+    rewrite = rule(key, given),
+    timeouts = timeouts(given),
+    vhost = given.vhost and expand.compile(given.vhost),
+  }
+  return next(extra) and extra or false
+end
+
+--- Compiles a route of a host record.
+-- Phase: any.
+-- @tparam string key of the host, for the log
+-- @tparam table given the decoded route
+-- @tparam table config from `narthex.config`
+-- @treturn table
+function M.compile(key, given, config)
+  return {
+    namespace = text(given.ns),
+    ingress = text(given.ing),
+    service = text(given.svc),
+    port = text(given.port),
+    path = text(given.path),
+    backend = text(given.be) or backend.DEFAULT,
+    target = "@" .. (config.profiles[given.prof] and given.prof or "base"),
+    redirect = redirect_mode(given, config),
+    body_limit = body_limit(given, config),
+    extra = extras(key, given, config),
+    pool = false,
+    pool_revision = -1,
+  }
+end
+jit.off(M.compile, true)
+
+--- The backend of a route, looked up once per revision.
+-- Phase: any with `ngx.shared`.
+-- @tparam table route
+-- @tparam number revision
+-- @treturn table|boolean see `narthex.backend`; false if there is none
+function M.pool(route, revision)
+  if route.pool_revision ~= revision then
+    route.pool, route.pool_revision = backend.get(route.backend, revision) or false, revision
+  end
+  return route.pool
+end
+
+--- The route for what no rule matches: the default backend, without identity or redirect.
+-- Phase: any.
+-- @tparam table config from `narthex.config`
+-- @tparam boolean catch_all whether it is of the catch-all host, whose default backend is logged only on request
+-- @treturn table
+function M.default(config, catch_all)
+  return {
+    backend = backend.DEFAULT,
+    target = "@base",
+    redirect = M.PLAIN,
+    body_limit = body_limit({}, config),
+    extra = catch_all and not config.log_default_backend and { no_log = true },
+    pool = false,
+    pool_revision = -1,
+  }
+end
+
+return M

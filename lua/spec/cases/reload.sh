@@ -1,0 +1,61 @@
+# shellcheck shell=bash disable=SC2154
+# State over reloads, several workers, workers that are being replaced, bad configurations.
+
+revision() { control /state | field revision; }
+reload() { "$NGINX" -p "$PREFIX" -c nginx.conf -e error.log -s reload && until_is "$1" revision; }
+
+backend ns/a:80 "$A"
+backend ns/b:80 "$B"
+put h keep.test '{"prefix":{"/":0},"routes":[{"path":"/","be":"ns/a:80"}]}'
+before=$(control /state | sed 's/.*"digest":"\([0-9]*\)".*/\1/')
+control /generation -d mark >/dev/null
+
+# A request that an old worker has begun to read when it is told to go.
+get keep.test / >/dev/null
+exec 7<>"/dev/tcp/127.0.0.1/$HTTP" 8<>"/dev/tcp/127.0.0.1/$HTTP"
+printf 'GET / HTTP/1.0\r\nHost: keep' >&7
+printf 'GET / HTTP/1.0\r\nHost: new' >&8
+configure r2 ',"other","fresh"'
+reload r2
+check "records, digest and marker survive a reload" "$A $before mark" "$(get keep.test / | port_of) $(control /state | field digest) $(control /state | field generation)"
+put h keep.test '{"prefix":{"/":0},"routes":[{"path":"/","be":"ns/b:80","prof":"fresh"}]}'
+put h new.test '{"prefix":{"/":0},"routes":[{"path":"/","be":"ns/b:80","prof":"fresh"}]}'
+printf '.test\r\n\r\n' >&7
+printf '.test\r\n\r\n' >&8
+check "an old worker serves the route that it held" "$A" "$(port_of <&7)"
+check "and a route that it never held through base" "$B" "$(port_of <&8)"
+exec 7>&- 8>&-
+
+configure r3 ',"other"'
+reload r3
+check "a new worker that does not know a profile uses base" "$B" "$(get new.test / | port_of)"
+
+refused() { # PROFILES MORE COUNT-OF-REFUSALS: what a reload says to it; `nginx -t` does not run Lua
+    configure r9 "$1" "$2"
+    "$NGINX" -p "$PREFIX" -c nginx.conf -e error.log -s reload
+    until_is "$3" logged 'init_by_lua error: narthex' error && grep -o 'narthex: configuration.*' "$PREFIX/error.log" | tail -1
+}
+check "a bad value is named" 'narthex: configuration: "tries": expected a number, got "x"' "$(refused '' ',"tries":"x"' 1)"
+check "a bad code is named" 'narthex: configuration: "redirect_code": expected 301, 302, 307 or 308, got 303' "$(refused '' ',"redirect_code":303' 2)"
+CONFIG_GOOD=$CONFIG_DEFAULT
+CONFIG_DEFAULT='{"profiles":["base"]}'
+check "a missing value is named" 'narthex: configuration: "revision": expected a string, got null' "$(refused '' '' 3)"
+CONFIG_DEFAULT='{"revision":"r","profiles":["x"]}'
+check "base is needed" 'narthex: configuration: "profiles": expected a list with "base" in it, got ["x"]' "$(refused '' '' 4)"
+CONFIG_DEFAULT=$CONFIG_GOOD
+check "a refused configuration leaves the old one serving" "r3 $B" "$(revision) $(get new.test / | port_of)"
+
+stop
+configure r1 '' '' 3
+start
+backend ns/a:80 "$A"
+backend ns/b:80 "$B"
+stale=0
+for ((i = 0; i < 60; i++)); do
+    if ((i % 2)); then key=ns/a:80 port=$A; else key=ns/b:80 port=$B; fi
+    put h many.test '{"prefix":{"/":0},"routes":[{"path":"/","be":"'$key'"}]}'
+    [ "$(get many.test / | port_of)" = "$port" ] || stale=$((stale + 1))
+done
+check "several workers: the next request sees every change" 0 "$stale"
+check "several workers took part" 3 "$(grep '^many.test' "$PREFIX/access.log" | awk '{print $NF}' | sort -u | wc -l)"
+check "digest over several writers" "$(control /audit | field digest)" "$(control /state | field digest)"

@@ -1,0 +1,7 @@
+#!/usr/bin/env bash
+# `make run-cluster`: a real API server, Deployments as backends, and Narthex. Ctrl-C ends everything.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+cargo build --locked --quiet -p narthex -p testkit
+bin=${CARGO_TARGET_DIR:-target}/debug
+exec "$bin/bed" run -- scripts/run-cluster-inside.sh "$bin"
