@@ -58,5 +58,5 @@ pub use zone::zone;
 /// The set that all long-running tasks of the process sit in. A task that ends gives its name; none is expected to end before the process does.
 pub type Tasks = tokio::task::JoinSet<&'static str>;
 
-/// `spec` of client requests' `User-Agent` and of field managers.
+/// Who we are to the API server: user agent and field manager.
 const PRODUCT: &str = concat!("narthex/", env!("CARGO_PKG_VERSION"));

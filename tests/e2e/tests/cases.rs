@@ -1,0 +1,5 @@
+//! The end-to-end cases, each named after its id in the list of compatible behaviour.
+
+mod cases {
+    mod serve;
+}
