@@ -121,7 +121,7 @@ impl<L: LiveNginx> Lane<L> {
     /// Finds out what NGINX holds; sends everything again unless it is what is wanted.
     async fn resync(&mut self, live: &Live, loaded: &Loaded) -> Result<(), LiveError> {
         let wanted = usable(live, loaded);
-        let state = self.nginx.state().await?;
+        let state = self.nginx.audit().await?;
         let digest = wanted.digest();
         if state.generation.as_deref() == Some(GENERATION) && state.digest == digest && state.entries == wanted.len() as u64 {
             info!(records = state.entries, "nginx holds the newest state already");
@@ -139,7 +139,7 @@ impl<L: LiveNginx> Lane<L> {
                 self.nginx.post(batch.concat()).await?;
             }
             self.nginx.set_generation(GENERATION).await?;
-            let state = self.nginx.state().await?;
+            let state = self.nginx.audit().await?;
             if state.digest != digest {
                 return Err(LiveError::Unreachable(format!("nginx holds digest {} after everything was sent, expected {digest}", state.digest)));
             }

@@ -63,8 +63,8 @@ pub enum Culprit {
 
 /// The live interface of a running NGINX.
 pub trait LiveNginx: Clone + Send + Sync + 'static {
-    /// What it holds.
-    fn state(&self) -> impl Future<Output = Result<LiveState, LiveError>> + Send;
+    /// What it holds, counted anew over every record, so that counters which a killed worker left wrong are right again.
+    fn audit(&self) -> impl Future<Output = Result<LiveState, LiveError>> + Send;
     /// Applies lines of the live protocol; answers the state after.
     fn post(&self, lines: String) -> impl Future<Output = Result<LiveState, LiveError>> + Send;
     /// The keys it holds, as `letter\tkey`.

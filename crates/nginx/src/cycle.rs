@@ -102,15 +102,6 @@ impl<P: Process> Cycle<P> {
         })
     }
 
-    /// Whether NGINX accepts this file set; the disk stays as it was.
-    pub(crate) async fn test(&self, set: &FileSet) -> Result<Vec<String>, ApplyError> {
-        let (store, files) = (self.store.clone(), set.clone());
-        let staged = on_disk(move || store.stage(&files)).await?;
-        let verdict = self.process.test(&self.store.staged_conf()).await?;
-        drop(staged);
-        self.judge(verdict)
-    }
-
     /// Asks NGINX whether it would accept this file set; the disk is as before afterwards. Gives its warnings.
     pub(crate) async fn test(&mut self, set: &FileSet) -> Result<Vec<String>, ApplyError> {
         let (store, files) = (self.store.clone(), set.clone());

@@ -111,11 +111,6 @@ impl Supervisor {
         self.cycle.apply(set).await
     }
 
-    /// Whether NGINX would accept this file set: the warnings of `nginx -t`, or why it refuses. Changes nothing.
-    pub async fn test(&self, set: &FileSet) -> Result<Vec<String>, ApplyError> {
-        self.cycle.test(set).await
-    }
-
     /// Asks `nginx -t` about a file set, without any effect on what is on disk or runs. Gives its warnings.
     pub async fn test(&mut self, set: &FileSet) -> Result<Vec<String>, ApplyError> {
         self.cycle.test(set).await

@@ -37,7 +37,14 @@ impl Case {
     /// # Errors
     /// There is no bed.
     pub async fn new(id: &str) -> anyhow::Result<Self> {
-        let bed = Bed::from_env()?;
+        Self::with_bed(Bed::from_env()?, id).await
+    }
+
+    /// The same in another bed.
+    ///
+    /// # Errors
+    /// The API server refuses it.
+    pub async fn with_bed(bed: Bed, id: &str) -> anyhow::Result<Self> {
         let namespace = bed.namespace(&id.to_ascii_lowercase().replace('_', "-")).await?;
         ensure_class(&namespace, mk_ingress_class("nginx", "k8s.io/ingress-nginx")).await?;
         Ok(Self { bed, namespace })

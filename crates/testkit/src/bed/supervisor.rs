@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Instant;
 
 use anyhow::Context;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
@@ -46,6 +47,7 @@ pub(super) struct State {
 /// # Errors
 /// Something doesn't start, or the DNS server or the control socket ends.
 pub async fn supervise(options: Supervise) -> anyhow::Result<()> {
+    let started = Instant::now();
     terms::unblock()?;
     allow_many_files()?;
     let shared = Shared { binaries: options.binaries, addresses: Arc::new(Addresses::new()), nodes: options.nodes };
@@ -59,6 +61,7 @@ pub async fn supervise(options: Supervise) -> anyhow::Result<()> {
     let mut tasks = JoinSet::new();
     tasks.spawn(dns::serve((DNS_ADDRESS, 53).into(), state.names.clone()));
     tasks.spawn(control::serve(options.dir.join(CONTROL_SOCKET), Arc::clone(&state)).await?);
+    tracing::info!(seconds = started.elapsed().as_secs_f32(), "the bed is ready");
     let mut stdout = std::io::stdout();
     writeln!(stdout, "{READY}").and_then(|()| stdout.flush()).context("tell that the bed is ready")?;
 

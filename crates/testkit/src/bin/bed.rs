@@ -8,6 +8,10 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::{Parser, Subcommand};
 use testkit::bed::{Enter, Init, Supervise, enter, exec, init, supervise};
+use tracing_subscriber::EnvFilter;
+
+/// Exit code of a command that can't be run, as shells have it.
+const NOT_FOUND: u8 = 127;
 
 /// Runs a command beside a real Kubernetes API server, in namespaces of its own.
 ///
@@ -102,12 +106,17 @@ fn step(step: Step) -> anyhow::Result<ExitCode> {
             let Inner { dir, binaries, nodes } = inner;
             let log = dir.join("supervisor.log");
             let log = std::fs::File::create(&log).with_context(|| format!("log file {}", log.display()))?;
-            tracing_subscriber::fmt().with_ansi(false).with_writer(log).init();
+            // The client logs each refusal while the API server starts; those that matter come back as errors.
+            let filter = EnvFilter::new("info,kube_client::client=off");
+            tracing_subscriber::fmt().with_ansi(false).with_env_filter(filter).with_writer(log).init();
             let runtime = tokio::runtime::Runtime::new().context("start the runtime")?;
             runtime.block_on(supervise(Supervise { dir, binaries, nodes }))?;
             Ok(ExitCode::SUCCESS)
         }
-        Step::Exec { command } => Err(exec(&command)),
+        Step::Exec { command } => {
+            eprintln!("bed: {:#}", exec(&command));
+            Ok(ExitCode::from(NOT_FOUND))
+        }
     }
 }
 

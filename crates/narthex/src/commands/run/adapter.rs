@@ -69,8 +69,8 @@ fn chain(error: &dyn std::error::Error) -> String {
 pub(super) struct LivePort(pub(super) LiveClient);
 
 impl LiveNginx for LivePort {
-    async fn state(&self) -> Result<LiveState, LiveError> {
-        self.0.state().await.map(live_state).map_err(live_error)
+    async fn audit(&self) -> Result<LiveState, LiveError> {
+        self.0.audit().await.map(live_state).map_err(live_error)
     }
 
     async fn post(&self, lines: String) -> Result<LiveState, LiveError> {
