@@ -1,1 +1,7 @@
-//! bench
+//! What the benchmarks share: worlds of many Ingresses, a controller to measure, and the table of figures.
+
+pub mod controller;
+pub mod measure;
+pub mod report;
+pub mod throughput;
+pub mod world;

@@ -236,7 +236,7 @@ pub(crate) fn file_ref(path: &str) -> ObjectRef {
 
 fn all_that_stays(count: usize) -> String {
     match count {
-        0 => "nothing is taken from it".to_owned(),
+        0 => "nothing new is taken from it".to_owned(),
         1 => "the last good version of 1 object stays".to_owned(),
         _ => format!("the last good versions of {count} objects stay"),
     }

@@ -72,3 +72,22 @@ pub(crate) fn files(scan: &Scan, previous: Option<&Loaded>, mut content: impl Fn
     }
     files
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_closed_sub_directory_takes_nothing_with_it() {
+        let text = |name: &str| Content::Bytes(format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\n").into_bytes());
+        let file = |path: &str, name: &str| File { path: path.into(), content: text(name) };
+        let before = read([file("sub/a.yaml", "a"), file("subway.yaml", "b")], None);
+        let closed = Scan { closed: vec![("sub".into(), "permission denied".into())], ..Scan::default() };
+        let now = read(files(&closed, Some(&before), |_, _, _| Content::Unchanged), Some(&before));
+        assert_eq!(now.snapshot.config_maps.keys().map(|key| &*key.name).collect::<Vec<_>>(), ["a"]);
+        assert_eq!(
+            now.problems().iter().map(ToString::to_string).collect::<Vec<_>>(),
+            ["File sub: can't be read (permission denied); nothing new is taken from it"]
+        );
+    }
+}

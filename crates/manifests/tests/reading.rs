@@ -87,8 +87,8 @@ fn a_broken_document_leaves_the_others_alone() {
     assert_eq!(
         shown(&loaded),
         [
-            "File other.json: document 1, line 1, column 9: EOF while parsing a value; nothing is taken from it",
-            "File x/f.yaml: document 2, line 15, column 7: unclosed bracket '['; nothing is taken from it",
+            "File other.json: document 1, line 1, column 9: EOF while parsing a value; nothing new is taken from it",
+            "File x/f.yaml: document 2, line 15, column 7: unclosed bracket '['; nothing new is taken from it",
         ]
     );
     assert_eq!(places(&loaded), ["other.json:1", "x/f.yaml:15"]);
@@ -210,5 +210,5 @@ fn problems_of_the_model_are_located_too() {
 #[test]
 fn a_file_that_is_too_big_is_refused() {
     let loaded = read([File { path: "big.yaml".into(), content: Content::Bytes(vec![b'#'; (16 << 20) + 1]) }], None);
-    assert_eq!(shown(&loaded), ["File big.yaml: can't be read (it has 16777217 bytes, more than 16777216); nothing is taken from it"]);
+    assert_eq!(shown(&loaded), ["File big.yaml: can't be read (it has 16777217 bytes, more than 16777216); nothing new is taken from it"]);
 }

@@ -161,7 +161,11 @@ mod tests {
         let mut idle = Connection::open(&Request::get(address, "/")).await.unwrap();
         idle.send(&Request::get(address, "/").host("a")).await.unwrap();
         let open = tokio::spawn(Request::get(address, "/?delay_ms=100").host("a").send());
-        crate::poll(Duration::from_secs(5), || async { Ok(anyhow::ensure!(server.requests() == 2, "not arrived")) }).await.unwrap();
+        let arrived = || async {
+            anyhow::ensure!(server.requests() == 2, "the request has not arrived");
+            Ok(())
+        };
+        crate::poll(Duration::from_secs(5), arrived).await.unwrap();
         server.stop(Duration::from_secs(5)).await;
         assert_eq!(open.await.unwrap().unwrap().status, 200);
         idle.send(&Request::get(address, "/").host("a")).await.unwrap_err();

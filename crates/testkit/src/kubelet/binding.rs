@@ -1,17 +1,17 @@
 //! The scheduler's part: which Node a Pod runs on.
 
-use k8s_openapi::api::core::v1::{Binding, Pod};
+use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
+use serde_json::{Value, json};
 
-/// Binds `pod` to a Node.
-pub(super) fn binding(pod: &Pod, node: &str) -> Binding {
-    let binding = serde_json::json!({
+/// The Binding of `pod` to a Node.
+pub(super) fn binding(pod: &Pod, node: &str) -> Value {
+    json!({
         "apiVersion": "v1",
         "kind": "Binding",
         "metadata": {"name": pod.name_any(), "namespace": pod.namespace(), "uid": pod.uid()},
         "target": {"apiVersion": "v1", "kind": "Node", "name": node},
-    });
-    serde_json::from_value(binding).expect("a Binding is written as the API has it")
+    })
 }
 
 /// Which of `nodes` Nodes: by the Pod's uid, so that the Pods of a Deployment spread.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{Binding, Pod};
+use k8s_openapi::api::core::v1::Pod;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
 use kube::core::Status;
 use kube::{Api, ResourceExt};
@@ -156,7 +156,7 @@ impl Life<'_> {
 /// What a Pod's life asks of the API server.
 #[derive(Debug)]
 enum Request {
-    Bind(Binding),
+    Bind(Value),
     Status(Value),
     Delete { uid: Option<String> },
 }

@@ -1,0 +1,56 @@
+//! The table of figures.
+
+use std::fmt::Write;
+use std::path::Path;
+
+/// One figure with its peer's and its target.
+pub struct Row {
+    /// What was measured.
+    pub what: String,
+    /// The figure, with its unit.
+    pub figure: String,
+    /// What is aimed at.
+    pub target: &'static str,
+    /// Whether the figure meets it.
+    pub met: bool,
+    /// ingress-nginx 1.15.1, where it was measured.
+    pub peer: &'static str,
+}
+
+/// All figures of a run.
+#[derive(Default)]
+pub struct Report {
+    rows: Vec<Row>,
+}
+
+impl Report {
+    /// Adds a figure and prints it at once.
+    #[expect(clippy::print_stdout, reason = "progress of a benchmark")]
+    pub fn add(&mut self, what: impl Into<String>, figure: impl Into<String>, target: &'static str, met: bool, peer: &'static str) {
+        let row = Row { what: what.into(), figure: figure.into(), target, met, peer };
+        println!("{:<64} {:<34} {:<34} {}", row.what, row.figure, row.target, if row.met { "met" } else { "MISSED" });
+        self.rows.push(row);
+    }
+
+    /// The table as Markdown.
+    pub fn markdown(&self) -> String {
+        let mut text = String::from("| | Narthex | target | met | ingress-nginx 1.15.1 |\n|---|---|---|---|---|\n");
+        for row in &self.rows {
+            let met = if row.met { "yes" } else { "no" };
+            writeln!(text, "| {} | {} | {} | {met} | {} |", row.what, row.figure, row.target, row.peer).expect("writing to a String can't fail");
+        }
+        text
+    }
+
+    /// Writes the page. `criterion` is the table of the pure parts, possibly empty.
+    ///
+    /// # Errors
+    /// The file can't be written.
+    pub fn write(&self, path: &Path, machine: &str, criterion: &str) -> std::io::Result<()> {
+        let text = format!(
+            "# Benchmarks\n\nWritten by `make bench`, which measures everything anew: a real API server, NGINX, and echo servers on the same machine.\nTimes run from the API server's answer to the first right answer over HTTP, seen from outside.\nFigures of ingress-nginx 1.15.1 were measured in the same bed on another day, two cores as well.\n\nMachine: {machine}\n\n{}\n{criterion}",
+            self.markdown()
+        );
+        std::fs::write(path, text)
+    }
+}

@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# `make bench`: criterion for the pure parts, then everything end to end in the bed; writes docs/benchmarks.md.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+target=${CARGO_TARGET_DIR:-target}
+cargo build --locked --release -p narthex -p bench -p testkit
+criterion=$(mktemp)
+trap 'rm -f "$criterion" "$criterion.md"' EXIT
+cargo bench --locked -p bench --bench model -- --output-format bencher | tee "$criterion"
+{
+  printf '## The pure parts\n\nOne thread, by criterion (`cargo bench -p bench`).\n\n| | time |\n|---|---|\n'
+  # test model/build from nothing/1000 ... bench:   1234567 ns/iter (+/- 1234)
+  sed -nE 's|^test model/(.*)/([0-9]+) \.\.\. bench: +([0-9,]+) ns/iter.*|\1, \2 Ingresses\t\3|p' "$criterion" | tr -d , |
+    awk -F'\t' '{ printf "| %s | %.3f ms |\n", $1, $2 / 1e6 }'
+} >"$criterion.md"
+NARTHEX_BIN=$(realpath "$target/release/narthex")
+export NARTHEX_BIN
+"$target/release/bed" run -- "$target/release/bench" docs/benchmarks.md "$criterion.md"
+echo "written: docs/benchmarks.md"
