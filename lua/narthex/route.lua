@@ -119,7 +119,8 @@ function M.rewrite()
     return redirect.to_https(var, extra and extra.keep_slash)
   end
   if not pool or not pool.balancer then
-    return exit(route.backend == backend.DEFAULT and ngx.HTTP_NOT_FOUND or ngx.HTTP_SERVICE_UNAVAILABLE)
+    local absent = route.backend == backend.DEFAULT and store.is_complete()
+    return exit(absent and ngx.HTTP_NOT_FOUND or ngx.HTTP_SERVICE_UNAVAILABLE)
   end
   var.narthex_backend = route.backend
   if extra then

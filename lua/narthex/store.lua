@@ -26,6 +26,13 @@ function M.revision()
   return state:get("rev")
 end
 
+--- Whether the controller has sent everything once since NGINX started. Until then an unknown name is no proof of absence.
+-- Phase: any with `ngx.shared`.
+-- @treturn boolean
+function M.is_complete()
+  return state:get("generation") ~= nil
+end
+
 --- A store.
 -- Phase: init.
 -- @tparam table dict the shared dictionary

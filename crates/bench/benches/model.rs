@@ -57,7 +57,11 @@ fn model(criterion: &mut Criterion) {
                 let mut changed = snapshot.clone();
                 let mut ingress = world::namespaced(world::ingress(size / 2));
                 ingress.metadata.name = Some("new".into());
-                ingress.spec.iter_mut().flat_map(|spec| spec.rules.iter_mut().flatten()).for_each(|rule| rule.host = Some("new.example.com".into()));
+                ingress
+                    .spec
+                    .iter_mut()
+                    .flat_map(|spec| spec.rules.iter_mut().flatten())
+                    .for_each(|rule| rule.host = Some("new.example.com".into()));
                 changed.ingresses.insert(world::key("new".into()), Arc::new(ingress));
                 let new = builder.build(&changed);
                 let result = plan(&built.model, &new.model);

@@ -37,7 +37,8 @@ impl Report {
         let mut text = String::from("| | Narthex | target | met | ingress-nginx 1.15.1 |\n|---|---|---|---|---|\n");
         for row in &self.rows {
             let met = if row.met { "yes" } else { "no" };
-            writeln!(text, "| {} | {} | {} | {met} | {} |", row.what, row.figure, row.target, row.peer).expect("writing to a String can't fail");
+            writeln!(text, "| {} | {} | {} | {met} | {} |", row.what, row.figure, row.target, row.peer)
+                .expect("writing to a String can't fail");
         }
         text
     }

@@ -13,9 +13,9 @@ pub struct Retry {
 }
 
 impl Default for Retry {
-    /// 100 ms, doubling up to 5 s: a server that returns is noticed within seconds, and ten thousand clients do not flatten it.
+    /// 100 ms, doubling up to 2 s: a server that returns is noticed soon, and replicas do not flatten it.
     fn default() -> Self {
-        Self { first: Duration::from_millis(100), most: Duration::from_secs(5) }
+        Self { first: Duration::from_millis(100), most: Duration::from_secs(2) }
     }
 }
 

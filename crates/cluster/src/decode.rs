@@ -24,7 +24,7 @@ pub(crate) enum Fetched<K> {
     /// It does not.
     Broken {
         /// Name, namespace and version, as far as they can be read.
-        meta: ObjectMeta,
+        meta: Box<ObjectMeta>,
         /// What is wrong, without the values of a Secret.
         error: String,
     },
@@ -51,7 +51,7 @@ impl<K: Watched> Fetched<K> {
                     true => format!("the object does not decode (column {})", error.column()),
                     false => error.to_string(),
                 };
-                Self::Broken { meta: identity.into(), error }
+                Self::Broken { meta: Box::new(identity.into()), error }
             }
         }
     }

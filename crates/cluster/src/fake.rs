@@ -332,16 +332,9 @@ fn failure(status: u16, message: &str) -> Response {
 }
 
 /// Waits until a watched value is as described. Panics with the text when that takes longer than ten seconds.
-#[track_caller]
-pub(crate) fn until<'a, T>(
-    receiver: &'a mut watch::Receiver<T>,
-    what: &'static str,
-    mut test: impl FnMut(&T) -> bool + 'a,
-) -> impl Future<Output = ()> + 'a {
-    async move {
-        let waited = tokio::time::timeout(Duration::from_secs(10), receiver.wait_for(|value| test(value))).await;
-        assert!(matches!(waited, Ok(Ok(_))), "did not happen: {what}");
-    }
+pub(crate) async fn until<T>(receiver: &mut watch::Receiver<T>, what: &'static str, test: impl FnMut(&T) -> bool) {
+    let waited = tokio::time::timeout(Duration::from_secs(10), receiver.wait_for(test)).await;
+    assert!(matches!(waited, Ok(Ok(_))), "did not happen: {what}");
 }
 
 /// Waits until the server's state is as described.

@@ -8,9 +8,9 @@ use model::{Builder, Built, ObjectKey, Problem, Snapshot};
 use tokio::sync::{mpsc, watch};
 use tracing::{info, warn};
 
+use crate::Feedback;
 use crate::metrics::{Metrics, Stage};
 use crate::port::Report;
-use crate::Feedback;
 
 pub(crate) async fn run(
     mut builder: Builder,

@@ -107,7 +107,12 @@ impl<N: Nginx> Lane<N> {
                     info!(revision = applied.revision, "nginx runs this configuration already");
                 } else {
                     self.metrics.reloaded(&labels, &applied.revision);
-                    info!(revision = applied.revision, reasons = words.join("; "), seconds = applied.duration.as_secs_f64(), "Backend successfully reloaded");
+                    info!(
+                        revision = applied.revision,
+                        reasons = words.join("; "),
+                        seconds = applied.duration.as_secs_f64(),
+                        "Backend successfully reloaded"
+                    );
                     self.report.reload(Ok(&words.join("; ")));
                 }
                 let profiles = fixed.profiles.keys().cloned().collect();

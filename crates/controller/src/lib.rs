@@ -27,7 +27,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
 pub use metrics::Metrics;
-pub use port::{Addresses, ApplyError, Applied, LiveError, LiveNginx, LiveState, Nginx, Report};
+pub use port::{Addresses, Applied, ApplyError, LiveError, LiveNginx, LiveState, Nginx, Report};
 
 /// How the lanes are paced.
 #[derive(Debug, Clone, Copy)]

@@ -141,7 +141,10 @@ impl<L: LiveNginx> Lane<L> {
             self.nginx.set_generation(GENERATION).await?;
             let state = self.nginx.audit().await?;
             if state.digest != digest {
-                return Err(LiveError::Unreachable(format!("nginx holds digest {} after everything was sent, expected {digest}", state.digest)));
+                return Err(LiveError::Unreachable(format!(
+                    "nginx holds digest {} after everything was sent, expected {digest}",
+                    state.digest
+                )));
             }
             info!(records = wanted.len(), removed = extra.len(), seconds = started.elapsed().as_secs_f64(), "everything was sent to nginx");
         }

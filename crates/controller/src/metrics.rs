@@ -77,14 +77,18 @@ impl Metrics {
         let valid = "metric names and labels are literals";
         let metrics = Self {
             registry: Registry::new(),
-            reloads: IntCounterVec::new(ours("reloads_total", "Reloads of NGINX by reason and result."), &["reason", "result"]).expect(valid),
+            reloads: IntCounterVec::new(ours("reloads_total", "Reloads of NGINX by reason and result."), &["reason", "result"])
+                .expect(valid),
             avoided: IntCounterVec::new(
                 ours("reloads_avoided_total", "Changes that were posted live and for which NGINX alone would need a reload."),
                 &["change"],
             )
             .expect(valid),
-            live_updates: IntCounterVec::new(ours("live_updates_total", "Records posted to NGINX by kind and result."), &["kind", "result"])
-                .expect(valid),
+            live_updates: IntCounterVec::new(
+                ours("live_updates_total", "Records posted to NGINX by kind and result."),
+                &["kind", "result"],
+            )
+            .expect(valid),
             stage_seconds: HistogramVec::new(
                 HistogramOpts::from(ours("stage_seconds", "Seconds spent in each stage from an event to its effect."))
                     .buckets(vec![0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0]),
@@ -95,8 +99,10 @@ impl Metrics {
             ingresses: IntGauge::with_opts(ours("ingresses", "Ingresses that are served.")).expect(valid),
             held_hosts: IntGauge::with_opts(ours("held_hosts", "Hosts whose newest routes wait for a reload.")).expect(valid),
             nginx_starts: IntCounter::with_opts(ours("nginx_starts_total", "Starts of the NGINX master.")).expect(valid),
-            last_success: Gauge::with_opts(ours("last_success_timestamp_seconds", "When NGINX last confirmed the newest state.")).expect(valid),
-            revision: IntGaugeVec::new(ours("revision_info", "Revision of the configuration that NGINX runs."), &["revision"]).expect(valid),
+            last_success: Gauge::with_opts(ours("last_success_timestamp_seconds", "When NGINX last confirmed the newest state."))
+                .expect(valid),
+            revision: IntGaugeVec::new(ours("revision_info", "Revision of the configuration that NGINX runs."), &["revision"])
+                .expect(valid),
             config_hash: Gauge::with_opts(compat("config_hash", "Running configuration hash.")).expect(valid),
             reload_successful: IntGauge::with_opts(compat("config_last_reload_successful", "Whether the last reload succeeded."))
                 .expect(valid),

@@ -76,7 +76,8 @@ pub(crate) async fn run(mut built: watch::Receiver<Option<Arc<Built>>>, addresse
             }
         }
         if published.keys().any(|name| !names.contains_key(name)) {
-            published = published.iter().filter(|(name, _)| names.contains_key(*name)).map(|(name, known)| (name.clone(), known.clone())).collect();
+            published =
+                published.iter().filter(|(name, _)| names.contains_key(*name)).map(|(name, known)| (name.clone(), known.clone())).collect();
             addresses.set(published.clone());
         }
     }

@@ -82,7 +82,8 @@ mod tests {
         let text = |name: &str| Content::Bytes(format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\n").into_bytes());
         let file = |path: &str, name: &str| File { path: path.into(), content: text(name) };
         let before = read([file("sub/a.yaml", "a"), file("subway.yaml", "b")], None);
-        let closed = Scan { closed: vec![("sub".into(), "permission denied".into())], ..Scan::default() };
+        let mut closed = Scan::default();
+        closed.closed.push(("sub".into(), "permission denied".into()));
         let now = read(files(&closed, Some(&before), |_, _, _| Content::Unchanged), Some(&before));
         assert_eq!(now.snapshot.config_maps.keys().map(|key| &*key.name).collect::<Vec<_>>(), ["a"]);
         assert_eq!(

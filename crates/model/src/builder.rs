@@ -5,8 +5,10 @@
 //! and rebuilds these only. A build from nothing is the same code with the difference to the empty snapshot, so that there
 //! is one path to test; a property test holds the two against each other.
 
+mod built;
 mod changes;
 mod index;
+mod state;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,20 +16,22 @@ use std::sync::Arc;
 use annotations::Config;
 use imbl::OrdMap;
 
-use crate::Model;
 use crate::fixed::{Globals, Listen, Shell};
 use crate::key::{BackendId, BackendPort, ObjectKey, ObjectRef};
 use crate::live::BackendRecord;
 use crate::passes::backend::{DEFAULT_KEY, DEFAULT_NAME};
 use crate::passes::certificate::{Certificate, Choice};
-use crate::passes::ingress::{CATCH_ALL, Entry, Order};
+use crate::passes::ingress::{CATCH_ALL, Entry};
 use crate::passes::{accept, backend, certificate, host, ingress};
 use crate::problem::{Problem, ProblemKind};
-use crate::profile::{Profile, ProfileId};
+use crate::profile::Profile;
 use crate::settings::Settings;
 use crate::snapshot::Snapshot;
+use built::Origin;
 use changes::Changes;
-use index::{Counted, Index};
+use state::{State, set, set_if_changed};
+
+pub use built::Built;
 
 /// Ingresses that are set aside because NGINX refused what they ask for, each with the reason.
 pub type Quarantine = OrdMap<ObjectKey, Arc<str>>;
@@ -43,48 +47,6 @@ pub struct Builder {
     requarantined: BTreeSet<ObjectKey>,
     /// What the last configuration that NGINX confirmed was built from: the fallback of what is set aside.
     good: OrdMap<ObjectKey, Arc<Entry>>,
-}
-
-/// One build's result. Cloning is cheap.
-#[derive(Debug, Clone, Default)]
-pub struct Built {
-    /// The desired state.
-    pub model: Model,
-    entries: OrdMap<ObjectKey, Arc<Entry>>,
-    problems: OrdMap<Origin, Arc<[Problem]>>,
-    external_names: Counted<Arc<str>>,
-}
-
-/// What a finding came from: replaced as a whole when that is built again.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Origin {
-    Config,
-    Ingress(ObjectKey),
-    Host(Arc<str>),
-    HostCertificate(Arc<str>),
-    Backend(BackendId),
-    DefaultCertificate,
-}
-
-/// Everything derived from `snapshot`.
-#[derive(Debug, Clone, Default)]
-struct State {
-    snapshot: Snapshot,
-    config: Arc<Config>,
-    owned_classes: Option<BTreeSet<Arc<str>>>,
-    built: Built,
-    hosts: Index<Arc<str>, Order>,
-    backends: Index<BackendId, Order>,
-    secrets: Index<ObjectKey, ObjectKey>,
-    slices: Index<ObjectKey, ObjectKey>,
-    /// Alias to the hosts that claim it; the first in byte order gets it.
-    aliases: Index<Arc<str>, Arc<str>>,
-    host_aliases: OrdMap<Arc<str>, Arc<[Arc<str>]>>,
-    host_profiles: OrdMap<Arc<str>, Arc<[ProfileId]>>,
-    profiles: Counted<ProfileId>,
-    certificates: Counted<Arc<str>>,
-    default_certificate: Option<Certificate>,
-    backend_names: OrdMap<BackendId, Arc<str>>,
 }
 
 impl Builder {
@@ -391,7 +353,9 @@ impl Builder {
             return (Choice::Default(None), None);
         }
         let entries = self.state.hosts.values(name).filter_map(|order| self.state.built.entries.get(order.key()));
-        let Some(entry) = entries.filter(|entry| !entry.is_canary()).find(|entry| !entry.tls.is_empty()) else { return (Choice::None, None) };
+        let Some(entry) = entries.filter(|entry| !entry.is_canary()).find(|entry| !entry.tls.is_empty()) else {
+            return (Choice::None, None);
+        };
         let read = |key: &ObjectKey| self.state.snapshot.secrets.get(key).map(|secret| Certificate::from_secret(secret));
         let choice = certificate::choose(name, entry, read);
         let problem = match &choice {
@@ -439,7 +403,8 @@ impl Builder {
 
     fn backend(&self, id: &BackendId, user: Option<&Entry>) -> (BackendRecord, Vec<Problem>) {
         let slices: Vec<ObjectKey> = self.state.slices.values(&id.service).cloned().collect();
-        let input = backend::Input { snapshot: &self.state.snapshot, settings: &self.settings, config: &self.state.config, slices: &slices };
+        let input =
+            backend::Input { snapshot: &self.state.snapshot, settings: &self.settings, config: &self.state.config, slices: &slices };
         backend::build(id, user, &input)
     }
 
@@ -466,116 +431,5 @@ impl Dirty {
     fn touch(&mut self, entry: &Entry) {
         self.hosts.extend(entry.hosts());
         self.backends.extend(entry.backends());
-    }
-}
-
-impl State {
-    /// Adds an Ingress to the indexes or takes it out.
-    fn index(&mut self, entry: &Entry, present: bool) {
-        for host in entry.hosts() {
-            self.hosts.set(&host, &entry.order, present);
-        }
-        // A canary's backend serves through its primary's locations; alone it has none.
-        for backend in entry.backends() {
-            self.backends.set(&backend, &entry.order, present);
-        }
-        for secret in entry.secrets() {
-            self.secrets.set(&secret, entry.key(), present);
-        }
-    }
-
-    fn set_problems(&mut self, origin: Origin, problems: Vec<Problem>) {
-        if problems.is_empty() {
-            self.built.problems.remove(&origin);
-        } else {
-            self.built.problems.insert(origin, problems.into());
-        }
-    }
-
-    fn set_certificate(&mut self, name: &Arc<str>, certificate: Option<Certificate>) {
-        let live = &mut self.built.model.live;
-        let old = live.servers.get(name).cloned();
-        if old.as_ref() == certificate.as_ref().map(|certificate| &certificate.id) {
-            return;
-        }
-        match certificate {
-            Some(certificate) => {
-                if self.certificates.add(&certificate.id) {
-                    live.certificates.insert(certificate.id.clone(), certificate.record);
-                }
-                live.servers.insert(name.clone(), certificate.id);
-            }
-            None => {
-                live.servers.remove(name);
-            }
-        }
-        if let Some(old) = old
-            && self.certificates.remove(&old)
-        {
-            live.certificates.remove(&old);
-        }
-    }
-
-    fn set_external_name(&mut self, id: &BackendId, name: Option<Arc<str>>) {
-        let old = self.backend_names.get(id).cloned();
-        if old == name {
-            return;
-        }
-        if let Some(old) = old {
-            self.built.external_names.remove(&old);
-        }
-        if let Some(name) = &name {
-            self.built.external_names.add(name);
-        }
-        set(&mut self.backend_names, id, name);
-    }
-}
-
-fn set<K: Ord + Clone, V: Clone>(map: &mut OrdMap<K, V>, key: &K, value: Option<V>) {
-    match value {
-        Some(value) => {
-            map.insert(key.clone(), value);
-        }
-        None => {
-            map.remove(key);
-        }
-    }
-}
-
-fn set_if_changed<V: PartialEq>(map: &mut OrdMap<Arc<str>, Arc<V>>, key: &Arc<str>, value: V) {
-    if map.get(key).is_none_or(|old| **old != value) {
-        map.insert(key.clone(), Arc::new(value));
-    }
-}
-
-impl Built {
-    /// Every finding, ordered by where it comes from. Cost: their number.
-    pub fn problems(&self) -> Vec<Problem> {
-        self.problems.values().flat_map(|problems| problems.iter().cloned()).collect()
-    }
-
-    /// The Ingresses that are ours, refused ones excluded.
-    pub fn ingresses(&self) -> impl Iterator<Item = &ObjectKey> {
-        self.entries.keys()
-    }
-
-    /// The Ingresses whose routes use a profile. Empty for one that is not in use. Cost: the number of routes.
-    pub fn users_of_profile(&self, id: &ProfileId) -> Vec<ObjectKey> {
-        let mut users: Vec<ObjectKey> =
-            self.model.live.hosts.values().flat_map(|record| host::owners(record, |route| route.profile == *id)).collect();
-        users.sort();
-        users.dedup();
-        users
-    }
-
-    /// The Ingresses that gave a host its server-level text.
-    pub fn users_of_shell(&self, name: &str) -> Vec<ObjectKey> {
-        let named = self.entries.values().filter(|entry| entry.spec.server_snippet.is_some() && entry.hosts().iter().any(|host| **host == *name));
-        named.map(|entry| entry.key().clone()).collect()
-    }
-
-    /// Names that ExternalName Services point to and that must be resolved (IP literals excluded).
-    pub fn external_names(&self) -> Vec<Arc<str>> {
-        self.external_names.keys().cloned().collect()
     }
 }

@@ -78,10 +78,7 @@ fn ingress(key: &ObjectKey, dice: &mut Dice) -> Ingress {
     });
     let rules = rules.collect();
     let tls = (dice.roll(2) == 0).then(|| {
-        vec![IngressTLS {
-            hosts: Some(vec![dice.of(&HOSTS).into()]),
-            secret_name: (dice.roll(4) > 0).then(|| dice.of(&NAMES).into()),
-        }]
+        vec![IngressTLS { hosts: Some(vec![dice.of(&HOSTS).into()]), secret_name: (dice.roll(4) > 0).then(|| dice.of(&NAMES).into()) }]
     });
     Ingress {
         metadata,

@@ -58,6 +58,7 @@ pub(crate) fn generate() -> anyhow::Result<PemPair> {
 fn usable(chain: &str, key: &str) -> bool {
     let Ok((_, pem)) = x509_parser::pem::parse_x509_pem(chain.as_bytes()) else { return false };
     let Ok(certificate) = pem.parse_x509() else { return false };
-    let lasts = certificate.validity().not_after.timestamp() > (Timestamp::now() + SignedDuration::from_hours(24 * RENEW_BEFORE_DAYS)).as_second();
+    let lasts =
+        certificate.validity().not_after.timestamp() > (Timestamp::now() + SignedDuration::from_hours(24 * RENEW_BEFORE_DAYS)).as_second();
     lasts && KeyPair::from_pem(key).is_ok()
 }

@@ -103,10 +103,12 @@ pub(crate) fn orphans(master: i32) -> Vec<Worker> {
     pids().into_iter().filter(member).filter_map(worker).collect()
 }
 
+/// A worker bears its master's title until it is ready to accept connections. Processes that look after caches accept none.
 fn worker(pid: i32) -> Option<Worker> {
     let title = title(pid);
     let id = identity(pid)?;
-    title.starts_with("nginx: worker process").then(|| Worker { id, leaving: title.contains("shutting down") })
+    let serves = title.starts_with("nginx: ") && !title.starts_with("nginx: cache ");
+    serves.then(|| Worker { id, leaving: title.contains("shutting down") })
 }
 
 /// The same worker as it is now; `None` when it is gone.
@@ -117,6 +119,7 @@ pub(crate) fn refresh(id: Identity) -> Option<Worker> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::process::CommandExt;
 
     #[test]
     fn a_name_with_parentheses_and_spaces_does_not_shift_the_fields() {
@@ -133,6 +136,24 @@ mod tests {
         assert!(alive(us));
         assert!(!alive(Identity { start: us.start + 1, ..us }));
         assert!(identity(0).is_none());
+    }
+
+    #[test]
+    fn the_orphans_of_a_dead_master_are_found_by_their_group_whatever_title_they_bear_yet() {
+        let child =
+            "(exec -a 'nginx: master process x' sleep 60) & (exec -a 'nginx: worker process' sleep 60) & (exec -a other sleep 60) &";
+        let mut master = std::process::Command::new("bash").args(["-c", child]).process_group(0).spawn().unwrap();
+        let pid = master.id() as i32;
+        master.wait().unwrap();
+        while orphans(pid).len() < 2 {
+            std::thread::yield_now();
+        }
+        for pid in pids().into_iter().filter(|&member| stat(member).is_some_and(|stat| stat.group == pid)) {
+            nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), nix::sys::signal::Signal::SIGKILL).unwrap();
+        }
+        while !orphans(pid).is_empty() {
+            std::thread::yield_now();
+        }
     }
 
     #[test]

@@ -52,7 +52,12 @@ mod tests {
 
     fn health(broken: bool) -> Health {
         let check = move || if broken { Err("no master".to_owned()) } else { Ok(()) };
-        Health { checks: vec![Check { name: "ping", run: Box::new(|| Ok(())) }, Check { name: "nginx-ingress-controller", run: Box::new(check) }] }
+        Health {
+            checks: vec![
+                Check { name: "ping", run: Box::new(|| Ok(())) },
+                Check { name: "nginx-ingress-controller", run: Box::new(check) },
+            ],
+        }
     }
 
     #[test]

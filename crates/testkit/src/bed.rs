@@ -15,6 +15,8 @@
 //! | 10.77.16.0–10.77.63.255 | Pods |
 //! | 10.77.64.0–10.77.183.255 | what tests start: [`crate::ports::addresses`] |
 //!
+//! So is every cluster IP (10.96.0.0/16): there is no kube-proxy, but a test can listen on the one of its Service.
+//!
 //! Tests take the bed by [`Bed::from_env`]; one that has to break the API server takes [`Bed::start_private`].
 
 mod cluster;

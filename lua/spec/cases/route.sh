@@ -1,6 +1,8 @@
 # shellcheck shell=bash disable=SC2154
 # Hosts, paths, answers without a backend, variables.
 
+check "unknown host, not everything was sent yet" "503" "$(answer no.test /)"
+control /generation -d spec >/dev/null
 check "unknown host, nothing configured" "404" "$(answer no.test /)"
 backend ns/a:80 "$A"
 backend ns/b:80 "$B"

@@ -2,6 +2,10 @@
 //!
 //! Run them with `make e2e` (or `bed run -- cargo nextest run -p e2e`); they need `NARTHEX_BIN`.
 
+mod echoes;
+mod live;
+mod objects;
+
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -19,6 +23,9 @@ use testkit::http::{Request, Response};
 use testkit::kube::{Namespace, mk_ingress_class};
 use testkit::poll;
 use testkit::ports::Ports;
+
+pub use echoes::Echo;
+pub use objects::{Namespaced, Servers, has_fake_certificate, rule};
 
 /// How long a change may take before a case fails. Changes take milliseconds; the machine may be busy.
 pub const PATIENCE: Duration = Duration::from_secs(30);
@@ -136,13 +143,21 @@ impl Launch<'_> {
     /// # Errors
     /// It ends or does not get healthy: the error holds its log.
     pub async fn start(self) -> anyhow::Result<Controller> {
+        let kubeconfig = self.case.bed.kubeconfig().to_owned();
+        self.start_as(&kubeconfig).await
+    }
+
+    /// The same as the user of a kubeconfig file instead of as an administrator.
+    ///
+    /// # Errors
+    /// As [`Self::start`].
+    pub async fn start_as(self, kubeconfig: &Path) -> anyhow::Result<Controller> {
         if self.args.iter().any(|arg| arg.starts_with("--configmap=")) {
             let api = self.case.namespace.api::<ConfigMap>();
             if api.get_opt("settings").await?.is_none() {
                 self.case.settings(&[]).await?;
             }
         }
-        let kubeconfig = self.case.bed.kubeconfig().to_owned();
         let source = format!("--kubeconfig={}", kubeconfig.display());
         let args = std::iter::once(source).chain(self.args).collect();
         Controller::launch(args, self.env, self.work_dir, None).await
@@ -164,7 +179,12 @@ impl Controller {
     ///
     /// # Errors
     /// It ends or does not get healthy: the error holds its log.
-    pub async fn launch(args: Vec<String>, env: Vec<(String, String)>, work_dir: Option<PathBuf>, ports: Option<Vec<u16>>) -> anyhow::Result<Self> {
+    pub async fn launch(
+        args: Vec<String>,
+        env: Vec<(String, String)>,
+        work_dir: Option<PathBuf>,
+        ports: Option<Vec<u16>>,
+    ) -> anyhow::Result<Self> {
         let scratch = tempfile::Builder::new().prefix("narthex-").tempdir()?;
         let work_dir = work_dir.unwrap_or_else(|| scratch.path().join("work"));
         let ports = match ports {

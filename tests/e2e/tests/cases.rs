@@ -1,6 +1,15 @@
 //! The end-to-end cases, each named after its id in the list of compatible behaviour.
 
 mod cases {
+    mod class;
+    mod defb;
+    mod dyn_config;
+    mod golden;
+    mod golden_routes;
+    mod host;
+    mod icon;
     mod life;
+    mod path;
     mod serve;
+    mod svc;
 }

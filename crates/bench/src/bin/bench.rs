@@ -241,7 +241,13 @@ impl World<'_> {
         let took = began.elapsed();
         controller.healthy().await?;
         let figure = format!("{:.1} s", took.as_secs_f64());
-        report.add(format!("cold start, {} Ingresses, all hosts answer", self.count), figure, "≤ 3 s", took <= Duration::from_secs(3), "21 s");
+        report.add(
+            format!("cold start, {} Ingresses, all hosts answer", self.count),
+            figure,
+            "≤ 3 s",
+            took <= Duration::from_secs(3),
+            "21 s",
+        );
         ensure!(self.bed.kubeconfig().exists());
         Ok(())
     }
@@ -322,6 +328,12 @@ async fn deaths(controller: &mut Controller, report: &mut Report) -> anyhow::Res
     let of_controller = began.elapsed();
     let worst = of_master.max(of_workers).max(of_controller);
     let figure = format!("{}, {}, {}", ms(of_master), ms(of_workers), ms(of_controller));
-    report.add("killed: NGINX master, all workers, controller; served again", figure, "each ≤ 1 s", worst <= Duration::from_secs(1), "master: never");
+    report.add(
+        "killed: NGINX master, all workers, controller; served again",
+        figure,
+        "each ≤ 1 s",
+        worst <= Duration::from_secs(1),
+        "master: never",
+    );
     Ok(())
 }

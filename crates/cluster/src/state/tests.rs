@@ -98,7 +98,7 @@ fn a_refusal_is_waited_for_no_longer_but_a_later_answer_counts() {
 #[test]
 fn a_broken_secret_that_nothing_refers_to_is_nobodys_problem() {
     let mut state = ready();
-    let meta = || ObjectMeta { namespace: Some("n".into()), name: Some("s".into()), ..ObjectMeta::default() };
+    let meta = || Box::new(ObjectMeta { namespace: Some("n".into()), name: Some("s".into()), ..ObjectMeta::default() });
     let broken = || Message::Secret(SECRETS, Input::Apply(Fetched::Broken { meta: meta(), error: "odd".into() }));
     state.handle(broken(), Timestamp::UNIX_EPOCH);
     assert!(state.take_snapshot().is_none());

@@ -19,7 +19,7 @@ fn good(name: &str, version: &str, value: &str) -> Fetched<ConfigMap> {
 
 fn broken(name: &str) -> Fetched<ConfigMap> {
     let Fetched::Good { object, .. } = good(name, "9", "") else { unreachable!() };
-    Fetched::Broken { meta: object.metadata.clone(), error: "odd".into() }
+    Fetched::Broken { meta: Box::new(object.metadata.clone()), error: "odd".into() }
 }
 
 fn key(name: &str) -> ObjectKey {

@@ -18,8 +18,7 @@ pub(crate) fn owned_classes(snapshot: &Snapshot, settings: &Settings) -> Option<
     }
     let owned = classes.iter().filter(|(name, class)| {
         let controller = class.spec.as_ref().and_then(|spec| spec.controller.as_deref());
-        controller == Some(settings.controller_class.as_str())
-            || (settings.ingress_class_by_name && ***name == *settings.ingress_class)
+        controller == Some(settings.controller_class.as_str()) || (settings.ingress_class_by_name && ***name == *settings.ingress_class)
     });
     Some(owned.map(|(name, _)| name.clone()).collect())
 }

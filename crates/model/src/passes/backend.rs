@@ -42,7 +42,12 @@ pub(crate) fn build(id: &BackendId, user: Option<&Entry>, input: &Input<'_>) -> 
     (BackendRecord { name: id.log_name().into(), load_balance, endpoints }, problems)
 }
 
-fn endpoints(id: &BackendId, service_upstream: bool, input: &Input<'_>, problem: &mut dyn FnMut(ProblemKind, String)) -> Vec<(IpAddr, u16)> {
+fn endpoints(
+    id: &BackendId,
+    service_upstream: bool,
+    input: &Input<'_>,
+    problem: &mut dyn FnMut(ProblemKind, String),
+) -> Vec<(IpAddr, u16)> {
     let Some(service) = input.snapshot.services.get(&id.service) else {
         problem(ProblemKind::ServiceMissing, format!("the Service does not exist; requests for {id} get 503"));
         return Vec::new();
@@ -60,7 +65,10 @@ fn endpoints(id: &BackendId, service_upstream: bool, input: &Input<'_>, problem:
         }
     }
     let Some(port) = endpoints::service_port(service, &id.port) else {
-        problem(ProblemKind::PortMissing, format!("the Service has no TCP port {}, expected one of {}; requests get 503", id.port, ports(service)));
+        problem(
+            ProblemKind::PortMissing,
+            format!("the Service has no TCP port {}, expected one of {}; requests get 503", id.port, ports(service)),
+        );
         return Vec::new();
     };
     let slices = input.slices.iter().filter_map(|key| input.snapshot.endpoint_slices.get(key)).map(|slice| &**slice);
@@ -73,7 +81,8 @@ fn endpoints(id: &BackendId, service_upstream: bool, input: &Input<'_>, problem:
 
 fn ports(service: &Service) -> String {
     let ports = service.spec.iter().flat_map(|spec| spec.ports.iter().flatten());
-    let list: Vec<String> = ports.map(|port| port.name.as_ref().map_or(port.port.to_string(), |name| format!("{} ({name})", port.port))).collect();
+    let list: Vec<String> =
+        ports.map(|port| port.name.as_ref().map_or(port.port.to_string(), |name| format!("{} ({name})", port.port))).collect();
     if list.is_empty() { "none: it declares no ports".into() } else { list.join(", ") }
 }
 
@@ -117,7 +126,10 @@ pub(crate) fn refused_name(name: &str) -> Option<&'static str> {
 fn external(id: &BackendId, service: &Service, input: &Input<'_>, problem: &mut dyn FnMut(ProblemKind, String)) -> Vec<(IpAddr, u16)> {
     let name = external_name(service).unwrap_or_default();
     if input.settings.disable_external_name {
-        problem(ProblemKind::ExternalName, "ExternalName Services are switched off by --disable-svc-external-name; requests get 503".into());
+        problem(
+            ProblemKind::ExternalName,
+            "ExternalName Services are switched off by --disable-svc-external-name; requests get 503".into(),
+        );
         return Vec::new();
     }
     if let Some(why) = refused_name(name) {
@@ -125,7 +137,10 @@ fn external(id: &BackendId, service: &Service, input: &Input<'_>, problem: &mut 
         return Vec::new();
     }
     let Some(port) = external_port(service, &id.port) else {
-        problem(ProblemKind::PortMissing, format!("the Service has no TCP port {}, expected one of {}; requests get 503", id.port, ports(service)));
+        problem(
+            ProblemKind::PortMissing,
+            format!("the Service has no TCP port {}, expected one of {}; requests get 503", id.port, ports(service)),
+        );
         return Vec::new();
     };
     if let Ok(address) = name.parse() {

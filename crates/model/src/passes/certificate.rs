@@ -46,8 +46,10 @@ impl Certificate {
             .map_err(|error| format!("its tls.crt is not a PEM certificate ({error})"))?;
         let leaf = chain.first().ok_or("its tls.crt holds no certificate")?;
         let (_, parsed) = X509Certificate::from_der(leaf).map_err(|error| format!("its tls.crt is not an X.509 certificate ({error})"))?;
-        let key = PrivateKeyDer::from_pem_slice(pair.key.as_bytes()).map_err(|error| format!("its tls.key is not a PEM private key ({error})"))?;
-        let signer = rustls::crypto::ring::sign::any_supported_type(&key).map_err(|_| "its tls.key is not a usable RSA, ECDSA or Ed25519 key")?;
+        let key = PrivateKeyDer::from_pem_slice(pair.key.as_bytes())
+            .map_err(|error| format!("its tls.key is not a PEM private key ({error})"))?;
+        let signer =
+            rustls::crypto::ring::sign::any_supported_type(&key).map_err(|_| "its tls.key is not a usable RSA, ECDSA or Ed25519 key")?;
         if signer.public_key().is_some_and(|public| *public != *parsed.tbs_certificate.subject_pki.raw) {
             return Err("its tls.key does not belong to its tls.crt".into());
         }
@@ -106,7 +108,12 @@ pub(crate) fn choose(host: &str, entry: &Entry, read: impl Fn(&ObjectKey) -> Opt
         return covering.map_or(Choice::Default(None), Choice::Own);
     };
     let Some(secret) = &tls.secret else { return Choice::Default(None) };
-    let problem = |what: String| Choice::Default(Some((format!("spec.tls[{i}].secretName"), format!("Secret {secret}: {what}; {host} gets the default certificate"))));
+    let problem = |what: String| {
+        Choice::Default(Some((
+            format!("spec.tls[{i}].secretName"),
+            format!("Secret {secret}: {what}; {host} gets the default certificate"),
+        )))
+    };
     match read(secret) {
         None => problem("it does not exist".into()),
         Some(Err(what)) => problem(what),

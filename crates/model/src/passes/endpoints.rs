@@ -17,7 +17,8 @@ pub(crate) fn service_port<'a>(service: &'a Service, wanted: &BackendPort) -> Op
         tcp && match wanted {
             BackendPort::First => true,
             BackendPort::Number(number) => {
-                port.port == i32::from(*number) || matches!(&port.target_port, Some(IntOrString::Int(target)) if *target == i32::from(*number))
+                port.port == i32::from(*number)
+                    || matches!(&port.target_port, Some(IntOrString::Int(target)) if *target == i32::from(*number))
             }
             BackendPort::Name(name) => {
                 port.name.as_deref() == Some(name) || matches!(&port.target_port, Some(IntOrString::String(target)) if **target == **name)

@@ -55,7 +55,12 @@ pub(crate) fn build(host: &str, entries: &[&Entry], config: &Config) -> Option<H
             continue;
         }
         let (route, profile) = draft.route(config);
-        locations.push(Location { path: draft.path.clone(), exact: draft.exact, own_regex: draft.own_regex(), route: result.record.routes.len() as u32 });
+        locations.push(Location {
+            path: draft.path.clone(),
+            exact: draft.exact,
+            own_regex: draft.own_regex(),
+            route: result.record.routes.len() as u32,
+        });
         if !result.profiles.iter().any(|(id, _)| *id == route.profile) {
             result.profiles.push((route.profile.clone(), Arc::new(profile)));
         }
@@ -68,7 +73,8 @@ pub(crate) fn build(host: &str, entries: &[&Entry], config: &Config) -> Option<H
 
     // The first Ingress with a list decides about the aliases, the first with text about the snippet.
     let aliases = entries.iter().map(|entry| &entry.spec.server_alias).find(|aliases| !aliases.is_empty());
-    result.aliases = aliases.into_iter().flatten().map(|alias| Arc::from(alias.to_string())).filter(|alias: &Arc<str>| **alias != *host).collect();
+    result.aliases =
+        aliases.into_iter().flatten().map(|alias| Arc::from(alias.to_string())).filter(|alias: &Arc<str>| **alias != *host).collect();
     result.aliases.sort();
     result.aliases.dedup();
     let snippet = entries.iter().find_map(|entry| entry.spec.server_snippet.clone());
@@ -128,7 +134,10 @@ fn conflict(host: &str, loser: &Entry, path: &Path, winner: &Draft<'_>) -> Optio
         object: ObjectRef::ingress(loser.key()),
         field: field(path.at),
         kind: ProblemKind::Conflict,
-        detail: format!("{kind} path {:?} of host {host:?} is already defined by {who}, which keeps it; this rule has no effect", path.path),
+        detail: format!(
+            "{kind} path {:?} of host {host:?} is already defined by {who}, which keeps it; this rule has no effect",
+            path.path
+        ),
     })
 }
 

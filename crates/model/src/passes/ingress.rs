@@ -132,7 +132,11 @@ impl Problems {
 fn parse_into(key: &ObjectKey, ingress: &Ingress, config: &Config, settings: &Settings, problems: &mut Problems) -> Option<Entry> {
     let spec = ingress.spec.as_ref()?;
     if settings.disable_catch_all && spec.default_backend.is_some() {
-        problems.push("spec.defaultBackend", ProblemKind::Refused, "default backends are switched off by --disable-catch-all; the Ingress is not served".into());
+        problems.push(
+            "spec.defaultBackend",
+            ProblemKind::Refused,
+            "default backends are switched off by --disable-catch-all; the Ingress is not served".into(),
+        );
         return None;
     }
     if settings.deep_inspect && !inspect(ingress, problems) {
@@ -157,10 +161,8 @@ fn parse_into(key: &ObjectKey, ingress: &Ingress, config: &Config, settings: &Se
         return None;
     }
 
-    let default_backend = spec
-        .default_backend
-        .as_ref()
-        .and_then(|backend| parse_backend(&key.namespace, backend, "spec.defaultBackend", problems));
+    let default_backend =
+        spec.default_backend.as_ref().and_then(|backend| parse_backend(&key.namespace, backend, "spec.defaultBackend", problems));
     let mut rules = Vec::new();
     for (i, rule) in spec.rules.iter().flatten().enumerate() {
         let host = match rule.host.as_deref() {
@@ -205,7 +207,11 @@ fn inspect(ingress: &Ingress, problems: &mut Problems) -> bool {
     for (field, text) in texts {
         if let Some(what) = suspicious(text) {
             clean = false;
-            problems.push(field, ProblemKind::Refused, format!("{text:?} contains {what:?}, which no host, path or name needs; the Ingress is not served"));
+            problems.push(
+                field,
+                ProblemKind::Refused,
+                format!("{text:?} contains {what:?}, which no host, path or name needs; the Ingress is not served"),
+            );
         }
     }
     clean
@@ -228,7 +234,11 @@ fn parse_path(namespace: &Arc<str>, path: &HTTPIngressPath, at: (u32, u32), prob
         }
     };
     if text.chars().any(|c| c.is_control()) {
-        problems.push(format!("{field}.path"), ProblemKind::InvalidValue, format!("{text:?} contains a control character; the path is left out"));
+        problems.push(
+            format!("{field}.path"),
+            ProblemKind::InvalidValue,
+            format!("{text:?} contains a control character; the path is left out"),
+        );
         return None;
     }
     Some(Path { path: text.into(), exact, backend, at })
@@ -236,18 +246,30 @@ fn parse_path(namespace: &Arc<str>, path: &HTTPIngressPath, at: (u32, u32), prob
 
 fn parse_backend(namespace: &Arc<str>, backend: &IngressBackend, field: &str, problems: &mut Problems) -> Option<BackendId> {
     let Some(IngressServiceBackend { name, port }) = &backend.service else {
-        problems.push(field, ProblemKind::InvalidValue, "only Services can be backends; the path is left out and what else matches answers".into());
+        problems.push(
+            field,
+            ProblemKind::InvalidValue,
+            "only Services can be backends; the path is left out and what else matches answers".into(),
+        );
         return None;
     };
     let port = port.as_ref();
     let port = match (port.and_then(|port| port.name.as_deref()).filter(|name| !name.is_empty()), port.and_then(|port| port.number)) {
         (Some(name), _) => BackendPort::Name(name.into()),
         (None, Some(number)) => BackendPort::Number(u16::try_from(number).ok().or_else(|| {
-            problems.push(format!("{field}.service.port.number"), ProblemKind::InvalidValue, format!("{number} is not a port, expected 1 to 65535; the path is left out"));
+            problems.push(
+                format!("{field}.service.port.number"),
+                ProblemKind::InvalidValue,
+                format!("{number} is not a port, expected 1 to 65535; the path is left out"),
+            );
             None
         })?),
         (None, None) => {
-            problems.push(format!("{field}.service.port"), ProblemKind::InvalidValue, "no port is named, expected a name or a number; the path is left out".into());
+            problems.push(
+                format!("{field}.service.port"),
+                ProblemKind::InvalidValue,
+                "no port is named, expected a name or a number; the path is left out".into(),
+            );
             return None;
         }
     };

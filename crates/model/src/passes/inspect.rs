@@ -3,8 +3,7 @@
 //! Our values can't become syntax, so this protects nothing by itself; it keeps the predecessor's answers.
 
 /// Files and directories that no host or path has a reason to name.
-const FORBIDDEN: [&str; 6] =
-    ["/etc/passwd", "/etc/shadow", "/etc/group", "/etc/nginx", "/etc/ingress-controller", "/var/run/secrets"];
+const FORBIDDEN: [&str; 6] = ["/etc/passwd", "/etc/shadow", "/etc/group", "/etc/nginx", "/etc/ingress-controller", "/var/run/secrets"];
 
 /// What about `text` is suspicious, in words; `None` if nothing is.
 pub(crate) fn suspicious(text: &str) -> Option<&'static str> {
@@ -31,7 +30,8 @@ mod tests {
 
     #[test]
     fn directives_and_files_are_suspicious_and_ordinary_paths_are_not() {
-        for text in ["/bla{alias /var/x/;}location ~* ^/abcd", "/x{root\n/;}", "/etc/passwd", "/a/var/run/secrets", "content_by_lua_block"] {
+        for text in ["/bla{alias /var/x/;}location ~* ^/abcd", "/x{root\n/;}", "/etc/passwd", "/a/var/run/secrets", "content_by_lua_block"]
+        {
             assert!(suspicious(text).is_some(), "{text}");
         }
         for text in ["/", "/alias", "/alias/root", "/roots;", "/app/alias x", "foo.example.com", "/etc/hosts"] {

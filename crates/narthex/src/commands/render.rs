@@ -34,8 +34,7 @@ pub(crate) fn render(args: &RenderArgs, log: &LogArgs) -> anyhow::Result<ExitCod
             }
         }
         Format::Json => {
-            let live: Vec<_> =
-                records.iter().map(|op| json!({ "kind": op.table.label(), "key": op.key, "value": value(op) })).collect();
+            let live: Vec<_> = records.iter().map(|op| json!({ "kind": op.table.label(), "key": op.key, "value": value(op) })).collect();
             println!("{}", serde_json::to_string_pretty(&json!({ "nginx.conf": conf, "revision": files.revision, "live": live }))?);
         }
     }

@@ -77,7 +77,11 @@ async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
     let handle = controller::spawn(parts, &mut tasks);
 
     let stopping = Arc::new(AtomicBool::new(false));
-    let ops = Ops { health_path: args.model.health_check_path.clone(), health: health(handle.clone(), stopping.clone()), registry: metrics.registry().clone() };
+    let ops = Ops {
+        health_path: args.model.health_check_path.clone(),
+        health: health(handle.clone(), stopping.clone()),
+        registry: metrics.registry().clone(),
+    };
     info!(address = %ops_listener.local_addr()?, "health and metrics");
     tasks.spawn(async move {
         if let Err(error) = ops::serve(ops_listener, ops, std::future::pending()).await {

@@ -101,28 +101,26 @@ http {{
 
     /// Processes in the group of a master.
     pub(crate) fn group(&self, master: i32) -> Vec<i32> {
-        let pids = fs::read_dir("/proc").unwrap().filter_map(|entry| entry.unwrap().file_name().to_str()?.parse().ok());
-        pids.filter(|&pid| group_of(pid) == Some(master)).collect()
+        pids().filter(|&pid| group_of(pid) == Some(master)).collect()
     }
 }
 
 impl Drop for Bed {
-    /// Whatever a failed test left running has this work directory in its title, or is in such a master's group.
+    /// Whatever a failed test left running has the error log of this work directory open.
     fn drop(&mut self) {
-        let noted = fs::read_to_string(self.paths.run_dir().join("masters")).unwrap_or_default();
-        let pids = noted.split(|c: char| !c.is_ascii_digit()).filter_map(|number| number.parse::<i32>().ok());
-        for master in pids.filter(|&pid| pid > 1) {
-            for pid in self.group(master) {
-                if is_nginx(pid) {
-                    let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
-                }
-            }
+        let log = self.paths.error_log();
+        let opened = |pid: &i32| {
+            let descriptors = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+            descriptors.filter_map(|entry| fs::read_link(entry.path()).ok()).any(|target| target == log)
+        };
+        for pid in pids().filter(|pid| *pid != std::process::id() as i32).filter(opened) {
+            let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
         }
     }
 }
 
-fn is_nginx(pid: i32) -> bool {
-    fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|title| title.starts_with(b"nginx:"))
+fn pids() -> impl Iterator<Item = i32> {
+    fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
 }
 
 fn group_of(pid: i32) -> Option<i32> {

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use annotations::Config;
 use model::Fixed;
+use ngx_value::Size;
 use serde::Serialize;
 
 use super::hashes::Hashes;
@@ -114,7 +115,8 @@ impl HttpView {
 }
 
 fn dicts(config: &Config) -> Result<Vec<Dict>, RenderError> {
-    let dict = |(name, size)| Ok(Dict { name: Printed::word(name)?, size: Printed::word(size)? });
+    // Units in capitals, as the predecessor wrote them: people search for them.
+    let dict = |(name, size): (_, &Size)| Ok(Dict { name: Printed::word(name)?, size: Printed::word(size.to_string().to_uppercase())? });
     config.lua_shared_dicts.iter().map(dict).collect()
 }
 

@@ -154,6 +154,7 @@ fn prepare_mounts(dir: &Path) -> anyhow::Result<()> {
 fn prepare_network() -> anyhow::Result<()> {
     ip(&["link", "set", "lo", "up"])?;
     ip(&["route", "add", "local", "10.77.0.0/16", "dev", "lo"])?;
+    ip(&["route", "add", "local", "10.96.0.0/16", "dev", "lo"])?;
     // IPv6 may be off on this machine: the tests that need it say so themselves.
     if Path::new("/proc/sys/net/ipv6").exists() {
         ip(&["-6", "route", "add", "local", "fd77::/64", "dev", "lo"])?;

@@ -25,7 +25,12 @@ impl Nginx for NginxPort {
     async fn apply(&mut self, fixed: &Fixed) -> Result<Applied, ApplyError> {
         let files = self.render(fixed)?;
         let applied = self.supervisor.apply(&files).await.map_err(|error| refine(error, &files))?;
-        Ok(Applied { revision: applied.revision, started: applied.started, unchanged: !applied.started && !applied.reloaded, duration: applied.duration })
+        Ok(Applied {
+            revision: applied.revision,
+            started: applied.started,
+            unchanged: !applied.started && !applied.reloaded,
+            duration: applied.duration,
+        })
     }
 
     async fn test(&mut self, fixed: &Fixed) -> Result<(), ApplyError> {

@@ -24,7 +24,11 @@ pub(super) enum Event {
 
 impl Signals {
     pub(super) fn new() -> anyhow::Result<Self> {
-        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())?, hangup: signal(SignalKind::hangup())? })
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            hangup: signal(SignalKind::hangup())?,
+        })
     }
 
     pub(super) async fn next(&mut self) -> Event {

@@ -48,7 +48,12 @@ fn pod() -> Option<ObjectKey> {
 }
 
 /// Starts watching.
-pub(super) async fn start(args: &RunArgs, settings: Arc<Settings>, client: Option<cluster::Client>, tasks: &mut Tasks) -> anyhow::Result<Source> {
+pub(super) async fn start(
+    args: &RunArgs,
+    settings: Arc<Settings>,
+    client: Option<cluster::Client>,
+    tasks: &mut Tasks,
+) -> anyhow::Result<Source> {
     match (client, &args.source.manifests) {
         (Some(client), _) => start_cluster(args, settings, client, tasks),
         (None, Some(dir)) => start_directory(args, dir, tasks),
@@ -61,7 +66,8 @@ fn start_directory(args: &RunArgs, dir: &Path, tasks: &mut Tasks) -> anyhow::Res
         bail!("--manifests {}: not a directory", dir.display());
     }
     let poll_interval = Duration::from_secs(args.source.manifests_poll_interval.max(1));
-    let options = manifests::SourceOptions { poll_interval, force_polling: args.source.manifests_poll, ..manifests::SourceOptions::new(dir) };
+    let options =
+        manifests::SourceOptions { poll_interval, force_polling: args.source.manifests_poll, ..manifests::SourceOptions::new(dir) };
     let handle = Arc::new(manifests::Source::spawn(options, tasks));
     let reloader = handle.clone();
     Ok(Source {
@@ -87,13 +93,8 @@ fn start_cluster(args: &RunArgs, settings: Arc<Settings>, client: cluster::Clien
             ttl: Duration::from_secs(30),
         };
         let leader = Election::spawn(client.clone(), election, tasks);
-        let options = StatusOptions {
-            addresses,
-            interval: Duration::from_secs(60),
-            pod,
-            clear_on_shutdown: false,
-            retry: cluster::Retry::default(),
-        };
+        let options =
+            StatusOptions { addresses, interval: Duration::from_secs(60), pod, clear_on_shutdown: false, retry: cluster::Retry::default() };
         StatusWriter::spawn(client, options, owned, handle.statuses.clone(), leader.leader, tasks);
     }
     Ok(Source {

@@ -1,0 +1,67 @@
+//! One build's result.
+
+use std::sync::Arc;
+
+use imbl::OrdMap;
+
+use super::index::Counted;
+use crate::Model;
+use crate::key::{BackendId, ObjectKey};
+use crate::passes::host;
+use crate::passes::ingress::Entry;
+use crate::problem::Problem;
+use crate::profile::ProfileId;
+
+/// One build's result. Cloning is cheap.
+#[derive(Debug, Clone, Default)]
+pub struct Built {
+    /// The desired state.
+    pub model: Model,
+    pub(super) entries: OrdMap<ObjectKey, Arc<Entry>>,
+    pub(super) problems: OrdMap<Origin, Arc<[Problem]>>,
+    pub(super) external_names: Counted<Arc<str>>,
+}
+
+/// What a finding came from: replaced as a whole when that is built again.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Origin {
+    Config,
+    Ingress(ObjectKey),
+    Host(Arc<str>),
+    HostCertificate(Arc<str>),
+    Backend(BackendId),
+    DefaultCertificate,
+}
+
+impl Built {
+    /// Every finding, ordered by where it comes from. Cost: their number.
+    pub fn problems(&self) -> Vec<Problem> {
+        self.problems.values().flat_map(|problems| problems.iter().cloned()).collect()
+    }
+
+    /// The Ingresses that are ours, refused ones excluded.
+    pub fn ingresses(&self) -> impl Iterator<Item = &ObjectKey> {
+        self.entries.keys()
+    }
+
+    /// The Ingresses whose routes use a profile. Empty for one that is not in use. Cost: the number of routes.
+    pub fn users_of_profile(&self, id: &ProfileId) -> Vec<ObjectKey> {
+        let mut users: Vec<ObjectKey> =
+            self.model.live.hosts.values().flat_map(|record| host::owners(record, |route| route.profile == *id)).collect();
+        users.sort();
+        users.dedup();
+        users
+    }
+
+    /// The Ingresses that gave a host its server-level text.
+    pub fn users_of_shell(&self, name: &str) -> Vec<ObjectKey> {
+        let named =
+            self.entries.values().filter(|entry| entry.spec.server_snippet.is_some() && entry.hosts().iter().any(|host| **host == *name));
+        named.map(|entry| entry.key().clone()).collect()
+    }
+
+    /// Names that ExternalName Services point to and that must be resolved (IP literals excluded).
+    pub fn external_names(&self) -> Vec<Arc<str>> {
+        self.external_names.keys().cloned().collect()
+    }
+}

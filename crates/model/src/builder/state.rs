@@ -1,0 +1,116 @@
+//! Everything that is derived from a snapshot, in persistent maps with indexes from each object to what it influences.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use annotations::Config;
+use imbl::OrdMap;
+
+use super::built::{Built, Origin};
+use super::index::{Counted, Index};
+use crate::key::{BackendId, ObjectKey};
+use crate::passes::certificate::Certificate;
+use crate::passes::ingress::{Entry, Order};
+use crate::problem::Problem;
+use crate::profile::ProfileId;
+use crate::snapshot::Snapshot;
+
+/// Everything derived from `snapshot`.
+#[derive(Debug, Clone, Default)]
+pub(super) struct State {
+    pub(super) snapshot: Snapshot,
+    pub(super) config: Arc<Config>,
+    pub(super) owned_classes: Option<BTreeSet<Arc<str>>>,
+    pub(super) built: Built,
+    pub(super) hosts: Index<Arc<str>, Order>,
+    pub(super) backends: Index<BackendId, Order>,
+    pub(super) secrets: Index<ObjectKey, ObjectKey>,
+    pub(super) slices: Index<ObjectKey, ObjectKey>,
+    /// Alias to the hosts that claim it; the first in byte order gets it.
+    pub(super) aliases: Index<Arc<str>, Arc<str>>,
+    pub(super) host_aliases: OrdMap<Arc<str>, Arc<[Arc<str>]>>,
+    pub(super) host_profiles: OrdMap<Arc<str>, Arc<[ProfileId]>>,
+    pub(super) profiles: Counted<ProfileId>,
+    pub(super) certificates: Counted<Arc<str>>,
+    pub(super) default_certificate: Option<Certificate>,
+    pub(super) backend_names: OrdMap<BackendId, Arc<str>>,
+}
+
+impl State {
+    /// Adds an Ingress to the indexes or takes it out.
+    pub(super) fn index(&mut self, entry: &Entry, present: bool) {
+        for host in entry.hosts() {
+            self.hosts.set(&host, &entry.order, present);
+        }
+        // A canary's backend serves through its primary's locations; alone it has none.
+        for backend in entry.backends() {
+            self.backends.set(&backend, &entry.order, present);
+        }
+        for secret in entry.secrets() {
+            self.secrets.set(&secret, entry.key(), present);
+        }
+    }
+
+    pub(super) fn set_problems(&mut self, origin: Origin, problems: Vec<Problem>) {
+        if problems.is_empty() {
+            self.built.problems.remove(&origin);
+        } else {
+            self.built.problems.insert(origin, problems.into());
+        }
+    }
+
+    pub(super) fn set_certificate(&mut self, name: &Arc<str>, certificate: Option<Certificate>) {
+        let live = &mut self.built.model.live;
+        let old = live.servers.get(name).cloned();
+        if old.as_ref() == certificate.as_ref().map(|certificate| &certificate.id) {
+            return;
+        }
+        match certificate {
+            Some(certificate) => {
+                if self.certificates.add(&certificate.id) {
+                    live.certificates.insert(certificate.id.clone(), certificate.record);
+                }
+                live.servers.insert(name.clone(), certificate.id);
+            }
+            None => {
+                live.servers.remove(name);
+            }
+        }
+        if let Some(old) = old
+            && self.certificates.remove(&old)
+        {
+            live.certificates.remove(&old);
+        }
+    }
+
+    pub(super) fn set_external_name(&mut self, id: &BackendId, name: Option<Arc<str>>) {
+        let old = self.backend_names.get(id).cloned();
+        if old == name {
+            return;
+        }
+        if let Some(old) = old {
+            self.built.external_names.remove(&old);
+        }
+        if let Some(name) = &name {
+            self.built.external_names.add(name);
+        }
+        set(&mut self.backend_names, id, name);
+    }
+}
+
+pub(super) fn set<K: Ord + Clone, V: Clone>(map: &mut OrdMap<K, V>, key: &K, value: Option<V>) {
+    match value {
+        Some(value) => {
+            map.insert(key.clone(), value);
+        }
+        None => {
+            map.remove(key);
+        }
+    }
+}
+
+pub(super) fn set_if_changed<V: PartialEq>(map: &mut OrdMap<Arc<str>, Arc<V>>, key: &Arc<str>, value: V) {
+    if map.get(key).is_none_or(|old| **old != value) {
+        map.insert(key.clone(), Arc::new(value));
+    }
+}

@@ -1,0 +1,65 @@
+//! Server names, aliases and the Host that backends see.
+
+use e2e::Case;
+use testkit::kube::{IngressBuilder, PathType, mk_ingress};
+
+fn rule(name: &str, host: &str, path: &str) -> IngressBuilder {
+    mk_ingress(name).class("nginx").host(host).path(path, PathType::Prefix, "echo", 80)
+}
+
+#[tokio::test]
+async fn host_01_without_an_alias_only_the_host_itself_is_served() -> anyhow::Result<()> {
+    let case = Case::new("host-01").await?;
+    let _echo = case.echoes(&["echo"]).await?;
+    case.create(&rule("foo", "foo", "/").build()).await?;
+    let controller = case.controller().start().await?;
+    controller.until("foo", "/", 200).await?;
+    assert_eq!(controller.seen("foo", "/").await?.header("host"), Some("foo"));
+    let other = controller.get("bar", "/").await?;
+    assert_eq!(other.status, 404);
+    assert!(other.text().contains("404 Not Found"), "{}", other.text());
+    Ok(())
+}
+
+#[tokio::test]
+async fn host_02_an_alias_serves_every_path_of_its_host() -> anyhow::Result<()> {
+    let case = Case::new("host-02").await?;
+    let _echo = case.echoes(&["echo"]).await?;
+    case.create(&rule("app-a", "foo", "/app-a").build()).await?;
+    case.create(&rule("app-b", "foo", "/app-b").annotation("server-alias", "bar").build()).await?;
+    let controller = case.controller().start().await?;
+    for host in ["foo", "bar"] {
+        controller.until(host, "/app-a", 200).await?;
+        assert_eq!(controller.statuses(host, ["/app-a", "/app-b", "/"]).await?, [200, 200, 404]);
+    }
+    let conf = controller.conf(&["foo"])?;
+    assert!(conf.contains("server_name \"foo\" \"bar\" ;"), "{conf}");
+    assert_eq!(conf.matches("server_name ").count(), 1, "{conf}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn host_03_the_backend_sees_the_host_that_the_annotation_names() -> anyhow::Result<()> {
+    let case = Case::new("host-03").await?;
+    let _echo = case.echoes(&["echo"]).await?;
+    case.create(&rule("vhost", "foo", "/").annotation("upstream-vhost", "upstreamvhost.bar.com").build()).await?;
+    let controller = case.controller().start().await?;
+    controller.until("foo", "/", 200).await?;
+    assert_eq!(controller.seen("foo", "/").await?.host, "upstreamvhost.bar.com");
+    let conf = controller.conf(&["foo"])?;
+    assert!(conf.contains("proxy_set_header Host \"upstreamvhost.bar.com\";"), "{conf}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn host_04_snippets_know_the_name_of_the_upstream() -> anyhow::Result<()> {
+    let case = Case::new("host-04").await?;
+    case.allow_snippets().await?;
+    let _echo = case.echoes(&["echo"]).await?;
+    case.create(&rule("proxy", "foo", "/").annotation("configuration-snippet", "add_header Custom-Header $proxy_host;").build()).await?;
+    let controller = case.controller().start().await?;
+    let response = controller.until("foo", "/", 200).await?;
+    assert_eq!(response.header("custom-header"), Some(format!("{}-echo-80", case.ns()).as_str()));
+    assert!(controller.conf(&["foo"])?.contains("set $proxy_host $proxy_upstream_name;"));
+    Ok(())
+}

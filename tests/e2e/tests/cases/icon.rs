@@ -1,0 +1,85 @@
+//! The Ingress API's conformance cases.
+//!
+//! They are written for the cluster's default class. That mark is the whole cluster's, and other cases of the bed rely on Ingresses
+//! without a class to stay so; these Ingresses therefore name the class that the API server would fill in.
+
+mod default_backend;
+mod host_rules;
+mod path_rules;
+
+use anyhow::{Context, ensure};
+use e2e::{Case, Controller, Echo, PATIENCE};
+use k8s_openapi::api::networking::v1::Ingress;
+use testkit::echo::{Format, Handle};
+use testkit::http::{Request, Response};
+use testkit::kube::{PathType, mk_ingress};
+use testkit::poll;
+
+const ADDRESS: &str = "127.0.0.1";
+const USER_AGENT: &str = "conformance/1.0";
+
+/// A case with its servers and its controller, which publishes [`ADDRESS`].
+struct Conformance {
+    controller: Controller,
+    case: Case,
+    _servers: Vec<Handle>,
+}
+
+impl Conformance {
+    /// Services of port 8080 which answer in JSON, and objects of whom an Ingress gets an address.
+    async fn new(id: &str, services: &[(&str, usize)], ingress: Ingress) -> anyhow::Result<Self> {
+        let case = Case::new(&id[.."icon-00".len()]).await?;
+        case.settings(&[("server-tokens", "true")]).await?;
+        let mut servers = Vec::new();
+        for &(service, endpoints) in services {
+            servers.extend(case.echo_service(Echo { service, port: 8080, endpoints, format: Format::Json }).await?);
+        }
+        let name = ingress.metadata.name.clone().context("an Ingress has a name")?;
+        case.create(&ingress).await?;
+        let launch = case.controller().flag(&format!("--publish-status-address={ADDRESS}")).flag("--election-id=NS");
+        let this = Self { controller: launch.start().await?, case, _servers: servers };
+        this.addressed(&name).await?;
+        Ok(this)
+    }
+
+    /// The address in the status of an Ingress.
+    async fn address(&self, ingress: &str) -> anyhow::Result<Option<String>> {
+        let ingress = self.case.namespace.api::<Ingress>().get(ingress).await?;
+        let addresses = ingress.status.and_then(|status| status.load_balancer).and_then(|balancer| balancer.ingress);
+        Ok(addresses.unwrap_or_default().into_iter().find_map(|address| address.ip))
+    }
+
+    /// Waits for the address in the status of an Ingress.
+    async fn addressed(&self, ingress: &str) -> anyhow::Result<()> {
+        let published = poll(PATIENCE, || async {
+            let address = self.address(ingress).await?;
+            ensure!(address.as_deref() == Some(ADDRESS), "Ingress {ingress:?} has the address {address:?}");
+            Ok(())
+        });
+        published.await.with_context(|| format!("log of the controller:\n{}", self.controller.log()))
+    }
+
+    /// A request as the suite sends it.
+    fn request(&self, method: &str, host: &str, path: &str) -> Request {
+        Request::new(method, self.controller.http(), path).host(host).header("User-Agent", USER_AGENT)
+    }
+
+    async fn get(&self, host: &str, path: &str) -> anyhow::Result<Response> {
+        self.request("GET", host, path).send().await
+    }
+}
+
+#[tokio::test]
+async fn icon_13_an_ingress_of_an_unknown_class_is_left_alone() -> anyhow::Result<()> {
+    let path = |name: &str| mk_ingress(name).host(name).path("/", PathType::Prefix, "ingress-class-prefix", 8080);
+    let known = path("known").class("nginx").build();
+    let conformance = Conformance::new("icon-13", &[("ingress-class-prefix", 1)], known).await?;
+    conformance.case.create(&path("ingress-class").class("some-invalid-class-name").build()).await?;
+    // One of ours, made later, is served and has its address: by then the other one would have been.
+    conformance.case.create(&path("later").class("nginx").build()).await?;
+    conformance.addressed("later").await?;
+    conformance.controller.until("later", "/", 200).await?;
+    assert_eq!(conformance.address("ingress-class").await?, None);
+    assert_eq!(conformance.get("ingress-class", "/").await?.status, 404);
+    Ok(())
+}

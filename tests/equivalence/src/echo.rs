@@ -1,0 +1,56 @@
+//! Backends that answer with the very bytes they got: an HTTP library would refuse or tidy up what is to be compared.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::thread;
+
+/// Starts a backend on a loopback port of its own. It runs as long as the process.
+///
+/// Its answer is its name on a line, then head and body of the request.
+///
+/// # Errors
+/// No port can be listened on.
+pub fn start(name: &str) -> std::io::Result<SocketAddr> {
+    let listener = TcpListener::bind(("127.0.0.1", 0))?;
+    let address = listener.local_addr()?;
+    let name = name.to_owned();
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let name = name.clone();
+            // A connection that NGINX closes ends with an error like any other.
+            thread::spawn(move || serve(&name, stream));
+        }
+    });
+    Ok(address)
+}
+
+fn serve(name: &str, stream: TcpStream) -> std::io::Result<()> {
+    stream.set_nodelay(true)?;
+    let mut writer = stream.try_clone()?;
+    let mut reader = BufReader::new(stream);
+    loop {
+        let mut seen = format!("backend {name}\n").into_bytes();
+        let (mut length, mut head_only, mut first) = (0, false, true);
+        loop {
+            let from = seen.len();
+            if reader.read_until(b'\n', &mut seen)? == 0 {
+                return Ok(());
+            }
+            let line = seen[from..].to_ascii_lowercase();
+            head_only |= first && line.starts_with(b"head ");
+            first = false;
+            if let Some(value) = line.strip_prefix(b"content-length:") {
+                length = String::from_utf8_lossy(value).trim().parse().unwrap_or(0);
+            }
+            if line == b"\r\n" {
+                break;
+            }
+        }
+        (&mut reader).take(length).read_to_end(&mut seen)?;
+        let mut answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", seen.len()).into_bytes();
+        if !head_only {
+            answer.extend(seen);
+        }
+        writer.write_all(&answer)?;
+    }
+}

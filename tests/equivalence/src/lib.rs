@@ -1,0 +1,16 @@
+//! What the test of the router against NGINX itself is made of: random rules, random requests, and two real NGINX.
+//!
+//! - [`dice`]: where all randomness comes from, so that a seed gives the same rules and requests again.
+//! - [`rules`]: a snapshot of Ingresses over many hosts, and the settings they are built with.
+//! - [`requests`]: requests as bytes, most of them near what some rule says.
+//! - [`echo`]: backends that answer with the bytes they got. [`client`]: sends bytes, reads answers.
+//! - [`sides`]: the two NGINX, one that runs what is rendered and one that runs the equivalent text.
+
+pub mod client;
+pub mod dice;
+pub mod echo;
+pub mod requests;
+pub mod rules;
+pub mod sides;
+
+pub use dice::Dice;

@@ -1,0 +1,142 @@
+//! The Lua router answers what NGINX itself answers from the equivalent text (`narthex conf`).
+//!
+//! Random Ingresses become a model. One NGINX runs what `render::render` prints and gets the model's records over the
+//! control socket, as in production; another runs the text of `render::conf`. Both get the same bytes, over kept connections
+//! where the request allows it, and lead to the same backends, which answer with the bytes that they got. The whole answers
+//! must be equal: status, every header, body, which is to say backend, request line and headers towards it, and which rule
+//! answered (`$namespace`, `$ingress_name`, `$service_name`, `$service_port`, `$location_path`, `$proxy_upstream_name`).
+//!
+//! Left out, and why:
+//! - `Date`, which is the time.
+//! - Which rule answered, where NGINX answers before it enters a location (redirects to the path with a slash, 413, 400 and
+//!   the like): its `set` has not run yet, while the router knows the rule already, for the log.
+//! - TLS and HTTP/2: the router sees the same host and path. HTTPS as seen behind a proxy is among the headers.
+//! - Variables that don't exist in `rewrite-target`: NGINX refuses the text, the router takes them as empty.
+//!
+//! The seed is fixed, so that a failure comes again. `NARTHEX_EQUIVALENCE_SEED` sets another; what fails says which.
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::thread;
+use std::time::Instant;
+
+use equivalence::Dice;
+use equivalence::client::{Answer, Client};
+use equivalence::requests::{Request, request};
+use equivalence::rules::{self, Backends, RuleSet, rule_set, snapshot};
+use equivalence::sides::{ROUTER, RULE_HEADER, Sides, TEXT};
+use model::{Builder, Model};
+use testkit::ports::Ports;
+
+/// Configurations, one after the other in the same NGINX: each has a catch-all and global settings of its own.
+const ROUNDS: usize = 6;
+/// Rule sets in each.
+const SETS: usize = 40;
+/// Requests to each set.
+const REQUESTS: usize = 50;
+/// Clients at a time.
+const CLIENTS: usize = 4;
+/// How many disagreements are told in full.
+const TOLD: usize = 12;
+
+/// A request that the two answer differently.
+struct Disagreement {
+    round: usize,
+    set: usize,
+    request: Request,
+    answers: [Answer; 2],
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_router_answers_what_nginx_answers_from_the_text() {
+    let seed = std::env::var("NARTHEX_EQUIVALENCE_SEED").map_or(1, |text| text.parse().expect("the seed is a number"));
+    let mut dice = Dice::new(seed);
+    let ports = Ports::take(2).unwrap();
+    let backends = Backends::start().unwrap();
+    let mut sides = Sides::new(ports[0]).await.unwrap();
+    let mut builder = Builder::new(rules::settings(ports[0], ports[1]).unwrap());
+    let (mut pairs, mut statuses, mut report, mut disagreed) = (0, BTreeMap::new(), String::new(), 0);
+    let began = Instant::now();
+    for round in 0..ROUNDS {
+        let sets: Vec<RuleSet> = (0..SETS).map(|number| rule_set(number, &mut dice.fork())).collect();
+        let built = builder.build(&snapshot(&sets, &backends, &mut dice.fork(), round % 2 == 0));
+        sides.apply(&built.model).await.unwrap_or_else(|error| panic!("seed {seed}, round {round}: {error:#}"));
+        let seeds: Vec<Dice> = sets.iter().map(|_| dice.fork()).collect();
+        let found = ask(&sets, round, &sides, seeds, &mut statuses);
+        pairs += SETS * REQUESTS;
+        for disagreement in &found {
+            disagreed += 1;
+            if disagreed <= TOLD {
+                tell(&mut report, disagreement, &sets[disagreement.set], &built.model, &sides);
+            }
+        }
+    }
+    sides.quit().await.unwrap();
+    println!("seed {seed}: {pairs} pairs in {:?}, by status {statuses:?}", began.elapsed());
+    assert!(disagreed == 0, "seed {seed}: the router and the text disagree about {disagreed} of {pairs} requests\n{report}");
+    assert!(pairs >= 10_000, "only {pairs} pairs were compared");
+}
+
+/// Sends requests for all sets to both.
+fn ask(sets: &[RuleSet], round: usize, sides: &Sides, seeds: Vec<Dice>, statuses: &mut BTreeMap<u16, usize>) -> Vec<Disagreement> {
+    let addresses = sides.addresses();
+    let work: Vec<(usize, Dice)> = seeds.into_iter().enumerate().collect();
+    let mut found = Vec::new();
+    thread::scope(|scope| {
+        let share = |work: &[(usize, Dice)]| {
+            let mut clients = addresses.map(Client::new);
+            let (mut found, mut statuses) = (Vec::new(), Vec::new());
+            for (set, dice) in work {
+                let mut dice = dice.clone();
+                for _ in 0..REQUESTS {
+                    let request = request(&sets[*set], *set, &mut dice);
+                    let mut answer =
+                        |at: usize| clients[at].send(&request).unwrap_or_else(|error| panic!("{request} to {}: {error:#}", addresses[at]));
+                    let answers = [answer(0), answer(1).replaced(&TEXT.to_string(), &ROUTER.to_string())];
+                    statuses.push(answers[1].status);
+                    if !agree(&answers) {
+                        found.push(Disagreement { round, set: *set, request, answers });
+                    }
+                }
+            }
+            (found, statuses)
+        };
+        let threads: Vec<_> = work.chunks(work.len().div_ceil(CLIENTS)).map(|work| scope.spawn(move || share(work))).collect();
+        for thread in threads {
+            let (more, seen) = thread.join().unwrap();
+            found.extend(more);
+            seen.into_iter().for_each(|status| *statuses.entry(status).or_default() += 1);
+        }
+    });
+    found
+}
+
+fn agree(answers: &[Answer; 2]) -> bool {
+    let [router, text] = answers;
+    let unnamed = |answer: &Answer| {
+        let mut answer = answer.clone();
+        answer.headers.retain(|line| !line.starts_with(RULE_HEADER));
+        answer
+    };
+    // NGINX entered no location.
+    let outside = text.header(RULE_HEADER).is_none_or(|rule| rule.starts_with(" | "));
+    router == text || outside && [301, 400, 413].contains(&text.status) && unnamed(router) == unnamed(text)
+}
+
+fn tell(report: &mut String, disagreement: &Disagreement, set: &RuleSet, model: &Model, sides: &Sides) {
+    let Disagreement { round, set: number, request, answers: [router, text] } = disagreement;
+    let ingresses: String = set.ingresses.iter().map(|ingress| format!("    {}\n", serde_json::to_string(&ingress).unwrap())).collect();
+    let host = request.to_string();
+    let host = host.split("Host: ").nth(1).and_then(|rest| rest.split(&['\\', ':']).next()).unwrap_or_default().to_ascii_lowercase();
+    let locations = sides.text_of(model, &host);
+    let locations: String = locations
+        .lines()
+        .filter(|line| ["location ", "rewrite ", "return ", "$location_path"].iter().any(|word| line.contains(word)))
+        .map(|line| format!("    {}\n", line.trim()))
+        .collect();
+    let _ = writeln!(
+        report,
+        "round {round}, set {number}, request {request}\n  the router answers {router}\n  the text answers {text}\n  Ingresses:\n{ingresses}  text of {host:?}:\n{locations}"
+    );
+}
