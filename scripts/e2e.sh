@@ -7,4 +7,4 @@ bin=${CARGO_TARGET_DIR:-target}/debug
 cargo nextest run --locked -p e2e --no-run
 NARTHEX_BIN=$(realpath "$bin/narthex")
 export NARTHEX_BIN
-exec "$bin/bed" run -- cargo nextest run --locked -p e2e "$@"
+exec "$bin/bed" run -- cargo nextest run --locked --profile e2e -p e2e "$@"

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use annotations::Config;
 use imbl::OrdMap;
 
-use crate::fixed::{Globals, Listen, Shell};
+use crate::fixed::{Globals, Listen};
 use crate::key::{BackendId, BackendPort, ObjectKey, ObjectRef};
 use crate::live::BackendRecord;
 use crate::passes::backend::{DEFAULT_KEY, DEFAULT_NAME};
@@ -306,7 +306,7 @@ impl Builder {
             }
         }
         set(&mut state.host_profiles, name, exists.then(|| host.profiles.iter().map(|(id, _)| id.clone()).collect()));
-        set(&mut state.built.model.fixed.shells, name, host.shell.map(Arc::new).map(Arc::<Shell>::from));
+        set(&mut state.built.model.fixed.shells, name, host.shell.map(Arc::new));
         set(&mut state.built.model.live.hosts, name, exists.then(|| Arc::new(host.record)));
 
         let old: Vec<Arc<str>> = state.host_aliases.get(name).iter().flat_map(|aliases| aliases.iter().cloned()).collect();

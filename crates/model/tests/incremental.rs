@@ -162,7 +162,8 @@ fn change(snapshot: &mut Snapshot, dice: &mut Dice, pairs: &[(String, String)]) 
             snapshot.config_maps.insert(ObjectKey::new("x", "settings"), Arc::new(map));
         }
         _ => {
-            let addresses: Vec<std::net::IpAddr> = (0..dice.roll(3)).map(|i| format!("192.0.2.{}", i + 1).parse().unwrap()).collect();
+            let addresses: Vec<std::net::IpAddr> =
+                (0..dice.roll(3)).map(|i| std::net::Ipv4Addr::new(192, 0, 2, i as u8 + 1).into()).collect();
             snapshot.addresses.insert(dice.of(&["db.example.org", "other.example.org"]).into(), addresses.into());
         }
     }
@@ -181,7 +182,7 @@ fn pairs() -> Vec<(String, String)> {
     [["one.example.com", "four.example.com"], ["*.example.com", "alias.example.com"]]
         .iter()
         .map(|names| {
-            let made = rcgen::generate_simple_self_signed(names.map(str::to_owned)).unwrap();
+            let made = rcgen::generate_simple_self_signed(names.map(str::to_owned)).expect("a certificate can be made");
             (made.cert.pem(), made.signing_key.serialize_pem())
         })
         .collect()

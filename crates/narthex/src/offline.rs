@@ -18,7 +18,7 @@ pub(crate) struct Directory {
 impl Directory {
     /// Reads and builds a directory.
     pub(crate) fn build(dir: &Path, settings: Settings) -> anyhow::Result<Self> {
-        let loaded = manifests::load(dir).with_context(|| format!("can't read {}", dir.display()))?;
+        let loaded = manifests::load(dir)?;
         let built = Builder::new(settings).build(&loaded.snapshot);
         Ok(Self { loaded, built })
     }

@@ -64,9 +64,10 @@ fn title(pid: i32) -> String {
     String::from_utf8_lossy(&bytes).replace('\0', " ").trim_end().to_owned()
 }
 
-/// Whether the process is an NGINX master that runs this configuration file.
+/// Whether the process is an NGINX master that runs this configuration file. A worker bears the same title for a moment, but
+/// does not lead a process group.
 pub(crate) fn is_master(pid: i32, binary: &Path, conf: &Path) -> bool {
-    runs(&title(pid), binary, conf)
+    runs(&title(pid), binary, conf) && stat(pid).is_some_and(|stat| stat.group == pid && !stat.dead)
 }
 
 fn runs(title: &str, binary: &Path, conf: &Path) -> bool {

@@ -11,5 +11,6 @@ mod cases {
     mod life;
     mod path;
     mod serve;
+    mod status;
     mod svc;
 }

@@ -92,7 +92,7 @@ async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
     conf_socket(&paths, &capabilities, handle.clone(), &mut tasks)?;
     tasks.spawn(announce(handle, settings));
 
-    let reload = source.reload;
+    let (reload, status) = (source.reload, source.status);
     let reason = loop {
         tokio::select! {
             ended = tasks.join_next() => break Err(match ended {
@@ -110,6 +110,9 @@ async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
     if let Ok(signal) = reason {
         info!(signal, "stopping");
         signals.or_second(tokio::time::sleep(Duration::from_secs(args.shutdown_grace_period))).await;
+    }
+    if let Some(status) = status {
+        signals.or_second(status.stop()).await;
     }
     tasks.shutdown().await;
     if args.leave_nginx {

@@ -133,7 +133,9 @@ async fn a_controller_that_is_gone_leaves_nginx_serving_and_the_next_adopts_it_w
     first.apply(&bed.set("one", "")).await.unwrap();
     drop(first);
     assert_eq!(bed.get().unwrap(), "one");
-    let (master, workers) = (bed.master(), bed.group(bed.master()));
+    let master = bed.master();
+    eventually("the second worker", || bed.group(master).len() == 3);
+    let workers = bed.group(master);
     let mut second = bed.open().await;
     assert_eq!(second.adopted().map(|state| state.revision.as_str()), Some("one"));
     let applied = second.apply(&bed.set("one", "")).await.unwrap();

@@ -6,7 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use cluster::{AddressSource, Election, ElectionOptions, EventSender, EventWriter, EventWriterOptions, StatusOptions, StatusWriter};
+use cluster::{
+    AddressSource, Election, ElectionHandle, ElectionOptions, EventSender, EventWriter, EventWriterOptions, StatusHandle, StatusOptions,
+    StatusWriter,
+};
 use controller::{Addresses, Report, Tasks};
 use imbl::{OrdMap, OrdSet};
 use model::settings::PemPair;
@@ -23,6 +26,22 @@ pub(super) struct Source {
     pub(super) report: Arc<dyn Report>,
     /// SIGHUP.
     pub(super) reload: Box<dyn Fn() + Send>,
+    /// What writes the status of Ingresses, where that is done.
+    pub(super) status: Option<Status>,
+}
+
+/// The status of Ingresses: who writes, and the writing. Both end when it is dropped.
+pub(super) struct Status {
+    election: ElectionHandle,
+    writer: StatusHandle,
+}
+
+impl Status {
+    /// Stops writing and lets another replica take over at once.
+    pub(super) async fn stop(self) {
+        self.writer.stop().await;
+        self.election.stop().await;
+    }
 }
 
 /// The settings, and the client if there is a cluster: our zone is asked of it.
@@ -75,6 +94,7 @@ fn start_directory(args: &RunArgs, dir: &Path, tasks: &mut Tasks) -> anyhow::Res
         addresses: Arc::new(DirectoryAddresses(handle)),
         report: Arc::new(Silent),
         reload: Box::new(move || reloader.reload()),
+        status: None,
     })
 }
 
@@ -85,6 +105,7 @@ fn start_cluster(args: &RunArgs, settings: Arc<Settings>, client: cluster::Clien
     let events = (!args.disable_sync_events)
         .then(|| EventWriter::spawn(client.clone(), EventWriterOptions::new(instance.clone()), handle.snapshots.clone(), tasks));
     let (owned_tx, owned) = watch::channel(OrdSet::new());
+    let mut status = None;
     if let Some(addresses) = publish(args, pod.as_ref())? {
         let pod = pod.clone().unwrap_or_else(|| ObjectKey::new("default", instance.as_str()));
         let election = ElectionOptions {
@@ -92,16 +113,18 @@ fn start_cluster(args: &RunArgs, settings: Arc<Settings>, client: cluster::Clien
             identity: pod.name.to_string(),
             ttl: Duration::from_secs(30),
         };
-        let leader = Election::spawn(client.clone(), election, tasks);
+        let election = Election::spawn(client.clone(), election, tasks);
         let options =
             StatusOptions { addresses, interval: Duration::from_secs(60), pod, clear_on_shutdown: false, retry: cluster::Retry::default() };
-        StatusWriter::spawn(client, options, owned, handle.statuses.clone(), leader.leader, tasks);
+        let writer = StatusWriter::spawn(client, options, owned, handle.statuses.clone(), election.leader.clone(), tasks);
+        status = Some(Status { election, writer });
     }
     Ok(Source {
         snapshots: handle.snapshots.clone(),
         addresses: Arc::new(ClusterAddresses(handle)),
         report: Arc::new(ClusterReport { events, owned: owned_tx, pod }),
         reload: Box::new(|| ()),
+        status,
     })
 }
 
