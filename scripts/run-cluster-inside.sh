@@ -8,7 +8,9 @@ kubectl rollout status deployment/hello --timeout=60s >/dev/null
 work=$(mktemp -d "${TMPDIR:-/tmp}/narthex.XXXXXX")
 narthex=
 finish() {
-  trap - EXIT INT TERM HUP
+  trap - EXIT
+  # A second Ctrl-C must not cut the tidying short.
+  trap '' INT TERM HUP
   if [ -n "$narthex" ]; then kill -TERM "$narthex" 2>/dev/null || true; wait "$narthex" 2>/dev/null || true; fi
   rm -rf "$work"
 }

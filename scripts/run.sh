@@ -14,7 +14,9 @@ bin=${CARGO_TARGET_DIR:-target}/debug
 work=$(mktemp -d "${TMPDIR:-/tmp}/narthex.XXXXXX")
 pids=()
 finish() {
-  trap - EXIT INT TERM HUP
+  trap - EXIT
+  # A second Ctrl-C must not cut the tidying short.
+  trap '' INT TERM HUP
   for pid in "${pids[@]}"; do kill -TERM "$pid" 2>/dev/null || true; done
   for pid in "${pids[@]}"; do wait "$pid" 2>/dev/null || true; done
   rm -rf "$work" examples/generated

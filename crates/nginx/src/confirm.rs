@@ -23,8 +23,9 @@ pub(crate) struct Expected<'a> {
     pub(crate) revision: &'a str,
     /// Workers of the old generation. Empty after a start.
     pub(crate) old: Vec<Identity>,
-    /// The master was started: it serves nothing yet, so one failed attempt to bind decides.
-    pub(crate) started: bool,
+    /// Whether a taken port decides only when NGINX gives up. A reload has time, for the old configuration serves; so has a
+    /// start after somebody who is just leaving. Any other start fails with the first attempt.
+    pub(crate) patient: bool,
     /// How long to wait.
     pub(crate) patience: Duration,
     /// Which flag sets which port.
@@ -88,8 +89,8 @@ fn complaint(messages: &[Message], expected: &Expected<'_>) -> Option<Complaint>
         match log::bind_failure(text) {
             Some(failure) if failure.port.is_some() && Errno::from_raw(failure.errno) == Errno::EADDRINUSE => {
                 let error = bind_error(&failure, expected.flags)?;
-                // A reload tries five times, half a second apart, and may yet succeed; then the new configuration runs.
-                if expected.started {
+                // NGINX tries five times, half a second apart, and may yet succeed; then the new configuration runs.
+                if !expected.patient {
                     return Some(Complaint::Final(error));
                 }
                 taken = taken.or(Some(error));

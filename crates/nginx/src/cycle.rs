@@ -212,7 +212,7 @@ impl<P: Process> Cycle<P> {
         let mut tail = Tail::new(&self.paths.error_log());
         self.process.signal(master, Signal::SIGHUP)?;
         let patience = self.limits.confirm_timeout;
-        let expected = Expected { master, revision, old, started: false, patience, flags: &self.limits.flags };
+        let expected = Expected { master, revision, old, patient: true, patience, flags: &self.limits.flags };
         confirm(&self.process, &mut tail, &expected).await
     }
 
@@ -228,15 +228,14 @@ impl<P: Process> Cycle<P> {
     }
 
     /// A master whose control socket is gone, or that is about to end, can't be reloaded: another takes its place.
+    ///
+    /// It is killed, not told to finish: it would close and unlink its sockets at a time of its own. Its workers go on as
+    /// orphans until the new ones serve, and then finish what they have begun.
     async fn replace(&mut self, master: Identity) -> Result<(), ApplyError> {
         tracing::warn!(pid = master.pid, "NGINX does not listen on its control socket: it is replaced");
-        let workers = self.process.workers(master);
-        self.process.signal(master, Signal::SIGQUIT)?;
-        if !orphans::accepting(&self.process, &workers, KILL_PATIENCE).await.is_empty() {
-            self.kill(master).await;
-        }
-        self.master = None;
-        self.past.push(master);
+        self.process.signal(master, Signal::SIGKILL)?;
+        gone(&self.process, master, KILL_PATIENCE).await;
+        self.bury();
         Ok(())
     }
 
@@ -255,7 +254,9 @@ impl<P: Process> Cycle<P> {
         record(&self.paths, self.past.iter().copied().chain([master]).collect())?;
         self.master = Some(master);
         let (patience, flags) = (self.limits.start_timeout, &self.limits.flags);
-        let expected = Expected { master, revision, old: Vec::new(), started: true, patience, flags };
+        // Orphans that had to leave first have just closed their sockets, or are about to.
+        let patient = !orphans.is_empty();
+        let expected = Expected { master, revision, old: Vec::new(), patient, patience, flags };
         match confirm(&self.process, &mut tail, &expected).await {
             Ok(state) => {
                 orphans::retire(&self.process, &orphans).await;

@@ -100,6 +100,11 @@ impl Process for Nginx {
     fn start(&self, sockets: Vec<OwnedFd>) -> Result<Identity, ApplyError> {
         let mut command = self.command(&self.paths.conf());
         command.arg("-e").arg(self.paths.error_log()).process_group(0);
+        // Its access log opens /dev/stdout anew, which a socket (of a journal, say) or another user's terminal refuses.
+        if let Err(error) = std::fs::OpenOptions::new().append(true).open("/dev/stdout") {
+            tracing::warn!(%error, "standard output can't be opened by NGINX: an access log to it is dropped; set access-log-path to a file");
+            command.stdout(std::process::Stdio::null());
+        }
         if !sockets.is_empty() {
             command.env("NGINX", sockets::bequeath(&sockets));
         }

@@ -101,6 +101,12 @@ fn give_to_workers(paths: &Paths, user: &str) -> Result<(), OpenError> {
         chown(&temp, Some(user.uid), Some(user.gid)).map_err(io::Error::from).map_err(failed("giving to the workers", &temp))?;
     }
     let closed = |directory: &&Path| !may_enter(directory, user.uid, user.gid);
+    if closed(&paths.work_dir.as_path()) {
+        // The directory is ours, and what is secret in it lies in closed directories below.
+        let mode = paths.work_dir.metadata().map_err(failed("reading the mode of", &paths.work_dir))?.permissions().mode();
+        let open = fs::Permissions::from_mode((mode & 0o7777) | 0o011);
+        fs::set_permissions(&paths.work_dir, open).map_err(failed("opening to the workers", &paths.work_dir))?;
+    }
     if let Some(directory) = paths.work_dir.ancestors().find(closed) {
         tracing::warn!(
             directory = %directory.display(),

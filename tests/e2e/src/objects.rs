@@ -130,7 +130,7 @@ impl Controller {
         .await
     }
 
-    /// The statuses of `GET path` over HTTP for a host, with more headers.
+    /// `GET path` over HTTP with more headers.
     ///
     /// # Errors
     /// No answer.

@@ -117,7 +117,10 @@ impl Process for Fake {
                 world.workers.clear();
                 world.master = None;
             }
-            (Signal::SIGKILL, "master") => world.master = None,
+            (Signal::SIGKILL, "master") => {
+                world.master = None;
+                world.orphans = std::mem::take(&mut world.workers);
+            }
             _ => world.orphans.iter_mut().filter(|worker| worker.id == id).for_each(|worker| worker.leaving = true),
         }
         Ok(())
@@ -359,7 +362,7 @@ async fn a_master_without_a_control_socket_is_replaced() {
         world.revision = None;
     });
     assert!(bed.apply("two").await.unwrap().started);
-    bed.check(&["test two", "SIGQUIT master", "clear all sockets", "start two with 0 sockets"], "two");
+    bed.check(&["test two", "SIGKILL master", "SIGQUIT worker", "clear all sockets", "start two with 0 sockets"], "two");
 }
 
 #[tokio::test(start_paused = true)]

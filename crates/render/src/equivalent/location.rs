@@ -34,8 +34,8 @@ pub(super) struct LocationView {
     no_access_log: bool,
     denied: bool,
     redirect: Option<Redirect>,
-    /// There is no default backend to go to.
-    not_found: bool,
+    /// What is answered where the backend has no endpoint.
+    no_endpoint: Option<u16>,
     deny: Vec<Printed>,
     allow: Vec<Printed>,
     proxy: ProxyView,
@@ -148,7 +148,7 @@ fn view(model: &Model, group: &Group<'_>, kind: Kind, name: &str, route: &Route)
         no_access_log: route.no_access_log,
         denied: route.denied,
         redirect: redirect(model, group, route)?,
-        not_found: route.backend.is_empty() && default_backend(model).is_none_or(|backend| backend.endpoints.is_empty()),
+        no_endpoint: no_endpoint(model, route),
         deny,
         allow,
         proxy: ProxyView::location(config, profile, route)?,
@@ -160,6 +160,16 @@ fn view(model: &Model, group: &Group<'_>, kind: Kind, name: &str, route: &Route)
 
 fn default_backend(model: &Model) -> Option<&BackendRecord> {
     model.live.backends.get("-").map(|backend| &**backend)
+}
+
+/// The status where the backend has no endpoint: of the default backend the path is unknown, any other is to come back.
+fn no_endpoint(model: &Model, route: &Route) -> Option<u16> {
+    let (backend, status) = if route.backend.is_empty() {
+        (default_backend(model), 404)
+    } else {
+        (model.live.backends.get(&route.backend).map(|backend| &**backend), 503)
+    };
+    backend.is_none_or(|backend| backend.endpoints.is_empty()).then_some(status)
 }
 
 /// The name in logs.

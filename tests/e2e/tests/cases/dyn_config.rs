@@ -24,8 +24,9 @@ async fn tls_ingress(case: &Case) -> anyhow::Result<(Controller, Certificate)> {
     Ok((controller, certificate))
 }
 
-/// Hosts a round of the soak.
+/// How long the soak is.
 struct Soak {
+    /// Hosts of a round.
     hosts: usize,
     rounds: usize,
     /// Hosts that exist at the same time.

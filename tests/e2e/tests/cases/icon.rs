@@ -2,6 +2,8 @@
 //!
 //! They are written for the cluster's default class. That mark is the whole cluster's, and other cases of the bed rely on Ingresses
 //! without a class to stay so; these Ingresses therefore name the class that the API server would fill in.
+//! The suite's client follows redirects, so this one does: to HTTPS, which any TLS section switches on for every host of its Ingress, and
+//! to the slash at which a Prefix path ends.
 
 mod default_backend;
 mod host_rules;
@@ -64,8 +66,28 @@ impl Conformance {
         Request::new(method, self.controller.http(), path).host(host).header("User-Agent", USER_AGENT)
     }
 
+    /// The answer after redirects within the host.
     async fn get(&self, host: &str, path: &str) -> anyhow::Result<Response> {
-        self.request("GET", host, path).send().await
+        let mut response = self.request("GET", host, path).send().await?;
+        for _ in 0..3 {
+            let Some(location) = response.header("location").map(str::to_owned) else { break };
+            let (scheme, rest) = location.split_once("://").with_context(|| format!("redirect to {location:?}"))?;
+            let path = rest.strip_prefix(host).with_context(|| format!("redirect away from {host}: {location:?}"))?;
+            let path = if path.is_empty() { "/" } else { path };
+            let controller = &self.controller;
+            response = if scheme == "https" { controller.get_tls(host, path).await? } else { controller.get(host, path).await? };
+        }
+        Ok(response)
+    }
+
+    /// Waits until the answer after redirects is 200.
+    async fn served(&self, host: &str, path: &str) -> anyhow::Result<Response> {
+        poll(PATIENCE, || async {
+            let response = self.get(host, path).await?;
+            ensure!(response.status == 200, "{host}{path}: {} {}", response.status, response.text());
+            Ok(response)
+        })
+        .await
     }
 }
 
@@ -78,7 +100,7 @@ async fn icon_13_an_ingress_of_an_unknown_class_is_left_alone() -> anyhow::Resul
     // One of ours, made later, is served and has its address: by then the other one would have been.
     conformance.case.create(&path("later").class("nginx").build()).await?;
     conformance.addressed("later").await?;
-    conformance.controller.until("later", "/", 200).await?;
+    conformance.served("later", "/").await?;
     assert_eq!(conformance.address("ingress-class").await?, None);
     assert_eq!(conformance.get("ingress-class", "/").await?.status, 404);
     Ok(())

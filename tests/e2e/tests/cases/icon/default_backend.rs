@@ -15,7 +15,7 @@ fn catch_all(name: &str) -> Ingress {
 /// One request, of which the backend must see everything. Without a host the address is asked for.
 async fn check(id: &str, method: &str, host: Option<&str>, path: &str) -> anyhow::Result<()> {
     let conformance = Conformance::new(id, &[("echo-service", 1)], catch_all("default-backend")).await?;
-    conformance.controller.until("ready", "/", 200).await?;
+    conformance.served("ready", "/").await?;
     let address = conformance.controller.http().to_string();
     let response = conformance.request(method, host.unwrap_or(&address), path).send().await?;
     assert_eq!((response.status, response.version.as_str()), (200, "HTTP/1.1"), "{}", response.text());
@@ -62,7 +62,7 @@ async fn icon_06_a_patch() -> anyhow::Result<()> {
 #[tokio::test]
 async fn icon_14_every_endpoint_gets_its_share() -> anyhow::Result<()> {
     let conformance = Conformance::new("icon-14", &[("echo-service", 10)], catch_all("load-balancing")).await?;
-    conformance.controller.until("load-balancing", "/", 200).await?;
+    conformance.served("load-balancing", "/").await?;
     let mut servers = BTreeSet::new();
     for _ in 0..100 {
         let response = conformance.get("load-balancing", "/").await?;

@@ -1,8 +1,7 @@
 //! Literal hosts, a wildcard, and a certificate.
 
-use anyhow::Context;
 use testkit::echo::Seen;
-use testkit::http::{Request, Response};
+use testkit::http::Response;
 use testkit::kube::{PathType, mk_certificate, mk_ingress, mk_tls_secret};
 
 use super::Conformance;
@@ -14,7 +13,7 @@ async fn host_rules(id: &str) -> anyhow::Result<Conformance> {
     let ingress = ingress.host("*.foo.com").path("/", PathType::Prefix, "wildcard-foo-com", 8080);
     let ingress = ingress.host(HOST).path("/", PathType::Prefix, "foo-bar-com", "http").build();
     let conformance = Conformance::new(id, &[("wildcard-foo-com", 1), ("foo-bar-com", 1)], ingress).await?;
-    conformance.controller.until("bar.foo.com", "/", 200).await?;
+    conformance.served("bar.foo.com", "/").await?;
     Ok(conformance)
 }
 
@@ -43,13 +42,7 @@ async fn icon_07_https_with_the_certificate_of_the_host() -> anyhow::Result<()> 
 #[tokio::test]
 async fn icon_08_http_reaches_the_host_after_its_redirect() -> anyhow::Result<()> {
     let conformance = host_rules("icon-08").await?;
-    let mut response = conformance.get(HOST, "/").await?;
-    if (301..=308).contains(&response.status) {
-        let location = response.header("location").context("a redirect has a location")?;
-        let path = location.strip_prefix("https://foo.bar.com").with_context(|| format!("redirect to {location}"))?;
-        let path = if path.is_empty() { "/" } else { path };
-        response = Request::get(conformance.controller.https(), path).tls(HOST).host(HOST).send().await?;
-    }
+    let response = conformance.get(HOST, "/").await?;
     check_backend(&response, "foo-bar-com", HOST);
     Ok(())
 }

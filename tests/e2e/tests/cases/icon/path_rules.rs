@@ -28,7 +28,7 @@ fn path_rules() -> Ingress {
 /// The service that must answer, or nobody: 404.
 async fn check(id: &str, host: &str, path: &str, service: Option<&str>) -> anyhow::Result<()> {
     let conformance = Conformance::new(id, &SERVICES.map(|service| (service, 1)), path_rules()).await?;
-    conformance.controller.until("exact-path-rules", "/foo", 200).await?;
+    conformance.served("exact-path-rules", "/foo").await?;
     let response = conformance.get(host, path).await?;
     let Some(service) = service else {
         assert_eq!(response.status, 404, "{}", response.text());
