@@ -56,7 +56,8 @@ function M.find(host, revision)
   if byte(host) ~= STAR then
     local record = hosts:get(host, revision)
     if record then
-      return record, true, false
+      -- A request without a host has that of the default server, "_".
+      return record, true, host == "_"
     end
     local dot = find(host, ".", 1, true)
     if dot and find(host, "^[%w_-]+%.") then

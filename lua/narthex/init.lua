@@ -4,11 +4,16 @@
 -- @module narthex.init
 
 local config = require("narthex.config")
+local re = require("ngx.re")
 
 local M = {}
 
 --- Modules that phases enter, and those that take settings.
 local ENTRIES = { "balancer", "certificate", "control", "header", "host", "log", "redirect", "route" }
+
+--- Room for compiled regexes to backtrack on the longest request targets. The default of 32 KiB is used up by some hundred
+-- repetitions of a group, where NGINX's own matching goes on.
+local JIT_STACK_BYTES = 1024 * 1024
 
 local DICTS = {
   "configuration_data", "certificate_data", "certificate_servers",
@@ -19,6 +24,8 @@ local DICTS = {
 -- Phase: init.
 -- @tparam string text JSON, see `narthex.config`
 function M.setup(text)
+  -- Refused once a regex has been compiled.
+  re.opt("jit_stack_size", JIT_STACK_BYTES)
   local settings, err = config.decode(text)
   if not settings then
     error("narthex: " .. err, 0)

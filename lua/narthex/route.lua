@@ -15,9 +15,14 @@ local tls = require("narthex.tls")
 
 local exec = ngx.exec
 local exit = ngx.exit
+local sleep = ngx.sleep
 local tonumber = tonumber
 
 local M = {}
+
+--- How long a request waits for the first records after a start, and how often it looks, in seconds.
+local PATIENCE = 2
+local PAUSE = 0.02
 
 local health_check_path
 
@@ -90,6 +95,17 @@ local function prepare(var, extra, uri)
   end
 end
 
+--- NGINX was started a moment ago and does not hold everything yet: what seems absent may come any moment.
+local function await_records()
+  for _ = 1, PATIENCE / PAUSE do
+    sleep(PAUSE)
+    if store.is_complete() then
+      return M.rewrite()
+    end
+  end
+  return exit(ngx.HTTP_SERVICE_UNAVAILABLE)
+end
+
 --- Finds the request's route and acts on it. Does not return: answers, or goes to a profile.
 -- Phase: rewrite.
 function M.rewrite()
@@ -98,12 +114,13 @@ function M.rewrite()
   local name, uri = var.host, var.uri
   local record, own, catch_all = host.find(name, revision)
   local route, special = locations.match(record, uri, catch_all and health_check_path or nil)
-  if special == locations.HEALTH then
+  local too_large = is_too_large(var, route.body_limit)
+  if special == locations.HEALTH and not too_large then
     return answer_health(var)
   end
   local pool = routes.pool(route, revision)
   identify(var, route, pool)
-  if is_too_large(var, route.body_limit) then
+  if too_large then
     return exit(413)
   end
   if special == locations.ADD_SLASH then
@@ -119,8 +136,10 @@ function M.rewrite()
     return redirect.to_https(var, extra and extra.keep_slash)
   end
   if not pool or not pool.balancer then
-    local absent = route.backend == backend.DEFAULT and store.is_complete()
-    return exit(absent and ngx.HTTP_NOT_FOUND or ngx.HTTP_SERVICE_UNAVAILABLE)
+    if not store.is_complete() then
+      return await_records()
+    end
+    return exit(route.backend == backend.DEFAULT and ngx.HTTP_NOT_FOUND or ngx.HTTP_SERVICE_UNAVAILABLE)
   end
   var.narthex_backend = route.backend
   if extra then

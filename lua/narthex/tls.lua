@@ -3,8 +3,11 @@
 
 local ngx = ngx
 
+local byte = string.byte
 local find = string.find
 local sub = string.sub
+
+local STAR = byte("*")
 
 local M = {}
 
@@ -26,10 +29,15 @@ function M.entry(name)
 end
 
 --- Whether plain HTTP to a host is to be redirected. Phase: any with `ngx.shared`.
+--
+-- `_` (a request without a host) and `*.…` are names in the table and no hosts; a wildcard covers what it covers among the routes.
 -- @tparam string host lower case
 -- @treturn boolean
 function M.covers(host)
-  return (M.entry(host) or M.entry(M.wildcard(host))) ~= nil
+  if host == "_" or byte(host) == STAR then
+    return false
+  end
+  return (M.entry(host) or find(host, "^[%w_-]+%.") and M.entry(M.wildcard(host)) or nil) ~= nil
 end
 
 return M

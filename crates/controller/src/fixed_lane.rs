@@ -82,16 +82,17 @@ pub(crate) struct Lane<N> {
 impl<N: Nginx> Lane<N> {
     fn differs(&self, wanted: &Built) -> bool {
         let loaded = self.loaded.borrow();
-        loaded.starts == 0 || !reasons(&loaded.fixed, &wanted.model.fixed).is_empty()
+        loaded.starts == 0 || !reasons(&loaded.fixed, &pinned(&wanted.model.fixed, &loaded.fixed)).is_empty()
     }
 
     async fn apply(&mut self, wanted: &Arc<Built>) -> Outcome {
         let running = self.loaded.borrow().clone();
-        let reasons = if running.starts == 0 { vec![Reason::Start] } else { reasons(&running.fixed, &wanted.model.fixed) };
+        let fixed = if running.starts == 0 { wanted.model.fixed.clone() } else { pinned(&wanted.model.fixed, &running.fixed) };
+        let reasons = if running.starts == 0 { vec![Reason::Start] } else { reasons(&running.fixed, &fixed) };
         if reasons.is_empty() {
             return Outcome::Nothing;
         }
-        let fixed = self.with_held_profiles(&wanted.model.fixed, &running.fixed);
+        let fixed = self.with_held_profiles(&fixed, &running.fixed);
         let labels: Vec<&'static str> = reasons.iter().map(Reason::label).collect::<BTreeSet<_>>().into_iter().collect();
         let words: Vec<String> = reasons.iter().map(|reason| explain(reason, wanted)).collect();
         let started = Instant::now();
@@ -180,6 +181,18 @@ impl<N: Nginx> Lane<N> {
         self.metrics.started();
         self.loaded.send_modify(|loaded| loaded.starts += 1);
     }
+}
+
+/// The wanted text with what can't change during the life of a master: a shared dictionary of another size would be a new,
+/// empty one for new workers, while old workers went on with the old one and missed every update.
+fn pinned(wanted: &Fixed, running: &Fixed) -> Fixed {
+    let sizes = &running.globals.config.lua_shared_dicts;
+    if wanted.globals.config.lua_shared_dicts == *sizes {
+        return wanted.clone();
+    }
+    let mut globals = (*wanted.globals).clone();
+    globals.config.lua_shared_dicts = sizes.clone();
+    Fixed { globals: Arc::new(globals), ..wanted.clone() }
 }
 
 /// A reason with the Ingress that is behind it.

@@ -68,7 +68,7 @@ pub(crate) fn gave_up_binding(text: &str) -> bool {
     text.starts_with("still could not bind()")
 }
 
-/// Splits `text in /work/nginx.conf:12` into text, file and line.
+/// Splits `text in /etc/nginx.conf:12` into text, file and line.
 pub(crate) fn place(text: &str) -> (&str, Option<(&str, u32)>) {
     let split = || {
         let end = text.rfind(" in /")?;

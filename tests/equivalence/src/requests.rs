@@ -140,13 +140,12 @@ pub fn request(set: &RuleSet, number: usize, dice: &mut Dice) -> Request {
         let authority = if dice.percent(50) { host.clone().unwrap_or_default() } else { dice.among(&set.hosts).clone() };
         target.splice(0..0, format!("{}://{authority}", dice.of(&["http", "HTTP", "https"])).into_bytes());
     }
-    let mut method =
-        dice.of(&["GET", "GET", "GET", "GET", "GET", "GET", "GET", "GET", "POST", "HEAD", "OPTIONS", "PUT", "DELETE", "FOO", "get"]);
+    let mut method = dice.of(&["GET", "GET", "GET", "GET", "GET", "GET", "GET", "GET", "POST", "HEAD", "OPTIONS", "PUT", "DELETE", "FOO"]);
     if method == "OPTIONS" && dice.percent(30) {
         target = b"*".to_vec();
     }
-    if dice.percent(1) {
-        method = "TRACE";
+    if dice.percent(2) {
+        method = dice.of(&["TRACE", "get"]);
     }
     let version = if host.is_none() || dice.percent(4) { "1.0" } else { "1.1" };
 
@@ -250,7 +249,7 @@ fn near(path: String, dice: &mut Dice) -> Vec<u8> {
 
 /// Escapes what must be, sometimes not, and sometimes what need not be.
 fn encoded(path: &str, dice: &mut Dice) -> Vec<u8> {
-    let careless = dice.percent(10);
+    let careless = dice.percent(5);
     let eager = dice.percent(20);
     let mut out = Vec::new();
     for byte in path.bytes() {

@@ -123,7 +123,7 @@ fn agree(answers: &[Answer; 2]) -> bool {
         answer
     };
     // NGINX entered no location.
-    let outside = text.header(RULE_HEADER).is_none_or(|rule| rule.starts_with(" | "));
+    let outside = text.header(RULE_HEADER).is_none_or(|rule| rule.starts_with('|'));
     router == text || outside && [301, 400, 413].contains(&text.status) && unnamed(router) == unnamed(text)
 }
 

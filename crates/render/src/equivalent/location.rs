@@ -3,8 +3,8 @@
 //! NGINX looks up as the router does: an exact path, then the regexes in order, else the longest prefix; and it answers 301
 //! where only a slash is missing. Two things it does not share:
 //!
-//! - It redirects `/foo` also where `/foo/` is only an exact location. So `= "/foo"` is written out, with the route that
-//!   `/foo` has otherwise.
+//! - It redirects `/foo` also where `/foo/` is only an exact location, and `/foo/` where there is `/foo//`, to which no request
+//!   comes: slashes are merged. So `= "/foo"` is written out, with the route that `/foo` has otherwise.
 //! - A path that nothing matches is not found. The router has a default, so it is written out as `"/"`.
 
 use std::collections::BTreeMap;
@@ -90,10 +90,11 @@ fn unmatched(model: &Model, group: &Group<'_>) -> Route {
 /// Every match with the index of its route; none for the default backend.
 fn matches(record: &HostRecord) -> Vec<(Kind, Arc<str>, Option<u32>)> {
     let mut exact: BTreeMap<Arc<str>, Option<u32>> = record.exact.iter().map(|(path, i)| (path.clone(), Some(*i))).collect();
-    for path in record.exact.keys() {
+    for path in record.exact.keys().chain(record.prefix.keys()) {
         let mut path = &**path;
         while let Some(shorter) = path.strip_suffix('/').filter(|shorter| !shorter.is_empty()) {
-            if record.prefix.contains_key(path) || exact.contains_key(shorter) {
+            let redirects = record.prefix.contains_key(path) && !shorter.ends_with('/');
+            if redirects || exact.contains_key(shorter) {
                 break;
             }
             exact.insert(shorter.into(), longest_prefix(record, shorter));
@@ -234,6 +235,12 @@ mod tests {
         check(&["/foo/"], &["/"], &[("= /foo", Some(10)), ("= /foo/", Some(0)), ("/", Some(10))]);
         check(&["/foo/"], &[], &[("= /foo", None), ("= /foo/", Some(0)), ("/", None)]);
         check(&["/foo/bar/"], &["/foo/"], &[("= /foo/bar", Some(10)), ("= /foo/bar/", Some(0)), ("/foo/", Some(10)), ("/", None)]);
+    }
+
+    #[test]
+    fn a_prefix_that_no_request_reaches_does_not_redirect() {
+        check(&[], &["/foo//", "/foo/", "/"], &[("= /foo/", Some(11)), ("/foo//", Some(10)), ("/foo/", Some(11)), ("/", Some(12))]);
+        check(&[], &["/foo//"], &[("= /foo", None), ("= /foo/", None), ("/foo//", Some(10)), ("/", None)]);
     }
 
     #[test]

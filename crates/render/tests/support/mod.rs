@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::{fs, io::Write};
 
 use annotations::Config;
+use model::live::Endpoint;
 use model::settings::PemPair;
 use model::{BackendRecord, Fixed, Globals, HostRecord, Listen, Live, Model, Profile, Route};
 use render::{Capabilities, FileSet, Paths};
@@ -70,11 +71,15 @@ pub(crate) fn regex_record(regex: &[(&str, u32)], routes: Vec<Route>) -> Arc<Hos
 /// A model with these hosts, TLS on some, and the backends that routes name.
 pub(crate) fn model(fixed: Fixed, hosts: Vec<(&str, Arc<HostRecord>)>, tls: &[&str]) -> Model {
     let mut live = Live::default();
+    let endpoint = Endpoint { address: [10, 0, 0, 1].into(), port: 8080, weight: 1 };
     for (host, record) in hosts {
         for route in &record.routes {
             let name = format!("{}-{}-{}", route.namespace, route.service, route.port).into();
             if !route.backend.is_empty() {
-                live.backends.insert(route.backend.clone(), Arc::new(BackendRecord { name, ..BackendRecord::default() }));
+                live.backends.insert(
+                    route.backend.clone(),
+                    Arc::new(BackendRecord { name, endpoints: vec![endpoint.clone()], ..BackendRecord::default() }),
+                );
             }
         }
         live.hosts.insert(host.into(), record);

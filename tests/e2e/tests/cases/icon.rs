@@ -1,7 +1,7 @@
 //! The Ingress API's conformance cases.
 //!
-//! They are written for the cluster's default class. That mark is the whole cluster's, and other cases of the bed rely on Ingresses
-//! without a class to stay so; these Ingresses therefore name the class that the API server would fill in.
+//! They are written for the cluster's default class. That mark is the whole cluster's, and other cases of the bed rely on it that Ingresses
+//! without a class stay so; these Ingresses therefore name the class that the API server would fill in.
 //! The suite's client follows redirects, so this one does: to HTTPS, which any TLS section switches on for every host of its Ingress, and
 //! to the slash at which a Prefix path ends.
 
@@ -28,7 +28,7 @@ struct Conformance {
 }
 
 impl Conformance {
-    /// Services of port 8080 which answer in JSON, and objects of whom an Ingress gets an address.
+    /// Services of port 8080 which answer in JSON, with so many endpoints each, and an Ingress, which has its address on return.
     async fn new(id: &str, services: &[(&str, usize)], ingress: Ingress) -> anyhow::Result<Self> {
         let case = Case::new(&id[.."icon-00".len()]).await?;
         case.settings(&[("server-tokens", "true")]).await?;

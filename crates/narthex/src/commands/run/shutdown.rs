@@ -54,9 +54,6 @@ impl Signals {
 /// Ends NGINX: open requests are finished, for at most `drain`; a second signal ends it at once.
 pub(super) async fn quit(options: nginx::Options, drain: Duration, signals: &mut Signals) -> anyhow::Result<()> {
     let supervisor = Supervisor::open(options.clone()).await?;
-    if supervisor.adopted().is_none() {
-        return Ok(());
-    }
     info!(seconds = drain.as_secs(), "nginx finishes its open requests");
     if signals.or_second(supervisor.quit(drain)).await.is_none() {
         warn!("second signal: nginx is ended at once");
