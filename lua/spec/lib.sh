@@ -128,6 +128,14 @@ get() { # HOST PATH [curl options]: the body
 # STATUS[ Location]
 answer() { get "$@" -o /dev/null -w '%{http_code} %header{location}' | sed 's/ $//'; }
 
+# STATUS of a request without a Host header
+nameless() { # PATH
+    exec 3<>"/dev/tcp/127.0.0.1/$HTTP"
+    printf 'GET %s HTTP/1.0\r\n\r\n' "$1" >&3
+    head -1 <&3 | cut -d' ' -f2
+    exec 3>&-
+}
+
 reference() { # HOST PATH: the same of plain NGINX
     curl -s --path-as-is -H "Host: $1" "http://127.0.0.1:$REFERENCE$2" "${@:3}"
 }

@@ -1,5 +1,4 @@
 //! Build, plan and render at 1,000 and 10,000 Ingresses: from nothing, and after one change.
-#![expect(missing_docs, reason = "criterion's macros generate public items")]
 
 use std::hint::black_box;
 use std::net::SocketAddr;

@@ -17,6 +17,17 @@ pub struct Row {
     pub peer: &'static str,
 }
 
+impl Row {
+    /// Whether the target is met; empty where there is none.
+    fn verdict(&self) -> &'static str {
+        match (self.target, self.met) {
+            ("", _) => "",
+            (_, true) => "yes",
+            (_, false) => "NO",
+        }
+    }
+}
+
 /// All figures of a run.
 #[derive(Default)]
 pub struct Report {
@@ -28,7 +39,7 @@ impl Report {
     #[expect(clippy::print_stdout, reason = "progress of a benchmark")]
     pub fn add(&mut self, what: impl Into<String>, figure: impl Into<String>, target: &'static str, met: bool, peer: &'static str) {
         let row = Row { what: what.into(), figure: figure.into(), target, met, peer };
-        println!("{:<64} {:<34} {:<34} {}", row.what, row.figure, row.target, if row.met { "met" } else { "MISSED" });
+        println!("{:<64} {:<34} {:<34} {}", row.what, row.figure, row.target, row.verdict());
         self.rows.push(row);
     }
 
@@ -36,7 +47,7 @@ impl Report {
     pub fn markdown(&self) -> String {
         let mut text = String::from("| | Narthex | target | met | ingress-nginx 1.15.1 |\n|---|---|---|---|---|\n");
         for row in &self.rows {
-            let met = if row.met { "yes" } else { "no" };
+            let met = row.verdict();
             writeln!(text, "| {} | {} | {} | {met} | {} |", row.what, row.figure, row.target, row.peer)
                 .expect("writing to a String can't fail");
         }

@@ -56,6 +56,13 @@ check "a sibling wildcard certificate turns it on" "308 https://tls.test/a" "$(a
 drop s '*.test'
 put s _ x
 check "the default certificate does not" 200 "$(answer tls.test /a)"
+put h _ '{"prefix":{"/":0,"/none/":1},"routes":[{"path":"/","be":"ns/a:80"},{"path":"/none","be":"ns/none:80"}]}'
+check "there is no redirect without a host" 503 "$(nameless /none/)"
+put s '*.card.test' x
+check "nor to the name of a wildcard" 200 "$(answer '*.card.test' /a)"
+check "nor where the first label is none" 200 "$(answer '(.card.test' /a)"
+drop h _
+drop s '*.card.test'
 put h '*.w.test' '{"prefix":{"/":0},"routes":[{"path":"/","be":"ns/a:80"}]}'
 put s a.w.test x
 check "a wildcard host with a certificate for one name" "308 200" "$(answer a.w.test / | cut -d' ' -f1) $(answer b.w.test /)"

@@ -62,6 +62,8 @@ check "invalid regexes are passed over" "port=$A host=bad.test uri=/ok" "$(get b
 get bad.test /ok >/dev/null
 check "and reported once" "1 1 1" "$(logged 'regex ^/(:' error) $(logged 'regex ^/\[a:' error) $(logged 'rewrite regex /(ok:' error)"
 put h slow.test '{"regex":[["/(a+)+$",0],["/",1]],"routes":[{"path":"/"},{"path":"/",'"$r"'}]}'
+put h long.test '{"regex":[["/(ba|[^/])*z",0],["/",1]],"routes":[{"path":"/z","be":"ns/b:80"},{"path":"/","be":"ns/a:80"}]}'
+check "a long path is no reason to give up" 200 "$(answer long.test "/$(printf 'a%.0s' {1..5000})")"
 check "a regex that gives up is a 500, as in NGINX" 500 "$(answer slow.test "/$(printf 'a%.0s' {1..60})!")"
 put h plain.test '{"prefix":{"/p/":0},"routes":[{"path":"/p",'"$r"',"rw":["/p/(.*)/end","/q/$1"]}]}'
 check "no match, no rewrite, raw target" "port=$A host=plain.test uri=/p/%41?x" "$(get plain.test '/p/%41?x' | without_route)"

@@ -52,6 +52,8 @@ check "an answer without a backend is logged with its identity" "1" "$(logged 'e
 
 check "health of the catch-all" "200 0" "$(get no.test /healthz -o /dev/null -w '%{http_code} %header{content-length}')"
 check "it is not logged" "0" "$(logged ' /healthz ' access)"
+check "without a Host header too" "200" "$(nameless /healthz)"
+check "not with a body over the limit" "413" "$(head -c 2000000 /dev/zero | answer no.test /healthz --data-binary @-)"
 check "not under another name" "404" "$(answer no.test /healthz2)"
 check "not on a host with rules" "404" "$(answer some.test /healthz)"
 put h _ '{"prefix":{"/":0},"routes":[{"path":"/","be":"ns/a:80"}]}'

@@ -219,7 +219,7 @@ fn target(set: &RuleSet, dice: &mut Dice) -> Vec<u8> {
     } else if roll < 97 {
         dice.of(&ODD).as_bytes().to_vec()
     } else {
-        format!("/{}{}", dice.of(&["foo", "bar/", "é"]), "a".repeat(dice.of(&[400, 2000, 5000]))).into_bytes()
+        format!("/{}{}", dice.of(&["foo", "bar/", "é"]), "a".repeat(set.longest)).into_bytes()
     };
     if dice.percent(20) {
         target.extend(dice.of(&QUERIES).bytes());

@@ -69,7 +69,8 @@ const SEGMENTS: [&str; 34] = [
 const UNREACHABLE: [&str; 3] = ["", ".", ".."];
 
 /// Paths of Ingresses that match by regular expression.
-const REGEXES: [&str; 40] = [
+const REGEXES: [&str; 41] = [
+    "/foo(ba|[^/])*z",
     "/",
     "/foo",
     "/foo/",
@@ -145,6 +146,8 @@ pub struct RuleSet {
     pub hosts: Vec<String>,
     /// Paths, whatever their type.
     pub paths: Vec<String>,
+    /// The longest odd request target. Engines give up on long ones at limits of their own, and random regexes backtrack much.
+    pub longest: usize,
 }
 
 /// The endpoints of all Services.
@@ -246,7 +249,10 @@ fn slice(name: &str, address: Option<&SocketAddr>) -> EndpointSlice {
 /// The set of a number. Set 0 may have rules without a host.
 pub fn rule_set(number: usize, dice: &mut Dice) -> RuleSet {
     let hosts = [format!("a{number}.test"), format!("b{number}.test"), format!("*.w{number}.test"), format!("deep.w{number}.test")];
-    let mut set = RuleSet { ingresses: Vec::new(), hosts: hosts.to_vec(), paths: Vec::new() };
+    let mut set = RuleSet { ingresses: Vec::new(), hosts: hosts.to_vec(), paths: Vec::new(), longest: 5000 };
+    if number == 0 {
+        set.ingresses.push(with_group());
+    }
     let regexes_percent = dice.of(&[0, 0, 30, 100]);
     for i in 0..=dice.roll(4) {
         let regexes = dice.percent(regexes_percent);
@@ -254,6 +260,18 @@ pub fn rule_set(number: usize, dice: &mut Dice) -> RuleSet {
         set.ingresses.push(ingress);
     }
     set
+}
+
+/// Names the group that a rewrite target names as a variable, which must exist.
+fn with_group() -> Ingress {
+    let port = ServiceBackendPort { name: None, number: Some(80) };
+    let service = IngressServiceBackend { name: SERVICES[0].into(), port: Some(port) };
+    let backend = IngressBackend { service: Some(service), resource: None };
+    let path = HTTPIngressPath { path: Some("/(?<name>[a-z]+)".into()), path_type: "ImplementationSpecific".into(), backend };
+    let mut metadata = named("with-group");
+    metadata.annotations = Some(BTreeMap::from([(format!("{PREFIX}/use-regex"), "true".to_owned())]));
+    let rule = IngressRule { host: Some("group.test".into()), http: Some(HTTPIngressRuleValue { paths: vec![path] }) };
+    Ingress { metadata, spec: Some(IngressSpec { rules: Some(vec![rule]), ..IngressSpec::default() }), status: None }
 }
 
 fn ingress(number: usize, i: usize, regexes: bool, dice: &mut Dice, set: &mut RuleSet) -> Ingress {
@@ -265,8 +283,7 @@ fn ingress(number: usize, i: usize, regexes: bool, dice: &mut Dice, set: &mut Ru
         .map(|_| {
             let host = if number == 0 && dice.percent(30) { None } else { Some(dice.among(&set.hosts).clone()) };
             let host = if dice.percent(10) { host.map(|host| host.to_ascii_uppercase()) } else { host };
-            let paths: Vec<HTTPIngressPath> = (0..=dice.roll(4)).map(|_| path(regexes, dice)).collect();
-            set.paths.extend(paths.iter().filter_map(|path| path.path.clone()));
+            let paths: Vec<HTTPIngressPath> = (0..=dice.roll(4)).map(|_| path(regexes, dice, set)).collect();
             IngressRule { host, http: Some(HTTPIngressRuleValue { paths }) }
         })
         .collect();
@@ -331,9 +348,14 @@ fn backend(dice: &mut Dice) -> IngressBackend {
     IngressBackend { service: Some(IngressServiceBackend { name: name.into(), port: Some(port) }), resource: None }
 }
 
-fn path(regexes: bool, dice: &mut Dice) -> HTTPIngressPath {
+fn path(regexes: bool, dice: &mut Dice, set: &mut RuleSet) -> HTTPIngressPath {
     let path = if regexes && dice.percent(85) {
-        if dice.percent(70) { dice.of(&REGEXES).to_owned() } else { format!("/{}", regex(dice, 3)) }
+        if dice.percent(70) {
+            dice.of(&REGEXES).to_owned()
+        } else {
+            set.longest = 50;
+            format!("/{}", regex(dice, 3))
+        }
     } else {
         plain_path(dice)
     };
@@ -342,6 +364,7 @@ fn path(regexes: bool, dice: &mut Dice) -> HTTPIngressPath {
     } else {
         dice.of(&["Exact", "Prefix", "Prefix", "ImplementationSpecific"])
     };
+    set.paths.push(path.clone());
     HTTPIngressPath { path: Some(path), path_type: path_type.into(), backend: backend(dice) }
 }
 

@@ -4,7 +4,6 @@
 //! Three things are added to the files: both tell in a response header which rule answered, and the text gets the control
 //! socket, which it needs for the endpoints and has no block for, and a revision of its own for each version.
 
-use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
@@ -98,12 +97,6 @@ impl Sides {
     pub fn addresses(&self) -> [SocketAddr; 2] {
         [SocketAddr::new(ROUTER.into(), self.port), SocketAddr::new(TEXT.into(), self.port)]
     }
-
-    /// What they wrote into their error logs at the level `emerg`.
-    pub fn complaints(&self) -> BTreeSet<String> {
-        let logs = [&self.router, &self.text].map(|side| std::fs::read_to_string(side.paths.error_log()).unwrap_or_default());
-        logs.iter().flat_map(|log| log.lines()).map(str::to_owned).collect()
-    }
 }
 
 impl Side {
@@ -134,12 +127,19 @@ impl Side {
     }
 }
 
+impl Side {
+    fn end(&self) {
+        if let Some(pid) = self.supervisor.pid() {
+            // It may have ended meanwhile.
+            let _ = kill(Pid::from_raw(pid), Signal::SIGTERM);
+        }
+    }
+}
+
 impl Drop for Side {
     /// A supervisor leaves NGINX serving; a test that failed must not.
     fn drop(&mut self) {
-        if let Some(pid) = self.supervisor.pid() {
-            let _ = kill(Pid::from_raw(pid), Signal::SIGTERM);
-        }
+        self.end();
     }
 }
 
@@ -149,10 +149,9 @@ impl Sides {
     /// # Errors
     /// One does not end in time.
     pub async fn quit(self) -> anyhow::Result<()> {
-        let exited = [self.router.supervisor.exited(), self.text.supervisor.exited()];
-        drop(self);
-        for exited in exited {
-            tokio::time::timeout(PATIENCE, exited).await.context("NGINX does not end")?;
+        for side in [&self.router, &self.text] {
+            side.end();
+            tokio::time::timeout(PATIENCE, side.supervisor.exited()).await.context("NGINX does not end")?;
         }
         Ok(())
     }
