@@ -12,6 +12,10 @@
 //!   the like): its `set` has not run yet, while the router knows the rule already, for the log.
 //! - TLS and HTTP/2: the router sees the same host and path. HTTPS as seen behind a proxy is among the headers.
 //! - Variables that don't exist in `rewrite-target`: NGINX refuses the text, the router takes them as empty.
+//! - Long targets for random regexes: where these backtrack without bounds, NGINX's engine and Lua's, which may be PCRE2 and
+//!   PCRE, give up at limits of their own.
+//! - Chunked bodies over the limit, which NGINX itself catches on both sides, but later; the access log; snippets, which are
+//!   the same text on both sides.
 //!
 //! The seed is fixed, so that a failure comes again. `NARTHEX_EQUIVALENCE_SEED` sets another; what fails says which.
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
@@ -57,7 +61,7 @@ async fn the_router_answers_what_nginx_answers_from_the_text() {
     let backends = Backends::start().unwrap();
     let mut sides = Sides::new(ports[0]).await.unwrap();
     let mut builder = Builder::new(rules::settings(ports[0], ports[1]).unwrap());
-    let (mut pairs, mut statuses, mut report, mut kinds) = (0, BTreeMap::new(), String::new(), BTreeMap::<String, usize>::new());
+    let (mut statuses, mut report, mut kinds) = (BTreeMap::new(), String::new(), BTreeMap::<String, usize>::new());
     let began = Instant::now();
     for round in 0..ROUNDS {
         let sets: Vec<RuleSet> = (0..SETS).map(|number| rule_set(number, &mut dice.fork())).collect();
@@ -65,7 +69,6 @@ async fn the_router_answers_what_nginx_answers_from_the_text() {
         sides.apply(&built.model).await.unwrap_or_else(|error| panic!("seed {seed}, round {round}: {error:#}"));
         let seeds: Vec<Dice> = sets.iter().map(|_| dice.fork()).collect();
         let found = ask(&sets, round, &sides, seeds, &mut statuses);
-        pairs += SETS * REQUESTS;
         for disagreement in &found {
             let known = kinds.len();
             let times = kinds.entry(kind(&disagreement.answers)).or_default();
@@ -76,9 +79,11 @@ async fn the_router_answers_what_nginx_answers_from_the_text() {
         }
     }
     sides.quit().await.unwrap();
+    let pairs: usize = statuses.values().sum();
     println!("seed {seed}: {pairs} pairs in {:?}, by status {statuses:?}", began.elapsed());
     assert!(kinds.is_empty(), "seed {seed}: the router and the text disagree: {kinds:#?}\n{report}");
     assert!(pairs >= 10_000, "only {pairs} pairs were compared");
+    assert!(statuses[&200] >= pairs / 10, "seed {seed}: too few requests came to a backend: {statuses:?}");
 }
 
 /// Sends requests for all sets to both.

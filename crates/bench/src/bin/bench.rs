@@ -315,7 +315,7 @@ async fn footprint(controller: &Controller, report: &mut Report) -> anyhow::Resu
 
 /// How long nobody answers when a part dies.
 async fn deaths(controller: &mut Controller, report: &mut Report) -> anyhow::Result<()> {
-    let host = world::host(0);
+    let host = world::host(1);
     let mut prober = Prober::new(controller.http());
     let kill = |pid: u32| std::process::Command::new("kill").args(["-9", &pid.to_string()]).status();
     let (master, _) = controller.nginx()?;
