@@ -246,6 +246,12 @@ impl<P: Process> Cycle<P> {
         if sockets.is_empty() {
             orphans::retire(&self.process, &orphans).await;
         }
+        // With `reuseport` the kernel lets two NGINX of one user share a port, and requests with it: so it is asked for first.
+        for (&port, &flag) in self.limits.flags.iter().filter(|_| orphans.is_empty()) {
+            if let Some(address) = self.process.listener_on(port) {
+                return Err(ApplyError::PortTaken { address: address.to_owned(), port, flag: Some(flag) });
+            }
+        }
         tracing::info!(revision, orphans = orphans.len(), inherited = sockets.len(), "starting NGINX");
         self.process.clear_sockets(true).await;
         let mut tail = Tail::new(&self.paths.error_log());

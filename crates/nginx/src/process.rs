@@ -57,6 +57,8 @@ pub(crate) trait Process: Send + Sync {
     fn state(&self) -> impl Future<Output = Option<State>> + Send;
     /// Removes socket files on which nobody listens; with `control`, the control socket in any case.
     fn clear_sockets(&self, control: bool) -> impl Future<Output = ()> + Send;
+    /// The address on which somebody listens on this port; `None` if it is free.
+    fn listener_on(&self, port: u16) -> Option<&'static str>;
 }
 
 /// The NGINX of this machine.
@@ -161,6 +163,14 @@ impl Process for Nginx {
 
     async fn state(&self) -> Option<State> {
         self.client.fresh_state().await.ok()
+    }
+
+    fn listener_on(&self, port: u16) -> Option<&'static str> {
+        let taken = |address: &(&'static str, std::net::SocketAddr)| {
+            std::net::TcpListener::bind(address.1).is_err_and(|error| error.kind() == io::ErrorKind::AddrInUse)
+        };
+        let any = [("0.0.0.0", (std::net::Ipv4Addr::UNSPECIFIED, port).into()), ("[::]", (std::net::Ipv6Addr::UNSPECIFIED, port).into())];
+        any.iter().find(|address| taken(address)).map(|(name, _)| *name)
     }
 
     async fn clear_sockets(&self, control: bool) {

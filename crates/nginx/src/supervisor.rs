@@ -32,7 +32,7 @@ pub struct Options {
     pub start_timeout: Duration,
     /// How long a reload may take until the new workers answer and the old ones accept no more. Default 10 s.
     pub confirm_timeout: Duration,
-    /// Which flag sets which listen port, for messages. Default: 80 and 443.
+    /// The listen ports with the flag that sets each: looked at before a start, and named in messages. Default: none.
     pub port_flags: BTreeMap<u16, &'static str>,
 }
 
@@ -45,7 +45,7 @@ impl Options {
             worker_user: None,
             start_timeout: Duration::from_secs(10),
             confirm_timeout: Duration::from_secs(10),
-            port_flags: BTreeMap::from([(80, "--http-port"), (443, "--https-port")]),
+            port_flags: BTreeMap::new(),
         }
     }
 }

@@ -173,6 +173,10 @@ impl Process for Fake {
         serde_json::from_value(serde_json::json!({ "revision": revision })).ok()
     }
 
+    fn listener_on(&self, _: u16) -> Option<&'static str> {
+        None
+    }
+
     async fn clear_sockets(&self, control: bool) {
         self.trace(if control { "clear all sockets" } else { "clear stale sockets" });
     }
