@@ -368,8 +368,8 @@ async fn a_storm_of_changes_ends_in_the_last_content() {
             ended = &mut storm => break ended.unwrap(),
         }
     }
-    // One for every bound that passed.
-    let most = begun.elapsed().as_millis() / 500;
+    // Reading waits for a quiet of 50 ms (a stalled machine makes some), so there can't be more than one for each of them.
+    let most = begun.elapsed().as_millis() / 50 + 1;
     assert!(published <= most, "{published} snapshots, {most} were allowed");
     bed.see(&["r999"]).await;
 }
