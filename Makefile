@@ -22,8 +22,8 @@ test: unit lua e2e ## Every suite
 
 unit: ## Unit, golden, property and NGINX tests of the crates
 	@scripts/setup.sh nginx nextest
-	$(CARGO) nextest run --locked --workspace --exclude e2e --no-tests=pass
-	$(CARGO) test --locked --workspace --exclude e2e --doc -q
+	$(CARGO) nextest run --locked --workspace -E 'not package(e2e)'
+	$(CARGO) test --locked --workspace --doc -q
 
 lua: ## Tests of the Lua modules in a real NGINX
 	@scripts/setup.sh nginx

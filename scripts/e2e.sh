@@ -2,9 +2,9 @@
 # The end-to-end suite: one bed, all cases in parallel, each with a controller, ports and namespace of its own.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-cargo build --locked --quiet -p narthex -p testkit
+# With the tests, so that both share one set of features and nothing is built twice.
+cargo build --locked --quiet --workspace --bins --tests
 bin=${CARGO_TARGET_DIR:-target}/debug
-cargo nextest run --locked -p e2e --no-run
 NARTHEX_BIN=$(realpath "$bin/narthex")
 export NARTHEX_BIN
-exec "$bin/bed" run -- cargo nextest run --locked --profile e2e -p e2e "$@"
+exec "$bin/bed" run -- cargo nextest run --locked --workspace --profile e2e -E "package(e2e)" "$@"

@@ -7,7 +7,7 @@ http=${HTTP_PORT:-8080} https=${HTTPS_PORT:-8443} health=${HEALTH_PORT:-10254}
 say() { printf '%s\n' "$*"; }
 
 say "building (the first time takes some minutes)"
-cargo build --locked --quiet -p narthex -p testkit -p xtask
+cargo build --locked --quiet --workspace
 bin=${CARGO_TARGET_DIR:-target}/debug
 "$bin/xtask" example-certificate examples/generated
 
