@@ -329,6 +329,7 @@ impl Builder {
             let record = alias_of.as_ref().and_then(|host| self.state.built.model.live.hosts.get(host)).cloned();
             set(&mut self.state.built.model.live.hosts, name, record);
         }
+        self.state.set_problems(Origin::HostCertificate(name.clone()), Vec::new());
         let certificate = match &alias_of {
             Some(host) => match self.choose(host).0 {
                 Choice::Own(certificate) if certificate.covers(name) => Some(certificate),
