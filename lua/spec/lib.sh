@@ -51,6 +51,22 @@ start() {
     until_is 200 status_of_control
 }
 
+revision() { control /state | field revision; }
+
+# The workers of a list that still accept connections.
+accepting() {
+    local pid
+    for pid in $1; do tr '\0' ' ' 2>/dev/null <"/proc/$pid/cmdline" | grep -v 'shutting down'; done 2>/dev/null
+}
+
+# reload REVISION: until the new workers answer and no old one accepts.
+reload() {
+    local master old
+    master=$(<"$PREFIX/nginx.pid")
+    old=$(<"/proc/$master/task/$master/children")
+    "$NGINX" -p "$PREFIX" -c nginx.conf -e error.log -s reload && until_is "$1" revision && until_is "" accepting "$old"
+}
+
 status_of_control() { curl -s -o /dev/null -w '%{http_code}' --unix-socket "$PREFIX/control.sock" http://x/state; }
 
 stop() {

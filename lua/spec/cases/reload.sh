@@ -1,9 +1,6 @@
 # shellcheck shell=bash disable=SC2154
 # State over reloads, several workers, workers that are being replaced, bad configurations.
 
-revision() { control /state | field revision; }
-reload() { "$NGINX" -p "$PREFIX" -c nginx.conf -e error.log -s reload && until_is "$1" revision; }
-
 backend ns/a:80 "$A"
 backend ns/b:80 "$B"
 put h keep.test '{"prefix":{"/":0},"routes":[{"path":"/","be":"ns/a:80"}]}'
