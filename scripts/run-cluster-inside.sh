@@ -2,7 +2,8 @@
 # Runs inside the bed: applies run-cluster.yaml and serves it.
 set -euo pipefail
 bin=$1
-http=8080 https=8443 health=10254
+# Not 8080: the Pods listen there, on addresses of this machine.
+http=8880 https=8843 health=10254
 kubectl apply -f examples/class.yaml -f scripts/run-cluster.yaml >/dev/null
 kubectl rollout status deployment/hello --timeout=60s >/dev/null
 work=$(mktemp -d "${TMPDIR:-/tmp}/narthex.XXXXXX")
@@ -25,7 +26,8 @@ for _ in $(seq 100); do
   sleep 0.1
 done
 # The bed has a network of its own: enter it by any of its processes.
-enter="nsenter --target $$ --user --net --mount --preserve-credentials"
+enter='nsenter --target $(pgrep -o -f run-cluster-inside.sh) --net --mount'
+[ "${OUTSIDE_UID:-0}" = 0 ] || enter="$enter --user --preserve-credentials"
 cat <<END
 
   Narthex serves a cluster with real Deployments. In another terminal:
