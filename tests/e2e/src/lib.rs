@@ -11,6 +11,7 @@ use std::fs::File;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
@@ -209,16 +210,26 @@ impl Controller {
         command.arg(format!("--healthz-port={}", self.health().port())).args(["--drain-timeout=1", "--log-level=info"]);
         command.envs(self.env.iter().map(|(name, value)| (name, value))).stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
         self.child = Some(command.spawn()?);
-        for _ in 0..600 {
-            if let Some(status) = self.child.as_mut().and_then(|child| child.try_wait().transpose()).transpose()? {
-                bail!("the controller ended with {status}:\n{}", self.log());
+        self.healthy().await.with_context(|| format!("the controller did not start:\n{}", self.log()))
+    }
+
+    /// Waits until it is healthy or has ended.
+    async fn healthy(&mut self) -> anyhow::Result<()> {
+        let address = self.health();
+        let child = Mutex::new(self.child.as_mut().context("the controller is not running")?);
+        let ended = poll(PATIENCE, || async {
+            if let Some(status) = child.lock().expect("nobody panics with it").try_wait()? {
+                return Ok(Some(status));
             }
-            if Request::get(self.health(), "/healthz").send().await.is_ok_and(|response| response.status == 200) {
-                return Ok(());
-            }
-            testkit_pause().await;
+            let response = Request::get(address, "/healthz").send().await?;
+            ensure!(response.status == 200, "/healthz: {}", response.status);
+            Ok(None)
+        })
+        .await?;
+        match ended {
+            Some(status) => bail!("it ended with {status}"),
+            None => Ok(()),
         }
-        bail!("the controller did not get healthy:\n{}", self.log())
     }
 
     fn address(&self, index: usize) -> SocketAddr {
@@ -363,11 +374,6 @@ impl Controller {
     }
 }
 
-/// A moment between two looks at a process that can't be awaited.
-async fn testkit_pause() {
-    tokio::time::sleep(Duration::from_millis(50)).await;
-}
-
 impl Drop for Controller {
     fn drop(&mut self) {
         use nix::sys::signal::{Signal, kill};
@@ -379,12 +385,23 @@ impl Drop for Controller {
             let _ = kill(Pid::from_raw(pid), Signal::SIGTERM);
         }
         if std::thread::panicking() {
-            eprintln_log(&self.log());
+            print_log(&self.log());
         }
     }
 }
 
+/// Everything but all the access log: its last lines are enough to see what was going on.
 #[expect(clippy::print_stderr, reason = "the log of a failed case")]
-fn eprintln_log(log: &str) {
-    eprintln!("--- log of the controller\n{log}");
+fn print_log(log: &str) {
+    const ACCESS_LINES: usize = 10;
+    let is_access = |line: &&str| line.contains(" HTTP/1.1\" ") || line.contains(" HTTP/2.0\" ");
+    let mut skip = log.lines().filter(is_access).count().saturating_sub(ACCESS_LINES);
+    eprintln!("--- log of the controller, {skip} lines of the access log left out");
+    for line in log.lines() {
+        if is_access(&line) && skip > 0 {
+            skip -= 1;
+        } else {
+            eprintln!("{line}");
+        }
+    }
 }

