@@ -24,6 +24,8 @@ local FIELDS = {
   hide_server = { "boolean", true },
   log_default_backend = { "boolean", false },
   health_check_path = { "string", "/healthz" },
+  generate_request_id = { "boolean", true },
+  serve_base_inline = { "boolean", false },
 }
 
 local REDIRECT_CODES = { [301] = true, [302] = true, [307] = true, [308] = true }

@@ -44,10 +44,23 @@ function M.setup(text)
   end
 end
 
+local function kernel_random(count)
+  local file, err = io.open("/dev/urandom", "rb")
+  local bytes = file and file:read(count)
+  if file then
+    file:close()
+  end
+  if not bytes or #bytes < count then
+    error("narthex: /dev/urandom: " .. (err or "too few bytes"), 0)
+  end
+  return bytes
+end
+
 --- Makes each worker's random numbers its own. Phase: init_worker.
 function M.worker()
-  local seed = table.concat({ ngx.worker.pid(), ngx.worker.id() or 0, ngx.now(), tostring({}) }, " ")
-  math.randomseed(ngx.crc32_long(seed))
+  local bytes = kernel_random(20)
+  math.randomseed(ngx.crc32_long(bytes:sub(17)))
+  require("narthex.request_id").seed(bytes)
 end
 
 return M

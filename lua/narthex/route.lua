@@ -8,28 +8,33 @@ local expand = require("narthex.expand")
 local host = require("narthex.host")
 local locations = require("narthex.locations")
 local redirect = require("narthex.redirect")
+local request_id = require("narthex.request_id")
 local rewrite = require("narthex.rewrite")
 local routes = require("narthex.routes")
 local store = require("narthex.store")
 local tls = require("narthex.tls")
 
+local byte = string.byte
 local exec = ngx.exec
 local exit = ngx.exit
 local sleep = ngx.sleep
+local next_id = request_id.next
 local tonumber = tonumber
 
 local M = {}
+
+local ONE = string.byte("1")
 
 --- How long a request waits for the first records after a start, and how often it looks, in seconds.
 local PATIENCE = 2
 local PAUSE = 0.02
 
-local health_check_path
+local health_check_path, generate_request_id
 
 --- Takes the global settings. Phase: init.
 -- @tparam table config from `narthex.config`
 function M.setup(config)
-  health_check_path = config.health_check_path
+  health_check_path, generate_request_id = config.health_check_path, config.generate_request_id
 end
 
 local function answer_health(var)
@@ -77,9 +82,13 @@ local function wants_https(var, route, name, record, own, revision)
     and var.pass_access_scheme == "http"
 end
 
-local function is_too_large(var, limit)
-  local length = var.content_length
+local function is_too_large(length, limit)
   return length and (tonumber(length) or 0) > limit
+end
+
+--- Whether the request surely has no body: HTTP/1 without either of the headers that announce one.
+local function has_no_body(var, length)
+  return not length and byte(var.server_protocol, 6) == ONE and not var.http_transfer_encoding
 end
 
 --- What few routes ask for. Does not return when a rewrite redirects.
@@ -106,7 +115,8 @@ local function await_records()
   return exit(ngx.HTTP_SERVICE_UNAVAILABLE)
 end
 
---- Finds the request's route and acts on it. Does not return: answers, or goes to a profile.
+--- Finds the request's route and acts on it: answers, or goes to a profile. Returns only if the location that it is called in
+-- is to proxy the request, which it does as the default profile would, but for the limit of the body.
 -- Phase: rewrite.
 function M.rewrite()
   local var = ngx.var
@@ -114,7 +124,11 @@ function M.rewrite()
   local name, uri = var.host, var.uri
   local record, own, catch_all = host.find(name, revision)
   local route, special = locations.match(record, uri, catch_all and health_check_path or nil)
-  local too_large = is_too_large(var, route.body_limit)
+  local length = var.content_length
+  local too_large = is_too_large(length, route.body_limit)
+  if generate_request_id then
+    var.narthex_request_id = next_id()
+  end
   if special == locations.HEALTH and not too_large then
     return answer_health(var)
   end
@@ -145,7 +159,9 @@ function M.rewrite()
   if extra then
     prepare(var, extra, uri)
   end
-  return exec(route.target)
+  if not route.is_inline or not has_no_body(var, length) then
+    return exec(route.target)
+  end
 end
 
 return M

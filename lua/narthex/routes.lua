@@ -12,6 +12,9 @@ local sub = string.sub
 --- When plain HTTP is redirected: never, if the host has a certificate, always.
 local M = { PLAIN = 0, IF_TLS = 1, ALWAYS = 2 }
 
+--- The named location of the default profile.
+local BASE = "@base"
+
 local function either(value, global)
   if value == nil then
     return global
@@ -80,6 +83,7 @@ end
 -- @tparam table config from `narthex.config`
 -- @treturn table
 function M.compile(key, given, config)
+  local target = config.profiles[given.prof] and "@" .. given.prof or BASE
   return {
     namespace = text(given.ns),
     ingress = text(given.ing),
@@ -87,7 +91,8 @@ function M.compile(key, given, config)
     port = text(given.port),
     path = text(given.path),
     backend = text(given.be) or backend.DEFAULT,
-    target = "@" .. (config.profiles[given.prof] and given.prof or "base"),
+    target = target,
+    is_inline = config.serve_base_inline and target == BASE,
     redirect = redirect_mode(given, config),
     body_limit = body_limit(given, config),
     extra = extras(key, given, config),
@@ -117,7 +122,8 @@ end
 function M.default(config, catch_all)
   return {
     backend = backend.DEFAULT,
-    target = "@base",
+    target = BASE,
+    is_inline = config.serve_base_inline,
     redirect = M.PLAIN,
     body_limit = body_limit({}, config),
     extra = catch_all and not config.log_default_backend and { no_log = true },

@@ -60,7 +60,7 @@ impl GlobalView {
             http: HttpView::new(fixed, caps, paths, revision, form, names)?,
             real_ip: RealIp::new(config)?,
             block_cidrs: client::networks(&config.block_cidrs)?,
-            maps: MapsView::new(globals),
+            maps: MapsView::new(globals, form),
             access: AccessView::new(config)?,
             log: LogView::new(config)?,
             tls: TlsView::new(config, paths)?,

@@ -48,6 +48,9 @@ struct Settings<'a> {
     hide_server: bool,
     log_default_backend: bool,
     health_check_path: &'a str,
+    generate_request_id: bool,
+    /// The location that finds the route also proxies what has the default profile and no body: it spares NGINX a change of location.
+    serve_base_inline: bool,
 }
 
 /// The settings as JSON.
@@ -71,8 +74,15 @@ pub(crate) fn configuration(fixed: &Fixed, revision: &str) -> String {
         hide_server: !config.server_tokens,
         log_default_backend: config.enable_access_log_for_default_backend,
         health_check_path: &globals.health_check_path,
+        generate_request_id: config.generate_request_id,
+        serve_base_inline: serves_base_inline(config),
     };
     serde_json::to_string(&settings).expect("settings are plain data with string keys")
+}
+
+/// Whether the location that finds the route can proxy as well: there is nothing that it had to decide after the route is known.
+pub(crate) fn serves_base_inline(config: &Config) -> bool {
+    config.whitelist_source_range.is_empty() && config.denylist_source_range.is_empty()
 }
 
 fn hsts(config: &Config) -> Option<String> {
@@ -100,7 +110,8 @@ mod tests {
                 r#"{"revision":"00ff","profiles":["base"],"ssl_redirect":true,"force_ssl_redirect":false,"preserve_trailing_slash":false,"#,
                 r#""redirect_code":308,"https_port":443,"use_port_in_redirects":false,"#,
                 r#""no_tls_redirect_locations":["/.well-known/acme-challenge"],"body_limit_bytes":1048576,"timeouts":[5,60,60],"tries":3,"#,
-                r#""hsts":"max-age=31536000; includeSubDomains","hide_server":true,"log_default_backend":false,"health_check_path":"/healthz"}"#,
+                r#""hsts":"max-age=31536000; includeSubDomains","hide_server":true,"log_default_backend":false,"health_check_path":"/healthz","#,
+                r#""generate_request_id":true,"serve_base_inline":true}"#,
             )
         );
     }

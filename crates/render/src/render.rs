@@ -80,6 +80,10 @@ fn certificate(fixed: &Fixed) -> File {
 #[derive(Serialize)]
 struct ServerBlock {
     server: ServerView,
+    /// The default profile is served by the location that finds the route.
+    inline: bool,
+    /// All headers of the request, where they are not inherited.
+    headers: Option<HeadersView>,
 }
 
 #[derive(Serialize)]
@@ -120,11 +124,14 @@ fn server(page: &mut Page, fixed: &Fixed, view: ServerView, shell: Option<&str>)
     let config = &fixed.globals.config;
     let of_server = fixed.shells.get(shell.unwrap_or(CATCH_ALL)).and_then(|shell| shell.snippet.as_ref());
     let block = |page: &mut Page| {
-        page.block("server.conf", ServerBlock { server: view })?;
-        let access = !config.whitelist_source_range.is_empty() || !config.denylist_source_range.is_empty();
+        let inline = lua::serves_base_inline(config);
+        let headers = |snippet: Option<&Snippet>| {
+            let own = [of_server, snippet].into_iter().flatten().any(may_set_headers);
+            own.then(|| HeadersView::profile(config)).transpose()
+        };
+        page.block("server.conf", ServerBlock { server: view, inline, headers: headers(None)? })?;
         for (id, profile) in profile::complete(fixed) {
-            let own_headers = [of_server, profile.snippet.as_ref()].into_iter().flatten().any(may_set_headers);
-            let headers = own_headers.then(|| HeadersView::profile(config)).transpose()?;
+            let (headers, access) = (headers(profile.snippet.as_ref())?, !inline);
             let view = ProfileBlock { profile: ProfileView::new(config, id, profile)?, headers, access };
             page.origin(OriginKind::Profile(model::ProfileId(id.into())), |page| page.block("profile.conf", view))?;
         }

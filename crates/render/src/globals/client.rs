@@ -5,6 +5,7 @@ use model::Globals;
 use ngx_value::CidrSet;
 use serde::Serialize;
 
+use super::Form;
 use crate::RenderError;
 use crate::print::Printed;
 use crate::proxy::full_forwarded_for;
@@ -33,6 +34,10 @@ impl RealIp {
 pub(super) struct MapsView {
     /// `Connection` to backends without an upgrade.
     connection: Printed,
+    /// The upstream's name is looked up when it is asked for: Lua finds it after the directives of the rewrite phase have run.
+    router: bool,
+    /// Lua makes the ids of requests that bring none.
+    lua_request_id: bool,
     /// The id of a request that brings none.
     request_id: Printed,
     /// Trust what the client says about scheme, host and port.
@@ -49,13 +54,20 @@ pub(super) struct MapsView {
 }
 
 impl MapsView {
-    pub(super) fn new(globals: &Globals) -> Self {
+    pub(super) fn new(globals: &Globals, form: Form) -> Self {
         let config = &globals.config;
+        let router = form == Form::Router;
         let (forwarded, proxied) = (config.use_forwarded_headers, config.use_proxy_protocol);
         let server_port = Printed::fixed(if proxied { "$proxy_protocol_server_port" } else { "$server_port" });
         Self {
             connection: Printed::fixed(if config.upstream_keepalive_connections == 0 { "close" } else { "\"\"" }),
-            request_id: Printed::fixed(if config.generate_request_id { "$request_id" } else { "\"\"" }),
+            router,
+            lua_request_id: router && config.generate_request_id,
+            request_id: Printed::fixed(match (config.generate_request_id, router) {
+                (false, _) => "\"\"",
+                (true, true) => "$narthex_new_request_id",
+                (true, false) => "$request_id",
+            }),
             forwarded,
             proxy_port: Printed::fixed(if proxied { "$proxy_protocol_server_port" } else { "\"\"" }),
             scheme: Printed::fixed(if forwarded { "$narthex_scheme" } else { "$scheme" }),
