@@ -3,6 +3,7 @@
 
 local ngx = ngx
 local backend = require("narthex.backend")
+local context = require("narthex.context")
 local ewma = require("narthex.ewma")
 local store = require("narthex.store")
 
@@ -32,11 +33,13 @@ local function feed(var)
   end
 end
 
---- Feeds the response time to EWMA balancers. Costs a test while no backend uses one. Phase: log.
+--- Feeds the response time to EWMA balancers, and ends the request's state. Costs two tests while nothing uses either. Phase: log.
 function M.log()
+  local var = ngx.var
   if ewma.in_use then
-    feed(ngx.var)
+    feed(var)
   end
+  context.close(var)
 end
 
 return M

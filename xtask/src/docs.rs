@@ -48,11 +48,11 @@ fn annotations_page() -> String {
          What is live is served at once; the rest needs a reload of NGINX.\n\n\
          | annotation | holds for | risk | a change is |\n|---|---|---|---|\n",
     );
-    for entry in ANNOTATIONS {
+    for entry in ANNOTATIONS.iter() {
         let (name, scope, risk, applies) = (entry.name, entry.scope, entry.risk, entry.applies);
         row(&mut page, &format!("| [`{name}`](#{name}) | {scope} | {risk} | {applies} |"));
     }
-    for entry in ANNOTATIONS {
+    for entry in ANNOTATIONS.iter() {
         row(&mut page, &format!("\n## {}\n\n{}\n", entry.name, sentences(entry.doc)));
         row(&mut page, &format!("- Value: {}.", entry.value));
         row(&mut page, &format!("- Example: `{}`", entry.example));
@@ -79,7 +79,7 @@ fn configmap_page() -> String {
          A key that is missing or unusable has its default; unusable and unknown keys are reported.\n\n\
          | key | value | default |\n|---|---|---|\n",
     );
-    for entry in CONFIG_KEYS {
+    for entry in CONFIG_KEYS.iter() {
         let default = (entry.get)(&defaults);
         let default = match default.len() {
             0 => "empty".to_owned(),
@@ -88,7 +88,7 @@ fn configmap_page() -> String {
         };
         row(&mut page, &format!("| [`{}`](#{}) | {} | {default} |", entry.name, entry.name, cell(entry.value)));
     }
-    for entry in CONFIG_KEYS {
+    for entry in CONFIG_KEYS.iter() {
         row(&mut page, &format!("\n## {}\n\n{}\n", entry.name, sentences(entry.doc.trim())));
         row(&mut page, &format!("- Value: {}.", entry.value));
         match (entry.get)(&defaults) {
@@ -123,10 +123,10 @@ mod tests {
     #[test]
     fn every_entry_has_a_section() {
         let pages = pages();
-        for entry in ANNOTATIONS {
+        for entry in ANNOTATIONS.iter() {
             assert!(pages["docs/reference/annotations.md"].contains(&format!("\n## {}\n", entry.name)));
         }
-        for entry in CONFIG_KEYS {
+        for entry in CONFIG_KEYS.iter() {
             assert!(pages["docs/reference/configmap.md"].contains(&format!("\n## {}\n", entry.name)));
         }
     }

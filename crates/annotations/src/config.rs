@@ -1,18 +1,34 @@
 //! The main ConfigMap: typed, merged over the defaults.
 
+mod answers;
 mod dicts;
+mod external_auth;
 mod grammar;
 mod keys;
+mod proxying;
+mod snippets;
+mod table;
+mod watching;
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
+use std::sync::LazyLock;
 
 use ngx_value::{Invalid, Size};
 
 use crate::known;
 
-pub use keys::{CONFIG_KEYS, Config};
+pub use answers::AnswerDefaults;
+pub use external_auth::ExternalAuthDefaults;
+pub use keys::Config;
+pub use proxying::ProxyingDefaults;
+pub use snippets::SnippetDefaults;
+pub use watching::{Ratio, Sampler, WatchingDefaults};
+
+/// Every key that is supported, grouped by subject.
+pub static CONFIG_KEYS: LazyLock<Vec<&'static ConfigEntry>> =
+    LazyLock::new(|| [keys::KEYS, proxying::KEYS, external_auth::KEYS, answers::KEYS, watching::KEYS, snippets::KEYS].into_iter().flatten().collect());
 
 /// One key of the main ConfigMap: everything that is known about it.
 #[derive(Debug)]
@@ -48,6 +64,11 @@ impl Config {
     /// Findings are ordered by key. Letter case of a key does not matter unless two keys differ in nothing else: then the one
     /// written as documented wins.
     pub fn parse(data: &BTreeMap<String, String>) -> (Self, Vec<ConfigFinding>) {
+        Self::parse_with(data, &known::is_pending_key)
+    }
+
+    /// [`Config::parse`] with another list of the keys that have no effect yet.
+    pub(crate) fn parse_with(data: &BTreeMap<String, String>, pending: &dyn Fn(&str) -> bool) -> (Self, Vec<ConfigFinding>) {
         let mut config = Self::default();
         let mut findings = Vec::new();
         for (key, value) in data {
@@ -60,6 +81,9 @@ impl Config {
                 Some(entry) => {
                     if let Err(invalid) = (entry.set)(&mut config, value, &mut details) {
                         details.push(format!("{invalid}; the default {:?} is used", (entry.get)(&Self::default())));
+                    }
+                    if pending(entry.name) {
+                        details.push(known::config_key(entry.name));
                     }
                 }
                 None => details.push(known::config_key(&lower)),

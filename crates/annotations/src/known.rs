@@ -20,6 +20,12 @@ impl Known {
 /// One line each: name, risk, and `protects` where that holds.
 const ANNOTATIONS: &str = include_str!("known/annotations.txt");
 
+/// One line each: names of entries whose effect does not exist yet. They are read, checked and reported.
+const PENDING: &str = include_str!("known/pending.txt");
+
+/// One line each: keys of the ConfigMap's table whose effect does not exist yet. They are read, checked and reported.
+const PENDING_KEYS: &str = include_str!("known/pending_keys.txt");
+
 /// One line each: key, and `idle` where it never had an effect or `removed` where it lost it.
 const CONFIG: &str = include_str!("known/config.txt");
 
@@ -56,6 +62,16 @@ pub(crate) fn annotations() -> impl Iterator<Item = Known> {
 /// The annotation of this name, if it exists.
 pub(crate) fn annotation(name: &str) -> Option<Known> {
     annotations().find(|known| known.name == name)
+}
+
+/// Whether an annotation of the table has no effect yet.
+pub(crate) fn is_pending(name: &str) -> bool {
+    PENDING.lines().any(|line| line == name)
+}
+
+/// Whether a key of the table has no effect yet.
+pub(crate) fn is_pending_key(name: &str) -> bool {
+    PENDING_KEYS.lines().any(|line| line == name)
 }
 
 /// What to say about an annotation that does not exist.
@@ -119,7 +135,7 @@ mod tests {
 
     #[test]
     fn every_supported_annotation_is_known_with_the_same_risk() {
-        for entry in ANNOTATIONS {
+        for entry in ANNOTATIONS.iter() {
             assert_eq!(annotation(entry.name).map(|known| known.risk), Some(entry.risk), "{}", entry.name);
             assert!(entry.aliases.iter().all(|alias| annotation(alias).is_some()), "{}", entry.name);
         }
@@ -127,7 +143,7 @@ mod tests {
 
     #[test]
     fn every_supported_key_is_known_and_alive() {
-        for entry in CONFIG_KEYS {
+        for entry in CONFIG_KEYS.iter() {
             assert!(CONFIG.lines().any(|line| line == entry.name), "{}", entry.name);
         }
     }

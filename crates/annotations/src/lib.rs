@@ -4,14 +4,19 @@
 //! The reference pages under `docs/reference` are generated from the tables.
 
 mod config;
-mod entries;
+pub mod groups;
 mod known;
 mod parse;
+mod reference;
 mod spec;
 mod table;
 
-pub use config::{CONFIG_KEYS, Config, ConfigEntry, ConfigFinding, HeaderBuffers, Workers};
-pub use entries::ANNOTATIONS;
+pub use config::{
+    AnswerDefaults, CONFIG_KEYS, Config, ConfigEntry, ConfigFinding, ExternalAuthDefaults, HeaderBuffers, ProxyingDefaults, Ratio, Sampler,
+    SnippetDefaults, WatchingDefaults, Workers,
+};
+pub use groups::{ANNOTATIONS, GROUPS, LoadBalance, annotation};
 pub use parse::{Finding, FindingKind, Parsed, Policy, Verdict, parse};
-pub use spec::{LoadBalance, Spec};
-pub use table::{Applies, Draft, Entry, OnEmpty, OnInvalid, Risk, Scope};
+pub use reference::Reference;
+pub use spec::Spec;
+pub use table::{Applies, Draft, Entry, Group, Needs, OnEmpty, OnInvalid, Risk, Scope};

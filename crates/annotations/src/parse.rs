@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use ngx_value::Invalid;
+
 use crate::config::{CONFIG_KEYS, Config};
-use crate::entries::ANNOTATIONS;
+use crate::groups::{self, GROUPS};
 use crate::known::{self, Known};
 use crate::spec::Spec;
-use crate::table::{Draft, Entry, OnEmpty, OnInvalid};
+use crate::table::{Draft, Entry, Fault, Group, OnEmpty, OnInvalid};
 
 /// What holds for every Ingress.
 #[derive(Debug, Clone, Copy)]
@@ -78,47 +80,83 @@ const DEFAULT_PREFIX: &str = "nginx.ingress.kubernetes.io";
 /// Reads the annotations of one Ingress.
 ///
 /// The gates come first and hold for every name that exists, supported or not: risk, blocked words, snippets. Then each value becomes
-/// a field of the [`Spec`] by its entry in [`ANNOTATIONS`], or a finding.
+/// a field of the [`Spec`] by its entry in [`crate::ANNOTATIONS`], or a finding; at last each group looks at combinations.
 pub fn parse(annotations: &BTreeMap<String, String>, policy: &Policy<'_>) -> Parsed {
-    let mut reader = Reader { annotations, policy, draft: Draft::default(), findings: Vec::new(), verdict: Verdict::Accepted };
+    parse_with(annotations, policy, &known::is_pending)
+}
+
+/// [`parse()`] with another list of the names that have no effect yet.
+pub(crate) fn parse_with(annotations: &BTreeMap<String, String>, policy: &Policy<'_>, pending: &dyn Fn(&str) -> bool) -> Parsed {
+    let mut reader = Reader::new(annotations, policy, pending);
+    let mut dependent = Vec::new();
     for (key, value) in annotations {
         if let Some(name) = strip(key, policy.prefix) {
-            reader.annotation(key, name, value);
+            match reader.admit(key, name, value) {
+                Some(found) if found.0.needs.is_some() => dependent.push((found, key, name, value)),
+                Some(found) => reader.read(found, key, name, value),
+                None => {}
+            }
         } else if strip(key, DEFAULT_PREFIX).is_some() {
             let detail = format!("annotations begin with {}/ here; it is ignored", policy.prefix);
             reader.find(key, value, FindingKind::Surprise, detail);
         }
     }
-    Parsed { spec: reader.draft.spec, findings: reader.findings, verdict: reader.verdict }
+    for (found, key, name, value) in dependent {
+        reader.read(found, key, name, value);
+    }
+    reader.finish()
 }
 
 fn strip<'a>(key: &'a str, prefix: &str) -> Option<&'a str> {
     key.strip_prefix(prefix)?.strip_prefix('/')
 }
 
+/// An entry of the table with its group.
+type Found = (&'static Entry, &'static Group);
+
 struct Reader<'a> {
     annotations: &'a BTreeMap<String, String>,
     policy: &'a Policy<'a>,
+    /// Names that are read and reported, but have no effect yet.
+    pending: &'a dyn Fn(&str) -> bool,
     draft: Draft,
     findings: Vec<Finding>,
     verdict: Verdict,
+    /// Groups that count as not set.
+    dropped: Vec<&'static Group>,
+    /// Empty values that drop their groups: worth a word only where something else is set.
+    emptied: Vec<(Found, String, Invalid)>,
 }
 
-impl Reader<'_> {
-    fn annotation(&mut self, key: &str, name: &str, value: &str) {
+impl<'a> Reader<'a> {
+    fn new(annotations: &'a BTreeMap<String, String>, policy: &'a Policy<'a>, pending: &'a dyn Fn(&str) -> bool) -> Self {
+        Self {
+            annotations,
+            policy,
+            pending,
+            draft: Draft::default(),
+            findings: Vec::new(),
+            verdict: Verdict::Accepted,
+            dropped: Vec::new(),
+            emptied: Vec::new(),
+        }
+    }
+
+    /// The gates. What passes them and exists is returned.
+    fn admit(&mut self, key: &str, name: &str, value: &str) -> Option<Found> {
         let config = self.policy.config;
         if let Some(word) = config.annotation_value_word_blocklist.iter().find(|word| value.contains(word.as_str())) {
             let detail = format!("the value contains {word:?}, which annotation-value-word-blocklist forbids; the Ingress is refused");
             self.find(key, value, FindingKind::Blocked, detail);
             self.verdict = Verdict::Refused;
         }
-        let entry = ANNOTATIONS.iter().find(|entry| entry.name == name || entry.aliases.contains(&name));
-        let known = match entry {
-            Some(entry) if entry.name == name => Known { name: entry.name, risk: entry.risk, protects: false },
-            _ => match known::annotation(name) {
-                Some(known) => known,
-                None => return self.find(key, value, FindingKind::Unknown, known::no_annotation(name)),
-            },
+        let found = groups::annotation(name);
+        let Some(known) = found
+            .map(|(entry, _)| Known { name: entry.name, risk: entry.risk, protects: entry.protects })
+            .or_else(|| known::annotation(name))
+        else {
+            self.find(key, value, FindingKind::Unknown, known::no_annotation(name));
+            return None;
         };
         if known.risk > config.annotations_risk_level {
             let detail = format!(
@@ -127,18 +165,21 @@ impl Reader<'_> {
             );
             self.find(key, value, FindingKind::Risk, detail);
             self.verdict = Verdict::Refused;
-        } else if name.ends_with("-snippet") && !config.allow_snippet_annotations {
-            self.find(key, value, FindingKind::Blocked, "allow-snippet-annotations is false; it is ignored".to_owned());
-        } else {
-            match entry {
-                Some(entry) => self.supported(entry, key, name, value),
-                None => self.unsupported(known, key, value),
-            }
+            return None;
         }
+        if name.ends_with("-snippet") && !config.allow_snippet_annotations {
+            self.find(key, value, FindingKind::Blocked, "allow-snippet-annotations is false; it is ignored".to_owned());
+            return None;
+        }
+        if found.is_none() {
+            self.unsupported(known, key, value);
+        }
+        found
     }
 
-    fn supported(&mut self, entry: &Entry, key: &str, name: &str, value: &str) {
-        let set = |name: &str| self.annotations.get(&format!("{}/{name}", self.policy.prefix)).is_some_and(|value| !value.is_empty());
+    /// Puts a value into the draft. `name` may be an older name of the entry.
+    fn read(&mut self, (entry, group): Found, key: &str, name: &str, value: &str) {
+        let set = |name: &str| self.annotations.get(&self.key(name)).is_some_and(|value| !value.is_empty());
         let mut names = [entry.name].into_iter().chain(entry.aliases.iter().copied());
         if value.is_empty() {
             // Only the main name speaks for emptiness, and only if no other speaks at all.
@@ -148,34 +189,96 @@ impl Reader<'_> {
         } else if let Some(first) = names.find(|name| set(name)).filter(|first| *first != name) {
             return self.find(key, value, FindingKind::Surprise, format!("{first} is set as well and wins; it is ignored"));
         }
+        if let Some(needs) = entry.needs.filter(|needs| !(needs.met)(&self.draft.spec)) {
+            return self.find(key, value, FindingKind::Surprise, format!("it has no effect without {}; it is ignored", needs.what));
+        }
+        self.draft.present.push(entry.name);
         let outcome = (entry.parse)(value, &mut self.draft);
         for (kind, detail) in std::mem::take(&mut self.draft.notes) {
             self.find(key, value, kind, detail);
         }
+        let on_invalid = self.draft.consequence.take().unwrap_or(entry.on_invalid);
         if let Err(invalid) = outcome {
-            let (verdict, consequence) = self.consequence(entry);
+            self.draft.failed.push(entry.name);
+            if value.is_empty() && on_invalid == OnInvalid::DropGroup {
+                self.emptied.push(((entry, group), key.to_owned(), invalid));
+                return;
+            }
+            let consequence = self.consequence((entry, group), on_invalid);
             self.find(key, value, FindingKind::Invalid, format!("{invalid}; {consequence}"));
-            self.verdict = self.verdict.max(verdict);
+        }
+        if (self.pending)(entry.name) {
+            self.unsupported(Known { name: entry.name, risk: entry.risk, protects: entry.protects }, key, value);
         }
     }
 
-    /// What an invalid value leads to.
-    fn consequence(&self, entry: &Entry) -> (Verdict, String) {
-        match entry.on_invalid {
-            OnInvalid::Refuse if self.policy.validation => (Verdict::Refused, "the Ingress is refused".to_owned()),
-            OnInvalid::Deny => (Verdict::Denied, "its locations answer 503".to_owned()),
-            OnInvalid::Refuse | OnInvalid::Ignore => {
-                let global = CONFIG_KEYS.iter().find(|key| Some(key.name) == entry.config_key);
-                let consequence = match global {
-                    Some(key) => format!("the global setting {} is used", (key.get)(self.policy.config)),
-                    None => "it is ignored".to_owned(),
-                };
-                (Verdict::Accepted, consequence)
+    /// Lets every group look at combinations.
+    fn finish(mut self) -> Parsed {
+        self.drop_groups();
+        for group in GROUPS {
+            (group.finish)(&mut self.draft);
+            (group.settle)(&mut self.draft, self.policy.config);
+            for fault in std::mem::take(&mut self.draft.faults) {
+                self.fault(group, fault);
             }
         }
+        self.drop_groups();
+        self.findings.sort_by(|one, other| one.key.cmp(&other.key));
+        Parsed { spec: self.draft.spec, findings: self.findings, verdict: self.verdict }
     }
 
-    /// An annotation that exists, but not here. One that protects something must not be passed over.
+    fn drop_groups(&mut self) {
+        for (found, key, invalid) in std::mem::take(&mut self.emptied) {
+            let mut without = self.draft.spec.clone();
+            (found.1.clear)(&mut without);
+            if without != self.draft.spec {
+                let consequence = self.consequence(found, OnInvalid::DropGroup);
+                self.find(&key, "", FindingKind::Invalid, format!("{invalid}; {consequence}"));
+            }
+        }
+        for group in std::mem::take(&mut self.dropped) {
+            (group.clear)(&mut self.draft.spec);
+        }
+    }
+
+    fn fault(&mut self, group: &'static Group, fault: Fault) {
+        let key = self.key(fault.name);
+        let value = self.annotations.get(&key).cloned().unwrap_or_default();
+        let entry = group.entries.iter().find(|entry| entry.name == fault.name);
+        let detail = match (fault.consequence, entry) {
+            (Some(on_invalid), Some(entry)) => format!("{}; {}", fault.detail, self.consequence((entry, group), on_invalid)),
+            _ => fault.detail,
+        };
+        self.find(&key, &value, fault.kind, detail);
+    }
+
+    /// Draws the consequence of an invalid value, and says what it is.
+    fn consequence(&mut self, (entry, group): Found, on_invalid: OnInvalid) -> String {
+        let (verdict, text) = match on_invalid {
+            OnInvalid::Refuse if self.policy.validation => (Verdict::Refused, "the Ingress is refused".to_owned()),
+            OnInvalid::Deny => (Verdict::Denied, "its locations answer 503".to_owned()),
+            _ if entry.protects => (Verdict::Denied, "because it protects the locations, they answer 503".to_owned()),
+            OnInvalid::DropGroup => {
+                self.dropped.push(group);
+                (Verdict::Accepted, format!("all annotations of the group {:?} are ignored", group.title))
+            }
+            OnInvalid::Refuse | OnInvalid::Ignore => (Verdict::Accepted, self.instead(entry)),
+        };
+        self.verdict = self.verdict.max(verdict);
+        text
+    }
+
+    /// What holds when an annotation counts as not set.
+    fn instead(&self, entry: &Entry) -> String {
+        match CONFIG_KEYS.iter().find(|key| Some(key.name) == entry.config_key) {
+            Some(key) if !(key.get)(self.policy.config).is_empty() => {
+                format!("the global setting {} is used", (key.get)(self.policy.config))
+            }
+            _ => "it is ignored".to_owned(),
+        }
+    }
+
+    /// An annotation that exists, but has no effect here. One that protects something must not be passed over.
     fn unsupported(&mut self, known: Known, key: &str, value: &str) {
         let consequence = if known.protects_with(value) {
             self.verdict = self.verdict.max(Verdict::Denied);
@@ -184,6 +287,10 @@ impl Reader<'_> {
             "it is ignored"
         };
         self.find(key, value, FindingKind::Unsupported, format!("Narthex does not support this annotation yet; {consequence}"));
+    }
+
+    fn key(&self, name: &str) -> String {
+        format!("{}/{name}", self.policy.prefix)
     }
 
     fn find(&mut self, key: &str, value: &str, kind: FindingKind, detail: String) {

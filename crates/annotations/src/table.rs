@@ -5,14 +5,15 @@ use std::str::FromStr;
 
 use ngx_value::Invalid;
 
+use crate::config::Config;
 use crate::parse::FindingKind;
 use crate::spec::Spec;
 
 /// One annotation: everything that is known about it, and how its value becomes part of a [`Spec`].
 ///
-/// Support for another annotation is another entry (and a field of [`Spec`]); reading, the risk gate, findings and the reference page
-/// follow from it.
-#[derive(Debug)]
+/// Support for another annotation is another entry in its group (and a field of the group's struct); reading, the risk gate, findings
+/// and the reference page follow from it.
+#[derive(Debug, Clone)]
 pub struct Entry {
     /// Its name without the prefix.
     pub name: &'static str,
@@ -32,26 +33,94 @@ pub struct Entry {
     pub doc: &'static str,
     /// A value that it takes.
     pub example: &'static str,
+    /// Annotations that must stand beside the example: names and values.
+    pub companions: &'static [(&'static str, &'static str)],
     /// What a value that it does not take leads to.
     pub on_invalid: OnInvalid,
     /// What an empty value leads to.
     pub on_empty: OnEmpty,
+    /// What must hold for it to be read at all. Otherwise it is reported and counts as not set.
+    pub needs: Option<Needs>,
+    /// Whether leaving it out would open what its author wants closed: then it is never ignored, the locations answer 503 instead.
+    pub protects: bool,
     /// Puts a value into the draft, or says what was expected.
     pub parse: fn(&str, &mut Draft) -> Result<(), Invalid>,
 }
 
-/// A [`Spec`] in the making, and remarks that are no reason to drop the value.
+/// What an annotation depends on.
+#[derive(Debug, Clone, Copy)]
+pub struct Needs {
+    /// The annotation, with its value if only one will do: `affinity: cookie`.
+    pub what: &'static str,
+    /// Whether it is so. Annotations that need nothing are read before those that need something.
+    pub met: fn(&Spec) -> bool,
+}
+
+/// Annotations that belong together: a file below `groups`, a section of the reference, and a field of [`Spec`].
+#[derive(Debug)]
+pub struct Group {
+    /// Heading of the section.
+    pub title: &'static str,
+    /// What holds for all of them: sentences in Markdown, may be empty.
+    pub doc: &'static str,
+    /// The annotations, ordered by name.
+    pub entries: &'static [Entry],
+    /// Runs when all values are read: looks at combinations.
+    pub finish: fn(&mut Draft),
+    /// Runs after that: looks at what must fit the global settings.
+    pub settle: fn(&mut Draft, &Config),
+    /// Forgets the whole group; for [`OnInvalid::DropGroup`].
+    pub clear: fn(&mut Spec),
+}
+
+/// A [`Spec`] in the making, and what was found on the way.
 #[derive(Debug, Default)]
 pub struct Draft {
     /// What was read so far.
     pub spec: Spec,
+    /// Names of the annotations that were given a value so far.
+    pub(crate) present: Vec<&'static str>,
     pub(crate) notes: Vec<(FindingKind, String)>,
+    pub(crate) consequence: Option<OnInvalid>,
+    pub(crate) faults: Vec<Fault>,
+    /// Names of annotations whose value was not taken.
+    pub(crate) failed: Vec<&'static str>,
+}
+
+/// Something that was found after reading, about one annotation.
+#[derive(Debug)]
+pub(crate) struct Fault {
+    pub(crate) name: &'static str,
+    pub(crate) kind: FindingKind,
+    pub(crate) detail: String,
+    /// What it leads to, besides being reported.
+    pub(crate) consequence: Option<OnInvalid>,
 }
 
 impl Draft {
     /// Adds a remark about the annotation that is being read: what was expected and what happens instead.
     pub fn note(&mut self, kind: FindingKind, detail: impl Into<String>) {
         self.notes.push((kind, detail.into()));
+    }
+
+    /// For a `parse` that is about to fail: this time the value leads to something else than [`Entry::on_invalid`] says.
+    pub fn on_invalid(&mut self, consequence: OnInvalid) {
+        self.consequence = Some(consequence);
+    }
+
+    /// For [`Group::finish`]: whether the value of the annotation `name` was not taken, so that nothing more needs to be said about it.
+    pub fn has_failed(&self, name: &str) -> bool {
+        self.failed.contains(&name)
+    }
+
+    /// For [`Group::finish`] and [`Group::settle`]: a remark about the annotation `name`, as complete as in [`Draft::note`].
+    pub fn note_on(&mut self, name: &'static str, kind: FindingKind, detail: impl Into<String>) {
+        self.faults.push(Fault { name, kind, detail: detail.into(), consequence: None });
+    }
+
+    /// For [`Group::finish`] and [`Group::settle`]: the annotation `name` can't stand as it is. The text about the consequence is added.
+    pub fn fault_on(&mut self, name: &'static str, consequence: OnInvalid, invalid: &Invalid) {
+        self.faults.push(Fault { name, kind: FindingKind::Invalid, detail: invalid.to_string(), consequence: Some(consequence) });
     }
 }
 
@@ -133,6 +202,8 @@ labelled! {
     OnInvalid {
         /// The annotation counts as not set.
         Ignore => "ignored",
+        /// It and the others of its group count as not set.
+        DropGroup => "its group is ignored",
         /// The locations of the Ingress answer 503.
         Deny => "locations answer 503",
         /// The Ingress is not taken; a version that was served before goes on being served.

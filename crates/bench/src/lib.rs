@@ -1,6 +1,7 @@
 //! What the benchmarks share: worlds of many Ingresses, a controller to measure, and the table of figures.
 
 pub mod controller;
+pub mod deaths;
 pub mod measure;
 pub mod report;
 pub mod throughput;

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::bail;
 use testkit::http::{Connection, Request, Response};
+use tokio::task::JoinSet;
 
 /// Longest wait for an effect.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -56,6 +57,44 @@ impl Prober {
             tokio::time::sleep(Duration::from_micros(500)).await;
         }
     }
+}
+
+/// Time until every host was answered 200 at least once: the first to come over one connection, the others over `connections`.
+///
+/// # Errors
+/// One is not within a minute.
+pub async fn all_answer(address: SocketAddr, hosts: impl ExactSizeIterator<Item = String>, connections: usize) -> anyhow::Result<Cold> {
+    let began = Instant::now();
+    let mut hosts: Vec<String> = hosts.collect();
+    // Only one asks while nobody answers: asking takes processors away from what is being measured.
+    if let Some(host) = hosts.pop() {
+        Prober::new(address).until(&host, |response| response.status == 200).await?;
+    }
+    let first = began.elapsed();
+    let mut tasks = JoinSet::new();
+    for part in hosts.chunks(hosts.len().div_ceil(connections).max(1)) {
+        let part = part.to_vec();
+        tasks.spawn(async move {
+            let mut prober = Prober::new(address);
+            for host in part {
+                prober.until(&host, |response| response.status == 200).await?;
+            }
+            anyhow::Ok(())
+        });
+    }
+    while let Some(done) = tasks.join_next().await {
+        done??;
+    }
+    Ok(Cold { first, all: began.elapsed() })
+}
+
+/// How long a start took.
+#[derive(Debug, Clone, Copy)]
+pub struct Cold {
+    /// Until the first host was answered.
+    pub first: Duration,
+    /// Until all were.
+    pub all: Duration,
 }
 
 /// A percentile (0 to 100) of samples; sorts them.

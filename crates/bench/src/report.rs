@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 use std::path::Path;
+use std::time::Duration;
 
 /// One figure with its peer's and its target.
 pub struct Row {
@@ -26,6 +27,11 @@ impl Row {
             (_, false) => "NO",
         }
     }
+}
+
+/// A duration in milliseconds.
+pub fn ms(duration: Duration) -> String {
+    format!("{:.1} ms", duration.as_secs_f64() * 1000.0)
 }
 
 /// All figures of a run.

@@ -1,11 +1,15 @@
 //! Requests a second beside a plain NGINX proxy, in alternating rounds.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
+
+/// What [`Plain`] runs, with `@name@` for what differs from run to run.
+const PLAIN: &str = include_str!("plain.conf");
 
 /// A plain NGINX: the references, and a backend that answers as quickly as NGINX can.
 pub struct Plain(Child);
@@ -25,47 +29,39 @@ impl Plain {
     /// Starts one. `conf` is the `nginx.conf` of the controller to be compared with.
     ///
     /// # Errors
-    /// It can't be started.
+    /// The controller's NGINX sends other headers than `plain.conf`, or NGINX can't be started.
     pub fn start(dir: &Path, listen: Listen, conf: &str, workers: usize) -> anyhow::Result<Self> {
-        let Listen { bare, alike, backend } = listen;
-        let d = dir.display();
-        let headers: String =
-            conf.lines().filter(|line| line.trim().starts_with("proxy_set_header ")).map(|line| format!("{line}\n")).collect();
-        let headers = headers.replace("$narthex_vhost", "$best_http_host");
-        let maps = between(conf, "    map $http_upgrade ", "    ssl_protocols").context("the maps of nginx.conf")?;
-        let log_format = between(conf, "    log_format upstreaminfo", ";").context("the log format of nginx.conf")?;
-        let text = format!(
-            "daemon off; worker_processes {workers}; pid {d}/plain.pid; error_log stderr crit;
-events {{ worker_connections 16384; multi_accept on; }}
-http {{
-    access_log off;
-    client_body_temp_path {d}/b; proxy_temp_path {d}/p; fastcgi_temp_path {d}/f; uwsgi_temp_path {d}/u; scgi_temp_path {d}/s;
-    keepalive_requests 1000000;
-    proxy_http_version 1.1; proxy_buffering off;
-{maps}{log_format};
-    upstream backend {{ server {backend}; keepalive 320; keepalive_requests 1000000; }}
-    server {{
-        listen {bare};
-        location / {{ proxy_pass http://backend; proxy_set_header Connection \"\"; proxy_set_header Host $host; }}
-    }}
-    server {{
-        listen {alike};
-        access_log /dev/stdout upstreaminfo;
-        set $proxy_upstream_name bench; set $proxy_alternative_upstream_name \"\";
-{headers}
-        location / {{ proxy_pass http://backend; }}
-    }}
-    server {{
-        listen {backend};
-        location / {{ default_type text/plain; return 200 ok; }}
-    }}
-}}"
-        );
+        let text = text(dir, listen, conf, workers)?;
         let path = dir.join("plain.conf");
         std::fs::write(&path, text)?;
         let child = Command::new("nginx").arg("-c").arg(&path).stdout(Stdio::null()).spawn().context("nginx")?;
         Ok(Self(child))
     }
+}
+
+/// The configuration of the references, with the log format of `conf`.
+fn text(dir: &Path, listen: Listen, conf: &str, workers: usize) -> anyhow::Result<String> {
+    // Otherwise the comparison would be with something else, and nobody would notice.
+    let (ours, plain) = (headers(conf), headers(PLAIN));
+    ensure!(
+        ours == plain,
+        "the controller's NGINX sends the headers {ours:?}, crates/bench/src/plain.conf {plain:?}: they must be the same"
+    );
+    let log_format = between(conf, "    log_format upstreaminfo", ";").context("nginx.conf has no log format upstreaminfo")?;
+    let values = [
+        ("@dir@", dir.display().to_string()),
+        ("@workers@", workers.to_string()),
+        ("@log_format@", format!("{log_format};")),
+        ("@bare@", listen.bare.to_string()),
+        ("@alike@", listen.alike.to_string()),
+        ("@backend@", listen.backend.to_string()),
+    ];
+    Ok(values.iter().fold(PLAIN.to_owned(), |text, (name, value)| text.replace(name, value)))
+}
+
+/// Names of the headers that a configuration sets in requests to backends.
+fn headers(conf: &str) -> BTreeSet<&str> {
+    conf.lines().filter_map(|line| line.trim().strip_prefix("proxy_set_header ")?.split(' ').next()).collect()
 }
 
 /// The text from `start` (included) to `end` (excluded).

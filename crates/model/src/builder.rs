@@ -107,6 +107,13 @@ impl Builder {
             self.quarantine.remove(key);
         }
         changes.ingresses.append(&mut self.requarantined);
+        for key in &changes.ingresses {
+            let (old, new) = (self.state.snapshot.ingresses.get(key).cloned(), snapshot.ingresses.get(key));
+            self.state.refer(key, old.as_deref(), new.map(|new| &**new));
+        }
+        let referrers: Vec<ObjectKey> =
+            changes.references().flat_map(|reference| self.state.referrers.values(&reference).cloned().collect::<Vec<_>>()).collect();
+        changes.ingresses.extend(referrers);
         self.state.snapshot = snapshot.clone();
         self.state.set_problems(Origin::Config, config_problems);
 
@@ -188,7 +195,7 @@ impl Builder {
             let detail = format!("NGINX refuses what it asks for: {reason}; {instead} until it changes");
             return (last, vec![Problem { object: ObjectRef::ingress(key), field: String::new(), kind: ProblemKind::Quarantined, detail }]);
         }
-        let (entry, problems) = ingress::parse(key, object, &state.config, &self.settings);
+        let (entry, problems) = ingress::parse(key, object, &state.config, &self.settings, &state.snapshot);
         (entry.map(Arc::new), problems)
     }
 

@@ -13,6 +13,10 @@ use serde::Serialize;
 
 use crate::profile::ProfileId;
 
+mod route;
+
+pub use route::Route;
+
 /// Everything that NGINX holds as data.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Live {
@@ -41,68 +45,6 @@ pub struct HostRecord {
     pub regex: Vec<(Arc<str>, u32)>,
     /// What the matches lead to. Indexes are zero-based.
     pub routes: Vec<Arc<Route>>,
-}
-
-/// One location. Fields at their default are left out on the wire; `docs/live-protocol.md` lists the short names.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Route {
-    /// Namespace of the Ingress (`$namespace`).
-    #[serde(rename = "ns", skip_serializing_if = "str::is_empty")]
-    pub namespace: Arc<str>,
-    /// Name of the Ingress (`$ingress_name`).
-    #[serde(rename = "ing", skip_serializing_if = "str::is_empty")]
-    pub ingress: Arc<str>,
-    /// Name of the Service (`$service_name`).
-    #[serde(rename = "svc", skip_serializing_if = "str::is_empty")]
-    pub service: Arc<str>,
-    /// Port as the rule names it (`$service_port`).
-    #[serde(rename = "port", skip_serializing_if = "str::is_empty")]
-    pub port: Arc<str>,
-    /// Path of the rule (`$location_path`).
-    pub path: Arc<str>,
-    /// Wire key of the backend; empty = the default backend.
-    #[serde(rename = "be", skip_serializing_if = "str::is_empty")]
-    pub backend: Arc<str>,
-    /// Named location; `base` is left out.
-    #[serde(rename = "prof", skip_serializing_if = "is_base")]
-    pub profile: ProfileId,
-    /// `rewrite-target`: the path as an unanchored case-insensitive regex, and the replacement with `$1`...
-    #[serde(rename = "rw", skip_serializing_if = "Option::is_none")]
-    pub rewrite: Option<(Arc<str>, Arc<str>)>,
-    /// `ssl-redirect` where it differs from the global setting.
-    #[serde(rename = "ssl", skip_serializing_if = "Option::is_none")]
-    pub ssl_redirect: Option<bool>,
-    /// `force-ssl-redirect` where it differs from the global setting.
-    #[serde(rename = "fssl", skip_serializing_if = "Option::is_none")]
-    pub force_ssl_redirect: Option<bool>,
-    /// `preserve-trailing-slash` where it differs from the global setting.
-    #[serde(rename = "keep", skip_serializing_if = "Option::is_none")]
-    pub preserve_trailing_slash: Option<bool>,
-    /// Body limit in bytes where it differs from the global setting; 0 = unlimited.
-    #[serde(rename = "body", skip_serializing_if = "Option::is_none")]
-    pub body_limit_bytes: Option<u64>,
-    /// Connect, send and read timeout in seconds where one differs from the global settings (then all three).
-    #[serde(rename = "to", skip_serializing_if = "Option::is_none")]
-    pub timeouts: Option<[u32; 3]>,
-    /// `upstream-vhost`: the Host header; `$name` and `${name}` are variables.
-    #[serde(rename = "vhost", skip_serializing_if = "Option::is_none")]
-    pub upstream_vhost: Option<Arc<str>>,
-    /// No access log for this route.
-    #[serde(rename = "nolog", skip_serializing_if = "std::ops::Not::not")]
-    pub no_access_log: bool,
-    /// Answer 503: a protecting setting of the Ingress is unusable.
-    #[serde(rename = "deny", skip_serializing_if = "std::ops::Not::not")]
-    pub denied: bool,
-}
-
-fn is_base(id: &ProfileId) -> bool {
-    &*id.0 == "base"
-}
-
-impl Default for ProfileId {
-    fn default() -> Self {
-        Self("base".into())
-    }
 }
 
 /// One backend.

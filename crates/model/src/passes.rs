@@ -8,3 +8,5 @@ pub(crate) mod host;
 pub(crate) mod ingress;
 pub(crate) mod inspect;
 pub(crate) mod paths;
+pub(crate) mod resolve;
+pub(crate) mod route;

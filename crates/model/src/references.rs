@@ -1,21 +1,65 @@
-//! Which Secrets and ConfigMaps an object refers to: sources hold the data of these only.
+//! Which Secrets, ConfigMaps and Services an object refers to: sources hold the data of these only, and an Ingress is parsed again when one
+//! of them changes.
 
 use k8s_openapi::api::networking::v1::Ingress;
 
 use crate::key::ObjectKey;
 use crate::settings::Settings;
 
+/// Something that an Ingress is parsed again for.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Reference {
+    Secret(ObjectKey),
+    ConfigMap(ObjectKey),
+    Service(ObjectKey),
+}
+
+/// Annotations that name an object, without their prefix.
+const ANNOTATIONS: [(&str, fn(ObjectKey) -> Reference); 7] = [
+    ("auth-proxy-set-headers", Reference::ConfigMap),
+    ("auth-secret", Reference::Secret),
+    ("auth-tls-secret", Reference::Secret),
+    ("custom-headers", Reference::ConfigMap),
+    ("default-backend", Reference::Service),
+    ("fastcgi-params-configmap", Reference::ConfigMap),
+    ("proxy-ssl-secret", Reference::Secret),
+];
+
+/// Objects that the annotations of an Ingress name, whatever their prefix. May hold duplicates.
+pub(crate) fn of_annotations(ingress: &Ingress) -> Vec<Reference> {
+    let own = ingress.metadata.namespace.as_deref().unwrap_or_default();
+    let mut found = Vec::new();
+    for (key, value) in ingress.metadata.annotations.iter().flatten() {
+        let name = key.rsplit('/').next().unwrap_or_default();
+        let kind = ANNOTATIONS.iter().find(|(annotation, _)| *annotation == name);
+        if let Some((_, kind)) = kind
+            && !value.trim().is_empty()
+        {
+            let value = value.replace(' ', "");
+            let (namespace, object) = value.split_once('/').unwrap_or((own, &value));
+            // Parameters of FastCGI are read from the Ingress' own namespace whatever it says.
+            let namespace = if name == "fastcgi-params-configmap" { own } else { namespace };
+            found.push(kind(ObjectKey::new(namespace, object)));
+        }
+    }
+    found
+}
+
 /// Secrets that an Ingress refers to. May hold duplicates.
 pub fn secrets_of(ingress: &Ingress) -> Vec<ObjectKey> {
     let namespace = ingress.metadata.namespace.as_deref().unwrap_or_default();
-    ingress
+    let of_tls = ingress
         .spec
         .iter()
         .flat_map(|spec| spec.tls.iter().flatten())
         .filter_map(|tls| tls.secret_name.as_deref())
         .filter(|name| !name.is_empty())
-        .map(|name| ObjectKey::new(namespace, name))
-        .collect()
+        .map(|name| ObjectKey::new(namespace, name));
+    let named = of_annotations(ingress).into_iter().filter_map(|reference| match reference {
+        Reference::Secret(key) => Some(key),
+        _ => None,
+    });
+    of_tls.chain(named).collect()
 }
 
 /// Secrets that the settings refer to.
@@ -24,11 +68,40 @@ pub fn secrets_of_settings(settings: &Settings) -> Vec<ObjectKey> {
 }
 
 /// ConfigMaps that an Ingress refers to. May hold duplicates.
-pub fn config_maps_of(_ingress: &Ingress) -> Vec<ObjectKey> {
-    Vec::new()
+pub fn config_maps_of(ingress: &Ingress) -> Vec<ObjectKey> {
+    let named = of_annotations(ingress).into_iter().filter_map(|reference| match reference {
+        Reference::ConfigMap(key) => Some(key),
+        _ => None,
+    });
+    named.collect()
 }
 
 /// ConfigMaps that the settings refer to.
 pub fn config_maps_of_settings(settings: &Settings) -> Vec<ObjectKey> {
     settings.configmap.iter().cloned().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
+    use super::*;
+
+    #[test]
+    fn annotations_name_objects_of_their_own_namespace_or_another() {
+        let annotations = [
+            ("nginx.ingress.kubernetes.io/auth-secret", "users"),
+            ("example.com/auth-tls-secret", "other/ca"),
+            ("nginx.ingress.kubernetes.io/fastcgi-params-configmap", "other/params"),
+            ("nginx.ingress.kubernetes.io/custom-headers", " "),
+            ("nginx.ingress.kubernetes.io/default-backend", "errors"),
+            ("nginx.ingress.kubernetes.io/rewrite-target", "/x"),
+        ];
+        let annotations = annotations.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
+        let metadata = ObjectMeta { namespace: Some("ns".into()), annotations: Some(annotations), ..ObjectMeta::default() };
+        let ingress = Ingress { metadata, ..Ingress::default() };
+        assert_eq!(secrets_of(&ingress), [ObjectKey::new("other", "ca"), ObjectKey::new("ns", "users")]);
+        assert_eq!(config_maps_of(&ingress), [ObjectKey::new("ns", "params")]);
+        assert!(of_annotations(&ingress).contains(&Reference::Service(ObjectKey::new("ns", "errors"))));
+    }
 }

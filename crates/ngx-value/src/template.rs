@@ -18,7 +18,7 @@ pub enum Part<'a> {
 
 /// Cuts a text as NGINX does: `$` and one digit 1–9 is a capture, `$` and a name of letters, digits and `_` is a variable,
 /// `${name}` likewise. `None` when a `$` stands for neither: NGINX refuses such a text.
-fn parts(text: &str) -> Option<Vec<Part<'_>>> {
+pub(crate) fn parts(text: &str) -> Option<Vec<Part<'_>>> {
     let mut parts = Vec::new();
     let mut rest = text;
     while let Some(at) = rest.find('$') {
@@ -58,7 +58,7 @@ fn variable(name: &str) -> Option<&str> {
 }
 
 /// Letters, digits and `- . _ ~ / :`.
-const fn is_basic(byte: u8) -> bool {
+pub(crate) const fn is_basic(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~' | b'/' | b':')
 }
 

@@ -42,6 +42,8 @@ macro_rules! word {
     };
 }
 
+pub(crate) use word;
+
 word! {
     /// The name of a header: letters, digits, `-` and `_`, at most 256, not empty.
     HeaderName,
@@ -99,6 +101,8 @@ macro_rules! choice {
         }
     };
 }
+
+pub(crate) use choice;
 
 choice! {
     /// How much the error log says.

@@ -4,9 +4,9 @@ use std::fmt::Display;
 use std::net::IpAddr;
 use std::str::FromStr;
 
-use ngx_value::{Cidr, CidrSet, Invalid, Seconds, Size, TlsProtocol, Word, parse_bool, parse_integer_literal, parse_on_off};
+use ngx_value::{Cidr, CidrSet, HeaderName, Invalid, Seconds, Size, Snippet, TlsProtocol, Word, parse_bool, parse_integer_literal, parse_on_off};
 
-use crate::spec::LoadBalance;
+use crate::groups::LoadBalance;
 use crate::table::Risk;
 
 /// One way to write values of a type.
@@ -167,12 +167,36 @@ const fn words<T: FromStr<Err = Invalid> + Display>(value: &'static str) -> Gram
     }
 }
 
+/// Names of headers between commas.
+pub(super) const HEADER_NAMES: Grammar<Vec<HeaderName>> = Grammar {
+    value: "names of headers between commas",
+    read: |text, notes| Ok(usable(text, notes, str::parse)),
+    print: |list| list.iter().map(HeaderName::to_string).collect::<Vec<_>>().join(","),
+};
+
+/// The status of an error.
+pub(super) const ERROR_CODE: Grammar<u16> = Grammar {
+    value: "a status from 400 to 599",
+    read: |text, _| number(text, 400..=599).map(|status| status as u16),
+    print: u16::to_string,
+};
+
+/// Balanced NGINX text; empty means none.
+pub(super) const SNIPPET: Grammar<Option<Snippet>> = Grammar {
+    value: "complete NGINX directives, or empty",
+    read: |text, _| match Snippet::parse(text) {
+        Ok(snippet) => Ok(Some(snippet).filter(|snippet| !snippet.as_str().is_empty())),
+        Err(error) => Err(Invalid::because(format!("complete NGINX directives, but {}", error.reason()))),
+    },
+    print: |snippet| snippet.as_ref().map(Snippet::to_string).unwrap_or_default(),
+};
+
 pub(super) fn items(text: &str) -> impl Iterator<Item = &str> {
     text.split(',').map(str::trim).filter(|item| !item.is_empty())
 }
 
 /// The items that can be read; the others are reported and left out.
-fn usable<T>(text: &str, notes: &mut Vec<String>, read: impl Fn(&str) -> Result<T, Invalid>) -> Vec<T> {
+pub(super) fn usable<T>(text: &str, notes: &mut Vec<String>, read: impl Fn(&str) -> Result<T, Invalid>) -> Vec<T> {
     let mut list = Vec::new();
     for item in items(text) {
         match read(item) {

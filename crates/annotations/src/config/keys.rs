@@ -5,54 +5,41 @@ use std::net::IpAddr;
 
 use ngx_value::{CidrSet, HeaderName, HttpVersion, Identifier, LogLevel, NextUpstream, Seconds, Size, Template, Time, TlsProtocol, Word};
 
+use super::answers::AnswerDefaults;
 use super::dicts::{self, DICTS};
+use super::external_auth::ExternalAuthDefaults;
 use super::grammar::{
-    ADDRESSES, ALLOWED_CIDRS, BOOL, BUFFER, BUFFERS, CIDRS, COUNT, Grammar, LEVEL, LIST, LOAD_BALANCE, MIME_TYPES, ON_OFF, PROTOCOLS,
-    REDIRECT, RISK, SECONDS, SIZE, optional, own,
+    ADDRESSES, ALLOWED_CIDRS, BOOL, BUFFER, BUFFERS, CIDRS, COUNT, LEVEL, LIST, LOAD_BALANCE, MIME_TYPES, ON_OFF, PROTOCOLS, REDIRECT,
+    RISK, SECONDS, SIZE, optional, own,
 };
-use super::{ConfigEntry, HeaderBuffers, Workers};
-use crate::spec::LoadBalance;
+use super::proxying::ProxyingDefaults;
+use super::snippets::SnippetDefaults;
+use super::table::{default, settings};
+use super::watching::WatchingDefaults;
+use super::{HeaderBuffers, Workers};
+use crate::groups::LoadBalance;
 use crate::table::Risk;
 
-/// Defines [`Config`], its defaults and [`CONFIG_KEYS`] from one list: documentation, field, type, default, key, grammar.
-macro_rules! config {
-    ($($(#[doc = $doc:literal])+ $field:ident: $type:ty = $default:expr, $name:literal, $grammar:expr;)*) => {
-        /// The main ConfigMap merged over the defaults. Fields are named like the keys.
-        #[derive(Debug, Clone, PartialEq)]
-        pub struct Config { $($(#[doc = $doc])+ pub $field: $type,)* }
+settings! {
+    /// The main ConfigMap merged over the defaults. Fields are named like the keys.
+    Config in all;
+    topics {
+        /// External authentication of all locations.
+        external_auth: ExternalAuthDefaults,
+        /// Defaults of the annotations about errors, answers and limits.
+        answers: AnswerDefaults,
+        /// Logs, traces and the firewall.
+        watching: WatchingDefaults,
+        /// Defaults of the annotations about endpoints and proxying.
+        proxying: ProxyingDefaults,
+        /// Text for NGINX from the administrator.
+        snippets: SnippetDefaults,
+    }
 
-        impl Default for Config {
-            fn default() -> Self {
-                Self { $($field: $default,)* }
-            }
-        }
-
-        /// Every key that is supported, grouped by subject.
-        pub static CONFIG_KEYS: &[ConfigEntry] = &[$({
-            const GRAMMAR: Grammar<$type> = $grammar;
-            ConfigEntry {
-                name: $name,
-                value: GRAMMAR.value,
-                doc: concat!($($doc),+),
-                set: |config, text, notes| {
-                    config.$field = (GRAMMAR.read)(text, notes)?;
-                    Ok(())
-                },
-                get: |config| (GRAMMAR.print)(&config.$field),
-                same: |one, other| one.$field == other.$field,
-            }
-        }),*];
-    };
-}
-
-/// Reads a default that is written as text.
-fn default<T: std::str::FromStr<Err = ngx_value::Invalid>>(text: &str) -> T {
-    text.parse().expect("a default in the table is a valid value")
-}
-
-config! {
     /// Whether Ingresses may carry `*-snippet` annotations. They are Critical, so `annotations-risk-level` must allow them as well.
     allow_snippet_annotations: bool = false, "allow-snippet-annotations", BOOL;
+    /// Whether annotations may name Secrets and ConfigMaps of other namespaces.
+    allow_cross_namespace_resources: bool = false, "allow-cross-namespace-resources", BOOL;
     /// The highest risk an annotation may have. An Ingress with one above it is not taken.
     annotations_risk_level: Risk = Risk::High, "annotations-risk-level", RISK;
     /// Words that no annotation's value may contain. An Ingress with one is not taken.

@@ -1,11 +1,11 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::spec::LoadBalance;
+use crate::groups::LoadBalance;
 use crate::table::Risk;
 
 fn read(pairs: &[(&str, &str)]) -> (Config, Vec<ConfigFinding>) {
-    Config::parse(&pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect())
+    Config::parse_with(&pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect(), &|_| false)
 }
 
 /// One key: its value printed, and the details of the findings.
@@ -19,7 +19,7 @@ fn check(key: &str, value: &str, printed: &str, details: &[&str]) {
 
 #[test]
 fn names_are_keys_and_every_default_reads_back() {
-    for entry in CONFIG_KEYS {
+    for entry in CONFIG_KEYS.iter() {
         assert!(entry.name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-'), "{}", entry.name);
         assert_eq!(CONFIG_KEYS.iter().filter(|other| other.name == entry.name).count(), 1, "{}", entry.name);
         assert!(entry.doc.trim_end().ends_with('.') && !entry.value.is_empty(), "{}", entry.name);

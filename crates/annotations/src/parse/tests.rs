@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::spec::LoadBalance;
+use crate::groups::{ANNOTATIONS, LoadBalance};
 use crate::table::Risk;
 
 const PREFIX: &str = DEFAULT_PREFIX;
@@ -32,19 +32,28 @@ fn check(name: &str, value: &str, verdict: Verdict, details: &[&str]) -> Spec {
     parsed.spec
 }
 
+/// As if every annotation of the table had an effect.
+fn read_all(pairs: &[(&str, &str)]) -> Parsed {
+    parse_with(&map(pairs), &Policy { prefix: PREFIX, validation: true, config: &snippets_allowed() }, &|_| false)
+}
+
 #[test]
 fn every_example_in_the_table_is_valid_and_changes_something() {
-    for entry in ANNOTATIONS {
-        let parsed = read(&[(entry.name, entry.example)], &snippets_allowed());
+    for entry in ANNOTATIONS.iter() {
+        let mut pairs = entry.companions.to_vec();
+        let without = read_all(&pairs).spec;
+        pairs.push((entry.name, entry.example));
+        let parsed = read_all(&pairs);
         assert_eq!((parsed.findings, parsed.verdict), (Vec::new(), Verdict::Accepted), "{}", entry.name);
-        assert_ne!(parsed.spec, Spec::default(), "{}", entry.name);
+        assert_ne!(parsed.spec, without, "{}", entry.name);
     }
 }
 
 #[test]
 fn the_table_is_sorted_and_complete() {
     assert!(ANNOTATIONS.is_sorted_by(|one, other| one.name < other.name));
-    for entry in ANNOTATIONS {
+    assert!(GROUPS.iter().all(|group| group.entries.is_sorted_by(|one, other| one.name < other.name)));
+    for entry in ANNOTATIONS.iter() {
         assert!(!entry.value.is_empty() && entry.doc.ends_with('.'), "{}", entry.name);
         assert!(entry.config_key.is_none_or(|key| CONFIG_KEYS.iter().any(|entry| entry.name == key)), "{}", entry.name);
         assert_eq!(entry.name.ends_with("-snippet"), entry.risk == Risk::Critical, "{}", entry.name);
@@ -107,38 +116,36 @@ fn a_value_that_may_not_be_wrong_refuses_the_ingress() {
 fn without_validation_nothing_refuses_the_ingress() {
     let config = Config::default();
     let parsed = parse(&map(&[("load-balance", "fastest")]), &Policy { prefix: PREFIX, validation: false, config: &config });
-    assert_eq!((parsed.verdict, parsed.spec.load_balance), (Verdict::Accepted, None));
+    assert_eq!((parsed.verdict, parsed.spec.upstream.load_balance), (Verdict::Accepted, None));
     assert_eq!(parsed.findings[0].detail, "expected round_robin or ewma; the global setting round_robin is used");
 }
 
 #[test]
 fn blanks_count_only_where_they_must() {
-    let size = |text| one("proxy-body-size", text).spec.proxy_body_size.map(|size| size.bytes);
+    let size = |text| one("proxy-body-size", text).spec.proxy.body_size.map(|size| size.bytes);
     assert_eq!((size(" 8 m"), size(" "), size("8\n")), (Some(8 << 20), None, None));
-    assert_eq!(one("proxy-buffering", " on ").spec.proxy_buffering, Some(true));
-    assert_eq!(one("load-balance", " ewma\n").spec.load_balance, Some(LoadBalance::Ewma));
-    assert_eq!(one("upstream-vhost", " a.com ").spec.upstream_vhost.unwrap().as_str(), "a.com");
+    assert_eq!(one("proxy-buffering", " on ").spec.proxy.buffering, Some(true));
+    assert_eq!(one("load-balance", " ewma\n").spec.upstream.load_balance, Some(LoadBalance::Ewma));
+    assert_eq!(one("upstream-vhost", " a.com ").spec.protocol.upstream_vhost.unwrap().as_str(), "a.com");
     assert_eq!(one("upstream-vhost", "a.com\n").verdict, Verdict::Refused);
 }
 
 #[test]
-fn an_empty_value_is_none_except_for_service_upstream() {
-    for entry in ANNOTATIONS {
-        let parsed = read(&[(entry.name, "")], &snippets_allowed());
-        if entry.name == "service-upstream" {
-            assert_eq!(parsed.spec.service_upstream, Some(false));
-        } else {
-            assert_eq!((parsed.spec, parsed.findings.len()), (Spec::default(), 0), "{}", entry.name);
+fn an_empty_value_is_none_unless_the_table_says_otherwise() {
+    for entry in ANNOTATIONS.iter() {
+        if entry.on_empty == OnEmpty::Absent {
+            let parsed = read_all(&[(entry.name, "")]);
+            assert_eq!((parsed.spec, parsed.findings.len(), parsed.verdict), (Spec::default(), 0, Verdict::Accepted), "{}", entry.name);
         }
-        assert_eq!(parsed.verdict, Verdict::Accepted);
     }
-    assert_eq!(one("service-upstream", "yes").spec.service_upstream, Some(false));
+    assert_eq!(one("service-upstream", "").spec.upstream.service_upstream, Some(false));
+    assert_eq!(one("service-upstream", "yes").spec.upstream.service_upstream, Some(false));
 }
 
 #[test]
 fn an_algorithm_that_needs_another_annotation_is_round_robin() {
     let spec = check("load-balance", "chash", Verdict::Accepted, &["expected round_robin or ewma; round_robin is used"]);
-    assert_eq!(spec.load_balance, Some(LoadBalance::RoundRobin));
+    assert_eq!(spec.upstream.load_balance, Some(LoadBalance::RoundRobin));
 }
 
 #[test]
@@ -149,7 +156,7 @@ fn aliases_are_sorted_without_duplicates_and_patterns_are_left_out() {
         Verdict::Accepted,
         &["\"~^x\\\\d$\": expected a host name such as www.example.com or *.example.com; it is left out"],
     );
-    let names: Vec<&str> = spec.server_alias.iter().map(ngx_value::HostName::as_str).collect();
+    let names: Vec<&str> = spec.names.server_alias.iter().map(ngx_value::HostName::as_str).collect();
     assert_eq!(names, ["*.c.com", "a.com", "b.com"]);
 }
 
@@ -168,7 +175,7 @@ fn a_risk_above_the_level_refuses_the_ingress_even_if_the_value_is_empty() {
 fn snippets_that_are_not_allowed_are_left_out() {
     let config = Config { annotations_risk_level: Risk::Critical, ..Config::default() };
     let parsed = read(&[("configuration-snippet", "a;"), ("ssl-redirect", "true")], &config);
-    assert_eq!((parsed.verdict, parsed.spec.configuration_snippet, parsed.spec.ssl_redirect), (Verdict::Accepted, None, Some(true)));
+    assert_eq!((parsed.verdict, parsed.spec.snippets.configuration, parsed.spec.https.ssl_redirect), (Verdict::Accepted, None, Some(true)));
     assert_eq!(
         (parsed.findings[0].kind, parsed.findings[0].detail.as_str()),
         (FindingKind::Blocked, "allow-snippet-annotations is false; it is ignored")
@@ -179,7 +186,7 @@ fn snippets_that_are_not_allowed_are_left_out() {
 fn a_snippet_that_is_allowed_must_be_balanced() {
     let config = snippets_allowed();
     let parsed = read(&[("server-snippet", "location /x { return 200; }")], &config);
-    assert_eq!(parsed.spec.server_snippet.unwrap().as_str(), "location /x { return 200; }\n");
+    assert_eq!(parsed.spec.snippets.server.unwrap().as_str(), "location /x { return 200; }\n");
     let parsed = read(&[("configuration-snippet", "a;\n} server {")], &config);
     assert_eq!(parsed.verdict, Verdict::Refused);
     assert_eq!(
@@ -206,14 +213,38 @@ fn a_name_that_does_not_exist_is_reported() {
 }
 
 #[test]
-fn an_annotation_that_is_not_supported_is_ignored_unless_it_protects() {
-    check("enable-cors", "true", Verdict::Accepted, &["Narthex does not support this annotation yet; it is ignored"]);
+fn an_annotation_without_an_effect_is_ignored_unless_it_protects() {
+    let config = Config::default();
+    let check = |name: &str, value: &str, verdict: Verdict, detail: &str| {
+        let parsed = parse_with(&map(&[(name, value)]), &Policy { prefix: PREFIX, validation: true, config: &config }, &|_| true);
+        let last = parsed.findings.last().map(|finding| (finding.kind, finding.detail.as_str()));
+        assert_eq!((parsed.verdict, last), (verdict, Some((FindingKind::Unsupported, detail))), "{name}: {value:?}");
+    };
+    check("enable-cors", "true", Verdict::Accepted, "Narthex does not support this annotation yet; it is ignored");
     let denied = "Narthex does not support this annotation yet; because it protects the locations, they answer 503";
-    for name in ["whitelist-source-range", "denylist-source-range", "auth-url", "auth-type"] {
-        check(name, "x", Verdict::Denied, &[denied]);
+    for (name, value) in [
+        ("whitelist-source-range", "1.1.1.1"),
+        ("denylist-source-range", "1.1.1.1"),
+        ("denylist-source-range", ""),
+        ("auth-url", "http://a/"),
+        ("auth-tls-secret", "default/ca"),
+    ] {
+        check(name, value, Verdict::Denied, denied);
     }
-    check("auth-url", "", Verdict::Accepted, &["Narthex does not support this annotation yet; it is ignored"]);
-    check("whitelist-source-range", "", Verdict::Denied, &[denied]);
+}
+
+#[test]
+fn every_protecting_annotation_closes_when_its_value_is_not_taken_even_without_validation() {
+    let config = snippets_allowed();
+    for entry in ANNOTATIONS.iter().filter(|entry| entry.protects) {
+        let mut pairs = entry.companions.to_vec();
+        pairs.push((entry.name, "\"no; such {value}"));
+        let parsed = parse_with(&map(&pairs), &Policy { prefix: PREFIX, validation: false, config: &config }, &|_| false);
+        assert_eq!(parsed.verdict, Verdict::Denied, "{}", entry.name);
+        let known = known::annotation(entry.name).unwrap();
+        assert!(known.protects, "{}", entry.name);
+    }
+    assert_eq!(ANNOTATIONS.iter().filter(|entry| entry.protects).count(), 6);
 }
 
 #[test]
@@ -233,37 +264,27 @@ fn other_annotations_are_not_ours_unless_they_have_the_usual_prefix() {
     assert_eq!(found, [("nginx.ingress.kubernetes.io/ssl-redirect", FindingKind::Surprise)]);
     assert_eq!(parsed.findings[0].detail, "annotations begin with example.com/ here; it is ignored");
     let ours = BTreeMap::from([("example.com/ssl-redirect".to_owned(), "false".to_owned())]);
-    assert_eq!(parse(&ours, &Policy { prefix: "example.com", validation: true, config: &config }).spec.ssl_redirect, Some(false));
+    assert_eq!(parse(&ours, &Policy { prefix: "example.com", validation: true, config: &config }).spec.https.ssl_redirect, Some(false));
 }
 
 #[test]
 fn an_alias_speaks_when_the_annotation_itself_says_nothing() {
-    let entry = Entry { name: "ssl-redirect", aliases: &["old", "older"], ..entry_for_aliases() };
+    let (usual, group) = crate::groups::annotation("ssl-redirect").unwrap();
+    let entry: &Entry = Box::leak(Box::new(Entry { aliases: &["old", "older"], ..usual.clone() }));
     let config = Config::default();
     let policy = Policy { prefix: PREFIX, validation: true, config: &config };
     let run = |pairs: &[(&str, &str)]| {
         let annotations = map(pairs);
-        let mut reader = Reader {
-            annotations: &annotations,
-            policy: &policy,
-            draft: Draft::default(),
-            findings: Vec::new(),
-            verdict: Verdict::Accepted,
-        };
+        let mut reader = Reader::new(&annotations, &policy, &|_| false);
         for (key, value) in &annotations {
-            reader.supported(&entry, key, strip(key, PREFIX).unwrap(), value);
+            reader.read((entry, group), key, strip(key, PREFIX).unwrap(), value);
         }
-        (reader.draft.spec.ssl_redirect, reader.findings.len())
+        (reader.draft.spec.https.ssl_redirect, reader.findings.len())
     };
     assert_eq!(run(&[("old", "false")]), (Some(false), 0));
     assert_eq!(run(&[("ssl-redirect", ""), ("older", "false")]), (Some(false), 0));
     assert_eq!(run(&[("ssl-redirect", "true"), ("old", "false")]), (Some(true), 1));
     assert_eq!(run(&[("old", "true"), ("older", "false")]), (Some(true), 1));
-}
-
-fn entry_for_aliases() -> Entry {
-    let entry = ANNOTATIONS.iter().find(|entry| entry.name == "ssl-redirect").unwrap();
-    Entry { ..*entry }
 }
 
 proptest! {

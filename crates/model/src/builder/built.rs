@@ -56,7 +56,7 @@ impl Built {
     /// The Ingresses that gave a host its server-level text.
     pub fn users_of_shell(&self, name: &str) -> Vec<ObjectKey> {
         let named =
-            self.entries.values().filter(|entry| entry.spec.server_snippet.is_some() && entry.hosts().iter().any(|host| **host == *name));
+            self.entries.values().filter(|entry| entry.spec.snippets.server.is_some() && entry.hosts().iter().any(|host| **host == *name));
         named.map(|entry| entry.key().clone()).collect()
     }
 

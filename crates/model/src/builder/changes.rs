@@ -8,16 +8,18 @@ use imbl::ordmap::DiffItem;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 
 use crate::key::ObjectKey;
+use crate::references::Reference;
 use crate::snapshot::Snapshot;
 
 const SERVICE_LABEL: &str = "kubernetes.io/service-name";
 
-/// Keys of changed objects, by kind. Class, Namespace and ConfigMap changes are judged by their effect instead.
+/// Keys of changed objects, by kind. Class and Namespace changes are judged by their effect instead.
 #[derive(Debug, Default)]
 pub(crate) struct Changes {
     pub(crate) ingresses: BTreeSet<ObjectKey>,
     pub(crate) services: BTreeSet<ObjectKey>,
     pub(crate) secrets: BTreeSet<ObjectKey>,
+    pub(crate) config_maps: BTreeSet<ObjectKey>,
     pub(crate) addresses: BTreeSet<Arc<str>>,
     /// The slice, and the Service it belonged and belongs to.
     pub(crate) endpoint_slices: Vec<(ObjectKey, Option<ObjectKey>, Option<ObjectKey>)>,
@@ -34,9 +36,20 @@ impl Changes {
             ingresses: keys(&old.ingresses, &new.ingresses),
             services: keys(&old.services, &new.services),
             secrets: keys(&old.secrets, &new.secrets),
+            config_maps: keys(&old.config_maps, &new.config_maps),
             addresses: keys(&old.addresses, &new.addresses),
             endpoint_slices: slices.collect(),
         }
+    }
+}
+
+impl Changes {
+    /// What changed that annotations can refer to.
+    pub(crate) fn references(&self) -> impl Iterator<Item = Reference> {
+        let secrets = self.secrets.iter().cloned().map(Reference::Secret);
+        let config_maps = self.config_maps.iter().cloned().map(Reference::ConfigMap);
+        let services = self.services.iter().cloned().map(Reference::Service);
+        secrets.chain(config_maps).chain(services)
     }
 }
 

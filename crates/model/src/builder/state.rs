@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use annotations::Config;
 use imbl::OrdMap;
+use k8s_openapi::api::networking::v1::Ingress;
 
 use super::built::{Built, Origin};
 use super::index::{Counted, Index};
@@ -13,6 +14,7 @@ use crate::passes::certificate::Certificate;
 use crate::passes::ingress::{Entry, Order};
 use crate::problem::Problem;
 use crate::profile::ProfileId;
+use crate::references::{self, Reference};
 use crate::snapshot::Snapshot;
 
 /// Everything derived from `snapshot`.
@@ -25,6 +27,8 @@ pub(super) struct State {
     pub(super) hosts: Index<Arc<str>, Order>,
     pub(super) backends: Index<BackendId, Order>,
     pub(super) secrets: Index<ObjectKey, ObjectKey>,
+    /// What annotations name, to the Ingresses that do, refused ones included.
+    pub(super) referrers: Index<Reference, ObjectKey>,
     pub(super) slices: Index<ObjectKey, ObjectKey>,
     /// Alias to the hosts that claim it; the first in byte order gets it.
     pub(super) aliases: Index<Arc<str>, Arc<str>>,
@@ -48,6 +52,16 @@ impl State {
         }
         for secret in entry.secrets() {
             self.secrets.set(&secret, entry.key(), present);
+        }
+    }
+
+    /// Replaces what the annotations of an Ingress name.
+    pub(super) fn refer(&mut self, ingress: &ObjectKey, old: Option<&Ingress>, new: Option<&Ingress>) {
+        for reference in old.into_iter().flat_map(references::of_annotations) {
+            self.referrers.remove(&reference, ingress);
+        }
+        for reference in new.into_iter().flat_map(references::of_annotations) {
+            self.referrers.add(&reference, ingress);
         }
     }
 

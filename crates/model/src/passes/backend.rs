@@ -32,8 +32,8 @@ pub(crate) struct Input<'a> {
 /// Builds a backend. `user` is the Ingress that was first to refer to it: its annotations decide.
 pub(crate) fn build(id: &BackendId, user: Option<&Entry>, input: &Input<'_>) -> (BackendRecord, Vec<Problem>) {
     let spec = user.map(|entry| &entry.spec);
-    let service_upstream = spec.and_then(|spec| spec.service_upstream).unwrap_or(input.config.service_upstream);
-    let load_balance = spec.and_then(|spec| spec.load_balance).unwrap_or(input.config.load_balance);
+    let service_upstream = spec.and_then(|spec| spec.upstream.service_upstream).unwrap_or(input.config.service_upstream);
+    let load_balance = spec.and_then(|spec| spec.upstream.load_balance).unwrap_or(input.config.load_balance);
     let mut problems = Vec::new();
     let endpoints = endpoints(id, service_upstream, input, &mut |kind, detail| {
         problems.push(Problem { object: ObjectRef::namespaced("Service", &id.service), field: String::new(), kind, detail });

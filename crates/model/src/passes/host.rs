@@ -7,6 +7,7 @@ use ngx_value::PathRegex;
 
 use super::ingress::{CATCH_ALL, Entry, Path};
 use super::paths::{self, Location};
+use super::route;
 use crate::fixed::Shell;
 use crate::key::{BackendId, ObjectKey, ObjectRef};
 use crate::live::{HostRecord, Route};
@@ -54,7 +55,7 @@ pub(crate) fn build(host: &str, entries: &[&Entry], config: &Config) -> Option<H
         if regex_mode && !draft.check_regex(&mut result.problems) {
             continue;
         }
-        let (route, profile) = draft.route(config);
+        let (route, profile) = draft.route(host, config);
         locations.push(Location {
             path: draft.path.clone(),
             exact: draft.exact,
@@ -72,12 +73,12 @@ pub(crate) fn build(host: &str, entries: &[&Entry], config: &Config) -> Option<H
     result.record.regex = matches.regex;
 
     // The first Ingress with a list decides about the aliases, the first with text about the snippet.
-    let aliases = entries.iter().map(|entry| &entry.spec.server_alias).find(|aliases| !aliases.is_empty());
+    let aliases = entries.iter().map(|entry| &entry.spec.names.server_alias).find(|aliases| !aliases.is_empty());
     result.aliases =
         aliases.into_iter().flatten().map(|alias| Arc::from(alias.to_string())).filter(|alias: &Arc<str>| **alias != *host).collect();
     result.aliases.sort();
     result.aliases.dedup();
-    let snippet = entries.iter().find_map(|entry| entry.spec.server_snippet.clone());
+    let snippet = entries.iter().find_map(|entry| entry.spec.snippets.server.clone());
     result.shell = snippet.map(|snippet| Shell { aliases: result.aliases.clone(), snippet: Some(snippet) });
     Some(result)
 }
@@ -148,12 +149,12 @@ fn field(at: (u32, u32)) -> String {
 impl Draft<'_> {
     /// The rewrite target where it is in effect: one that equals the path is none.
     fn rewrite(&self) -> Option<String> {
-        let target = self.entry.filter(|_| self.redirects)?.spec.rewrite_target.as_ref()?.to_string();
+        let target = self.entry.filter(|_| self.redirects)?.spec.path.rewrite_target.as_ref()?.to_string();
         (!target.is_empty() && *target != *self.path).then_some(target)
     }
 
     fn wants_regex(&self) -> bool {
-        let use_regex = self.redirects && self.entry.is_some_and(|entry| entry.spec.use_regex);
+        let use_regex = self.redirects && self.entry.is_some_and(|entry| entry.spec.path.use_regex);
         use_regex || self.rewrite().is_some()
     }
 
@@ -175,7 +176,7 @@ impl Draft<'_> {
         false
     }
 
-    fn route(&self, config: &Config) -> (Route, Profile) {
+    fn route(&self, host: &str, config: &Config) -> (Route, Profile) {
         let (namespace, ingress): (Arc<str>, Arc<str>) = match self.entry {
             Some(entry) => (entry.key().namespace.clone(), entry.key().name.clone()),
             None => Default::default(),
@@ -188,44 +189,22 @@ impl Draft<'_> {
         }
         let mut profile = Profile::default();
         match self.entry {
-            Some(entry) => self.annotate(entry, config, &mut route, &mut profile),
+            Some(entry) => {
+                let location = route::Location {
+                    entry,
+                    config,
+                    host,
+                    path: &self.path,
+                    backend: self.backend,
+                    redirects: self.redirects,
+                    rewrite: self.rewrite(),
+                };
+                route::annotate(&location, &mut route, &mut profile);
+            }
             None => route.no_access_log = !config.enable_access_log_for_default_backend,
         }
         route.profile = profile.id();
         (route, profile)
-    }
-
-    fn annotate(&self, entry: &Entry, config: &Config, route: &mut Route, profile: &mut Profile) {
-        /// What differs from the global setting; equal values share the default profile and record.
-        fn differing<T: PartialEq + Copy>(value: Option<T>, global: T) -> Option<T> {
-            value.filter(|value| *value != global)
-        }
-        let spec = &entry.spec;
-        route.denied = entry.denied;
-        route.no_access_log = spec.enable_access_log == Some(false);
-        route.rewrite = self.rewrite().map(|target| (self.path.clone(), target.into()));
-        if self.redirects {
-            route.ssl_redirect = differing(spec.ssl_redirect, config.ssl_redirect);
-            route.force_ssl_redirect = differing(spec.force_ssl_redirect, config.force_ssl_redirect);
-            route.preserve_trailing_slash = differing(spec.preserve_trailing_slash, config.preserve_trailing_slash);
-        } else {
-            route.ssl_redirect = differing(Some(false), config.ssl_redirect);
-            route.force_ssl_redirect = differing(Some(false), config.force_ssl_redirect);
-        }
-        route.upstream_vhost = spec.upstream_vhost.as_ref().map(|vhost| vhost.to_string().into());
-
-        let global = [config.proxy_connect_timeout, config.proxy_send_timeout, config.proxy_read_timeout];
-        let own = [spec.proxy_connect_timeout, spec.proxy_send_timeout, spec.proxy_read_timeout];
-        let timeouts = [0, 1, 2].map(|i| own[i].unwrap_or(global[i]));
-        route.timeouts = (timeouts != global).then(|| timeouts.map(|seconds| seconds.0));
-
-        profile.body_size = differing(spec.proxy_body_size, config.proxy_body_size);
-        route.body_limit_bytes = profile.body_size.map(|size| size.bytes);
-        profile.buffering = differing(spec.proxy_buffering, config.proxy_buffering);
-        profile.buffer_size = differing(spec.proxy_buffer_size, config.proxy_buffer_size);
-        profile.buffers_number = differing(spec.proxy_buffers_number, config.proxy_buffers_number);
-        profile.request_buffering = differing(spec.proxy_request_buffering, config.proxy_request_buffering);
-        profile.snippet = spec.configuration_snippet.clone();
     }
 }
 

@@ -7,9 +7,11 @@ use annotations::{Config, FindingKind, Policy, Spec, Verdict};
 use k8s_openapi::api::networking::v1::{HTTPIngressPath, Ingress, IngressBackend, IngressServiceBackend};
 
 use super::inspect::suspicious;
+use super::resolve::{Lookup, Outcome, Resolved, resolve};
 use crate::key::{BackendId, BackendPort, ObjectKey, ObjectRef};
 use crate::problem::{Problem, ProblemKind};
 use crate::settings::Settings;
+use crate::snapshot::Snapshot;
 
 /// Name of the catch-all server.
 pub(crate) const CATCH_ALL: &str = "_";
@@ -34,6 +36,8 @@ impl Order {
 pub(crate) struct Entry {
     pub(crate) order: Order,
     pub(crate) spec: Spec,
+    /// What the annotations name, read.
+    pub(crate) resolved: Resolved,
     /// A protecting annotation is unusable: every location answers 503.
     pub(crate) denied: bool,
     /// `spec.defaultBackend` where it names a Service.
@@ -74,7 +78,7 @@ impl Entry {
 
     /// A canary adds to other Ingresses' locations and makes none of its own.
     pub(crate) fn is_canary(&self) -> bool {
-        self.spec.canary
+        self.spec.canary.enabled
     }
 
     /// Whether it only has a default backend: then it takes over the catch-all location.
@@ -112,19 +116,32 @@ impl Entry {
 }
 
 /// Parses an Ingress of our class. `None` when it is refused as a whole; the Problems say why.
-pub(crate) fn parse(key: &ObjectKey, ingress: &Ingress, config: &Config, settings: &Settings) -> (Option<Entry>, Vec<Problem>) {
+pub(crate) fn parse(
+    key: &ObjectKey,
+    ingress: &Ingress,
+    config: &Config,
+    settings: &Settings,
+    snapshot: &Snapshot,
+) -> (Option<Entry>, Vec<Problem>) {
     let mut problems = Problems { object: ObjectRef::ingress(key), found: Vec::new() };
-    let entry = parse_into(key, ingress, config, settings, &mut problems);
+    let mut entry = parse_into(key, ingress, config, settings, &mut problems);
+    if let Some(entry) = &mut entry {
+        let lookup = Lookup { ingress: key, spec: &entry.spec, config, settings, snapshot };
+        let mut outcome = Outcome { prefix: &settings.annotations_prefix, denied: false, problems: &mut problems };
+        entry.resolved = resolve(&lookup, &mut outcome);
+        entry.denied |= outcome.denied;
+    }
     (entry, problems.found)
 }
 
-struct Problems {
+/// Problems of one Ingress.
+pub(crate) struct Problems {
     object: ObjectRef,
     found: Vec<Problem>,
 }
 
 impl Problems {
-    fn push(&mut self, field: impl Into<String>, kind: ProblemKind, detail: String) {
+    pub(crate) fn push(&mut self, field: impl Into<String>, kind: ProblemKind, detail: String) {
         self.found.push(Problem { object: self.object.clone(), field: field.into(), kind, detail });
     }
 }
@@ -183,6 +200,7 @@ fn parse_into(key: &ObjectKey, ingress: &Ingress, config: &Config, settings: &Se
     Some(Entry {
         order: Order { created_seconds, name: Reverse(key.to_string()), key: key.clone() },
         spec: parsed.spec,
+        resolved: Resolved::default(),
         denied: parsed.verdict == Verdict::Denied,
         default_backend,
         rules,

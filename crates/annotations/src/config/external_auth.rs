@@ -1,0 +1,65 @@
+//! External authentication of all locations.
+
+use ngx_value::{CacheRules, HeaderName, HeaderTemplate, Invalid, Method, QueryName, RedirectTemplate, Snippet, Template, UrlTemplate};
+
+use super::grammar::{BOOL, Grammar, HEADER_NAMES, LIST, SNIPPET, optional};
+use super::table::settings;
+
+settings! {
+    /// External authentication of all locations.
+    ExternalAuthDefaults in external_auth;
+
+    /// The service that each request is put before first, unless its Ingress has an `auth-url` of its own or `enable-global-auth: "false"`. A text that is no URL lets nobody through.
+    url: Option<UrlTemplate> = None, "global-auth-url", URL;
+    /// Method of the request to it. Empty: GET.
+    method: Option<Method> = None, "global-auth-method", optional("GET, HEAD, POST, PUT, PATCH, DELETE, CONNECT, OPTIONS, TRACE, or empty");
+    /// Where clients are sent instead of a 401.
+    signin: Option<RedirectTemplate> = None, "global-auth-signin", optional("a URL, perhaps with variables, or empty");
+    /// The parameter there that holds the original URL. Empty: `rd`.
+    signin_redirect_param: Option<QueryName> = None, "global-auth-signin-redirect-param", optional("the name of a query parameter, or empty");
+    /// Headers of the service's answer that replace those of the request to the backend.
+    response_headers: Vec<HeaderName> = Vec::new(), "global-auth-response-headers", HEADER_NAMES;
+    /// The header `X-Auth-Request-Redirect` of the request to it. Empty: the URI of the request.
+    request_redirect: Option<HeaderTemplate> = None, "global-auth-request-redirect", optional("text with NGINX variables, or empty");
+    /// Text for the location of the request to it.
+    snippet: Option<Snippet> = None, "global-auth-snippet", SNIPPET;
+    /// Keep its answers by this key. Empty: they are not kept.
+    cache_key: Option<Template> = None, "global-auth-cache-key", optional("text with NGINX variables, or empty");
+    /// How long its answers are kept; `off`: not at all. Empty or unusable: `200 202 401 5m`.
+    cache_duration: Option<CacheRules> = None, "global-auth-cache-duration", DURATION;
+    /// Cookies of its answer go to the client whatever the status.
+    always_set_cookie: bool = false, "global-auth-always-set-cookie", BOOL;
+    /// Rule paths that begin with one of these are served without any authentication, an Ingress's own included.
+    no_auth_locations: Vec<String> = vec!["/.well-known/acme-challenge".to_owned()], "no-auth-locations", LIST;
+}
+
+/// A service that never answers, so that nobody is let through.
+const NOBODY: &str = "http://unusable.invalid/";
+
+const URL: Grammar<Option<UrlTemplate>> = Grammar {
+    read: |text, notes| match (OPTIONAL_URL.read)(text, notes) {
+        Err(invalid) => {
+            notes.push(format!("{invalid}; nobody is let through"));
+            NOBODY.parse().map(Some)
+        }
+        read => read,
+    },
+    ..OPTIONAL_URL
+};
+
+const OPTIONAL_URL: Grammar<Option<UrlTemplate>> = optional("a URL with http or https, perhaps with variables, or empty");
+
+const DURATION: Grammar<Option<CacheRules>> = Grammar {
+    value: "rules between commas, such as 200 202 5m, or off",
+    read: |text, notes| {
+        Ok(match text {
+            "off" => None,
+            "" => Some(CacheRules::default()),
+            text => Some(text.parse().unwrap_or_else(|invalid: Invalid| {
+                notes.push(format!("{invalid}; 200 202 401 5m is used"));
+                CacheRules::default()
+            })),
+        })
+    },
+    print: |rules| rules.as_ref().map_or_else(|| "off".to_owned(), CacheRules::to_string),
+};

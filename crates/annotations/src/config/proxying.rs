@@ -1,0 +1,33 @@
+//! Defaults of the annotations about endpoints and proxying.
+
+use ngx_value::{CookieDomainReplacement, CookiePathReplacement, LocationPart, Size};
+
+use super::grammar::{BOOL, BUFFER, Grammar, own};
+use super::table::{default, settings};
+
+settings! {
+    /// Defaults of the annotations about endpoints and proxying.
+    ProxyingDefaults in proxying;
+
+    /// How much of an answer may be on its way to the client while the rest is still read: from `proxy-buffer-size` to that times one less than `proxy-buffers-number`. Empty: two buffers.
+    busy_buffers_size: Option<Size> = None, "proxy-busy-buffers-size", OPTIONAL_BUFFER;
+    /// How much of an answer may be put into a file when the buffers are full: at least `proxy-buffer-size`, or 0 for none.
+    max_temp_file_size: Size = Size::mib(1024), "proxy-max-temp-file-size", own("a size such as 1024m; 0 is none");
+    /// Replaces the `Domain` of the endpoint's cookies.
+    cookie_domain: CookieDomainReplacement = CookieDomainReplacement::Off, "proxy-cookie-domain", own("off, or two words of letters, digits and `- . _ ~ / :`");
+    /// Replaces the beginning of the `Path` of the endpoint's cookies.
+    cookie_path: CookiePathReplacement = CookiePathReplacement::Off, "proxy-cookie-path", own("off, or two words of letters, digits and `- . _ ~ / : , ? & =`");
+    /// What is replaced by `proxy-redirect-to` at the beginning of the endpoint's headers `Location` and `Refresh`. With `default` the endpoint's own address is replaced by the client's.
+    redirect_from: LocationPart = default("off"), "proxy-redirect-from", own("off, default, or a URL of letters, digits and `- . _ ~ / : , ? & =`");
+    /// What takes the place of `proxy-redirect-from`. With `off` it is as if that was `default`.
+    redirect_to: LocationPart = default("off"), "proxy-redirect-to", own("off, or a URL of letters, digits and `- . _ ~ / : , ? & =`");
+    /// The `proxy-ssl-*` annotations hold for the paths of their Ingress only, not for the rest of the host.
+    ssl_location_only: bool = false, "proxy-ssl-location-only", BOOL;
+}
+
+/// The size of a buffer, or nothing.
+const OPTIONAL_BUFFER: Grammar<Option<Size>> = Grammar {
+    value: "a size such as 8k, from 1 byte to 1g, or empty",
+    read: |text, notes| if text.is_empty() { Ok(None) } else { (BUFFER.read)(text, notes).map(Some) },
+    print: |size| size.as_ref().map(Size::to_string).unwrap_or_default(),
+};

@@ -1,0 +1,58 @@
+//! How the keys of the ConfigMap are written down.
+
+/// Defines a struct of settings, its defaults and its keys from one list: documentation, field, type, default, key, grammar.
+///
+/// `topics` are further fields that a file of their own defines; `in` says in which field of [`super::Config`] such a struct lies, or `all`.
+macro_rules! settings {
+    (
+        $(#[doc = $outer:literal])+ $struct:ident in $place:tt;
+        $(topics { $($(#[doc = $topic_doc:literal])+ $topic_field:ident: $topic_type:ty,)* })?
+        $($(#[doc = $doc:literal])+ $field:ident: $type:ty = $default:expr, $name:literal, $grammar:expr;)*
+    ) => {
+        $(#[doc = $outer])+
+        #[derive(Debug, Clone, PartialEq)]
+        pub struct $struct {
+            $($(#[doc = $doc])+ pub $field: $type,)*
+            $($($(#[doc = $topic_doc])+ pub $topic_field: $topic_type,)*)?
+        }
+
+        impl Default for $struct {
+            fn default() -> Self {
+                Self { $($field: $default,)* $($($topic_field: Default::default(),)*)? }
+            }
+        }
+
+        /// The keys, grouped by subject.
+        pub(super) static KEYS: &[$crate::config::ConfigEntry] = &[$({
+            const GRAMMAR: $crate::config::grammar::Grammar<$type> = $grammar;
+            $crate::config::ConfigEntry {
+                name: $name,
+                value: GRAMMAR.value,
+                doc: concat!($($doc),+),
+                set: |config, text, notes| {
+                    $crate::config::table::place!(config, $place).$field = (GRAMMAR.read)(text, notes)?;
+                    Ok(())
+                },
+                get: |config| (GRAMMAR.print)(&$crate::config::table::place!(config, $place).$field),
+                same: |one, other| $crate::config::table::place!(one, $place).$field == $crate::config::table::place!(other, $place).$field,
+            }
+        }),*];
+    };
+}
+
+/// The struct of settings that lies in a field of a configuration, or the whole.
+macro_rules! place {
+    ($config:ident, all) => {
+        $config
+    };
+    ($config:ident, $topic:tt) => {
+        $config.$topic
+    };
+}
+
+pub(super) use {place, settings};
+
+/// Reads a default that is written as text.
+pub(super) fn default<T: std::str::FromStr<Err = ngx_value::Invalid>>(text: &str) -> T {
+    text.parse().expect("a default in the table is a valid value")
+}

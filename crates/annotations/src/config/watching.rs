@@ -1,0 +1,120 @@
+//! Logs, traces and the firewall.
+
+use std::fmt;
+use std::str::FromStr;
+
+use ngx_value::{FirewallRules, Invalid, Template, Word};
+
+use super::grammar::{BOOL, COUNT, Grammar, optional, own};
+use super::table::{default, settings};
+
+settings! {
+    /// Logs, traces and the firewall.
+    WatchingDefaults in watching;
+
+    /// Log the requests to authentication services as well.
+    enable_auth_access_log: bool = false, "enable-auth-access-log", BOOL;
+
+    /// Let ModSecurity look at all requests.
+    enable_modsecurity: bool = false, "enable-modsecurity", BOOL;
+    /// Rules instead of the recommended configuration.
+    modsecurity_snippet: Option<FirewallRules> = None, "modsecurity-snippet", optional("rules in the language of ModSecurity, or empty");
+    /// Add the OWASP core rule set.
+    enable_owasp_modsecurity_crs: bool = false, "enable-owasp-modsecurity-crs", BOOL;
+
+    /// Trace requests.
+    enable_opentelemetry: bool = false, "enable-opentelemetry", BOOL;
+    /// The file with the exporter's settings.
+    opentelemetry_config: Word = default("/etc/ingress-controller/telemetry/opentelemetry.toml"), "opentelemetry-config", own("a path");
+    /// Name of the span. Empty: the module's own.
+    opentelemetry_operation_name: Option<Template> = None, "opentelemetry-operation-name", optional("text with NGINX variables, or empty");
+    /// A trace that the client began goes on here.
+    opentelemetry_trust_incoming_span: bool = true, "opentelemetry-trust-incoming-span", BOOL;
+    /// Host of the collector. Empty: none.
+    otlp_collector_host: Option<Word> = None, "otlp-collector-host", optional("a host, or empty");
+    /// Port of the collector.
+    otlp_collector_port: u16 = 4317, "otlp-collector-port", PORT;
+    /// The service's name in traces.
+    otel_service_name: Word = default("nginx"), "otel-service-name", own("one word");
+    /// Which requests are traced.
+    otel_sampler: Sampler = Sampler::AlwaysOn, "otel-sampler", own("AlwaysOn, AlwaysOff or TraceIdRatioBased");
+    /// The share of requests that `TraceIdRatioBased` traces.
+    otel_sampler_ratio: Ratio = Ratio::from_millionths(10_000), "otel-sampler-ratio", own("a number from 0 to 1");
+    /// Trace a request that belongs to a trace whatever the sampler says.
+    otel_sampler_parent_based: bool = true, "otel-sampler-parent-based", BOOL;
+    /// Spans that may wait for the exporter.
+    otel_max_queuesize: u32 = 2048, "otel-max-queuesize", COUNT;
+    /// Milliseconds between two exports.
+    otel_schedule_delay_millis: u32 = 5000, "otel-schedule-delay-millis", COUNT;
+    /// Spans of one export.
+    otel_max_export_batch_size: u32 = 512, "otel-max-export-batch-size", COUNT;
+}
+
+const PORT: Grammar<u16> = Grammar {
+    value: "a number from 1 to 65535",
+    read: |text, _| match text.parse() {
+        Ok(port) if port > 0 && text.bytes().all(|byte| byte.is_ascii_digit()) => Ok(port),
+        _ => Err(Invalid::new("a number from 1 to 65535")),
+    },
+    print: u16::to_string,
+};
+
+/// Which requests are traced (`otel-sampler`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Sampler {
+    /// All.
+    AlwaysOn,
+    /// None.
+    AlwaysOff,
+    /// A share.
+    TraceIdRatioBased,
+}
+
+impl FromStr for Sampler {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        match text {
+            "AlwaysOn" => Ok(Self::AlwaysOn),
+            "AlwaysOff" => Ok(Self::AlwaysOff),
+            "TraceIdRatioBased" => Ok(Self::TraceIdRatioBased),
+            _ => Err(Invalid::new("AlwaysOn, AlwaysOff or TraceIdRatioBased")),
+        }
+    }
+}
+
+impl fmt::Display for Sampler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::AlwaysOn => "AlwaysOn",
+            Self::AlwaysOff => "AlwaysOff",
+            Self::TraceIdRatioBased => "TraceIdRatioBased",
+        })
+    }
+}
+
+/// A share from 0 to 1, kept in millionths.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Ratio(u32);
+
+impl Ratio {
+    const fn from_millionths(millionths: u32) -> Self {
+        Self(millionths)
+    }
+}
+
+impl FromStr for Ratio {
+    type Err = Invalid;
+
+    /// Empty means 0.
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let share: f64 = if text.is_empty() { 0.0 } else { text.parse().map_err(|_| Invalid::new("a number from 0 to 1"))? };
+        if (0.0..=1.0).contains(&share) { Ok(Self((share * 1e6).round() as u32)) } else { Err(Invalid::new("a number from 0 to 1")) }
+    }
+}
+
+impl fmt::Display for Ratio {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", f64::from(self.0) / 1e6)
+    }
+}

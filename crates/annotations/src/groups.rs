@@ -1,0 +1,109 @@
+//! The annotations by group, one file each: a struct (a field of [`crate::Spec`]), the entries of the table, the parse functions.
+//!
+//! A group's struct holds what was set: `None` means not set, so the ConfigMap's setting holds. Every text in it is a type of `ngx-value`.
+
+mod access;
+mod affinity;
+mod backend_tls;
+mod basic_auth;
+mod canary;
+mod client_tls;
+mod common;
+mod cors;
+mod errors;
+mod external_auth;
+mod fastcgi;
+mod firewall;
+mod hashing;
+mod headers;
+mod https;
+mod limits;
+mod mirror;
+mod names;
+mod observability;
+mod path;
+mod protocol;
+mod proxy;
+mod redirect;
+mod snippets;
+mod upstream;
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use crate::table::{Entry, Group};
+
+pub use access::{Access, Satisfy};
+pub use affinity::Affinity;
+pub use backend_tls::BackendTls;
+pub use basic_auth::{AuthScheme, BasicAuth, SecretLayout};
+pub use canary::Canary;
+pub use client_tls::{ClientCa, ClientTls, TlsErrorPage, VerifyClient};
+pub use cors::{AllowedOrigins, Cors};
+pub use errors::Errors;
+pub use external_auth::{ExternalAuth, Keepalive};
+pub use fastcgi::Fastcgi;
+pub use firewall::Firewall;
+pub use hashing::Hashing;
+pub use headers::Headers;
+pub use https::Https;
+pub use limits::Limits;
+pub use mirror::Mirror;
+pub use names::Names;
+pub use observability::Observability;
+pub use path::Path;
+pub use protocol::Protocol;
+pub use proxy::Proxy;
+pub use redirect::Redirect;
+pub use snippets::Snippets;
+pub use upstream::{LoadBalance, Upstream};
+
+/// Every group, in the order of the reference.
+pub static GROUPS: &[&Group] = &[
+    &canary::GROUP,
+    &affinity::GROUP,
+    &path::GROUP,
+    &upstream::GROUP,
+    &hashing::GROUP,
+    &protocol::GROUP,
+    &proxy::GROUP,
+    &backend_tls::GROUP,
+    &fastcgi::GROUP,
+    &https::GROUP,
+    &redirect::GROUP,
+    &client_tls::GROUP,
+    &basic_auth::GROUP,
+    &external_auth::GROUP,
+    &access::GROUP,
+    &cors::GROUP,
+    &limits::GROUP,
+    &errors::GROUP,
+    &headers::GROUP,
+    &mirror::GROUP,
+    &observability::GROUP,
+    &firewall::GROUP,
+    &names::GROUP,
+    &snippets::GROUP,
+];
+
+/// Every annotation of all groups, ordered by name.
+pub static ANNOTATIONS: LazyLock<Vec<&'static Entry>> = LazyLock::new(|| {
+    let mut entries: Vec<&Entry> = GROUPS.iter().flat_map(|group| group.entries).collect();
+    entries.sort_by_key(|entry| entry.name);
+    entries
+});
+
+/// The same by name and alias, with the group.
+static BY_NAME: LazyLock<BTreeMap<&'static str, (&'static Entry, &'static Group)>> = LazyLock::new(|| {
+    let entries = GROUPS.iter().flat_map(|group| group.entries.iter().map(|entry| (entry, *group)));
+    let named = entries.map(|(entry, group)| ([entry.name].into_iter().chain(entry.aliases.iter().copied()), (entry, group)));
+    named.flat_map(|(names, found)| names.map(move |name| (name, found))).collect()
+});
+
+/// The annotation of this name, older names included, and its group.
+pub fn annotation(name: &str) -> Option<(&'static Entry, &'static Group)> {
+    BY_NAME.get(name).copied()
+}
+
+#[cfg(test)]
+mod testing;

@@ -1,0 +1,109 @@
+//! The web application firewall.
+
+use ngx_value::{Expression, FirewallRules, parse_bool};
+
+use super::common::{self, BOOL, LOCATION, set};
+use crate::table::*;
+
+pub(super) static GROUP: Group = Group {
+    title: "Firewall",
+    doc: "ModSecurity looks at requests where it is switched on globally or here; elsewhere the rules and the id have no effect. It never looks at requests to authentication services, redirects to sign in, and error pages.",
+    entries: ENTRIES,
+    clear: |spec| spec.firewall = Firewall::default(),
+    ..common::GROUP
+};
+
+/// What these annotations ask for.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Firewall {
+    /// `enable-modsecurity`.
+    pub enabled: Option<bool>,
+    /// `enable-owasp-core-rules`: the core rule set as well.
+    pub core_rules: Option<bool>,
+    /// `modsecurity-transaction-id`.
+    pub transaction_id: Option<Expression>,
+    /// `modsecurity-snippet`: rules instead of the recommended configuration. Only where snippets are allowed.
+    pub rules: Option<FirewallRules>,
+}
+
+static ENTRIES: &[Entry] = &[
+    Entry {
+        name: "enable-modsecurity",
+        config_key: Some("enable-modsecurity"),
+        applies: Applies::Profile,
+        value: BOOL,
+        doc: "Whether the firewall looks at requests. Without rules of one's own it only reports.",
+        example: "true",
+        parse: |text, draft| set(&mut draft.spec.firewall.enabled, parse_bool(text).map(Some)),
+        ..LOCATION
+    },
+    Entry {
+        name: "enable-owasp-core-rules",
+        config_key: Some("enable-owasp-modsecurity-crs"),
+        applies: Applies::Profile,
+        value: BOOL,
+        doc: "Add the OWASP core rule set.",
+        example: "true",
+        parse: |text, draft| set(&mut draft.spec.firewall.core_rules, parse_bool(text).map(Some)),
+        ..LOCATION
+    },
+    Entry {
+        name: "modsecurity-snippet",
+        risk: Risk::Critical,
+        applies: Applies::Profile,
+        value: "rules in the language of ModSecurity, at most 64 KiB",
+        doc: "Rules instead of the recommended configuration; where the firewall is on for all, besides the global ones.",
+        example: "SecRuleEngine On",
+        on_invalid: OnInvalid::Refuse,
+        parse: |text, draft| {
+            let blank = text.trim().is_empty();
+            set(&mut draft.spec.firewall.rules, if blank { Ok(None) } else { text.parse().map(Some) })
+        },
+        ..LOCATION
+    },
+    Entry {
+        name: "modsecurity-transaction-id",
+        risk: Risk::High,
+        applies: Applies::Profile,
+        value: "letters, digits, `-`, `_` and variables",
+        doc: "What the firewall's log calls a request.",
+        example: "$request_id",
+        parse: |text, draft| {
+            let text = text.trim_matches(' ');
+            set(&mut draft.spec.firewall.transaction_id, if text.is_empty() { Ok(None) } else { text.parse().map(Some) })
+        },
+        ..LOCATION
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{bad, good};
+    use super::*;
+    use crate::parse::FindingKind::Invalid;
+    use crate::parse::Verdict::{Accepted, Refused};
+
+    #[test]
+    fn rules_are_a_text_of_their_own() {
+        let rules = "SecRuleEngine On\nSecRule REQUEST_HEADERS:User-Agent \"block-ua\" \"log,deny,id:107,status:403,msg:'UA blocked'\"\n";
+        assert_eq!(good(&[("modsecurity-snippet", rules)]).firewall.rules.unwrap().as_str(), rules);
+        bad(&[("modsecurity-snippet", "a\0")], Refused, &[("modsecurity-snippet", Invalid, "expected rules")]);
+        assert_eq!(good(&[("modsecurity-snippet", "\n ")]).firewall.rules, None);
+    }
+
+    #[test]
+    fn an_id_is_made_of_variables() {
+        assert_eq!(good(&[("modsecurity-transaction-id", " $request_id")]).firewall.transaction_id.unwrap().as_str(), "$request_id");
+        for value in ["$nothing", "a;b", "$1", "a.b", "\""] {
+            let spec = bad(&[("modsecurity-transaction-id", value)], Accepted, &[("modsecurity-transaction-id", Invalid, "expected ")]);
+            assert_eq!(spec.firewall, Firewall::default());
+        }
+    }
+
+    #[test]
+    fn switches_are_booleans() {
+        let firewall = good(&[("enable-modsecurity", "false"), ("enable-owasp-core-rules", "true")]).firewall;
+        assert_eq!((firewall.enabled, firewall.core_rules), (Some(false), Some(true)));
+        bad(&[("enable-modsecurity", "on")], Accepted, &[("enable-modsecurity", Invalid, "expected true or false")]);
+    }
+}

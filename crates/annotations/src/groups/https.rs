@@ -1,0 +1,66 @@
+//! HTTPS.
+
+use ngx_value::parse_bool;
+
+use super::common::{self, BOOL, LOCATION, set};
+use crate::table::{Entry, Group, Risk};
+
+const DOC: &str = "Plain HTTP is redirected after redirects, and before limits and authentication. Any `tls` section of any Ingress of the host \
+    makes it a host with a certificate. Paths of the setting `no-tls-redirect-locations` are never redirected.";
+
+pub(super) static GROUP: Group =
+    Group { title: "HTTPS", doc: DOC, entries: ENTRIES, clear: |spec| spec.https = Https::default(), ..common::GROUP };
+
+/// What these annotations ask for.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Https {
+    /// `force-ssl-redirect`: the same without a certificate.
+    pub force_ssl_redirect: Option<bool>,
+    /// `preserve-trailing-slash`: that redirect keeps the slash at the end of the URI.
+    pub preserve_trailing_slash: Option<bool>,
+    /// `ssl-redirect`: plain HTTP is redirected to HTTPS if the host has a certificate.
+    pub ssl_redirect: Option<bool>,
+    /// `use-port-in-redirects`: redirects carry the port.
+    pub use_port_in_redirects: Option<bool>,
+}
+
+static ENTRIES: &[Entry] = &[
+    Entry {
+        name: "force-ssl-redirect",
+        risk: Risk::Medium,
+        config_key: Some("force-ssl-redirect"),
+        value: BOOL,
+        doc: "Redirect plain HTTP to HTTPS even if the host has no certificate.",
+        example: "true",
+        parse: |text, draft| set(&mut draft.spec.https.force_ssl_redirect, parse_bool(text).map(Some)),
+        ..LOCATION
+    },
+    Entry {
+        name: "preserve-trailing-slash",
+        risk: Risk::Medium,
+        config_key: Some("preserve-trailing-slash"),
+        value: BOOL,
+        doc: "Keep the slash at the end of the URI in the redirect to HTTPS.",
+        example: "true",
+        parse: |text, draft| set(&mut draft.spec.https.preserve_trailing_slash, parse_bool(text).map(Some)),
+        ..LOCATION
+    },
+    Entry {
+        name: "ssl-redirect",
+        config_key: Some("ssl-redirect"),
+        value: BOOL,
+        doc: "Redirect plain HTTP to HTTPS if the host has a certificate.",
+        example: "false",
+        parse: |text, draft| set(&mut draft.spec.https.ssl_redirect, parse_bool(text).map(Some)),
+        ..LOCATION
+    },
+    Entry {
+        name: "use-port-in-redirects",
+        config_key: Some("use-port-in-redirects"),
+        value: BOOL,
+        doc: "Put the port into redirects of NGINX itself, and the HTTPS port into the redirect to HTTPS.",
+        example: "true",
+        parse: |text, draft| set(&mut draft.spec.https.use_port_in_redirects, parse_bool(text).map(Some)),
+        ..LOCATION
+    },
+];

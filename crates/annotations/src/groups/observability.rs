@@ -1,0 +1,121 @@
+//! Logs and traces.
+
+use ngx_value::{SpanName, parse_bool};
+
+use super::common::{self, BOOL, LOCATION, set, trimmed};
+use crate::table::*;
+
+pub(super) static GROUP: Group =
+    Group { title: "Logs and traces", entries: ENTRIES, clear: |spec| spec.observability = Observability::default(), ..common::GROUP };
+
+/// What these annotations ask for.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Observability {
+    /// `enable-access-log`.
+    pub enable_access_log: Option<bool>,
+    /// `enable-rewrite-log`: what rewriting does is logged at the level notice.
+    pub rewrite_log: bool,
+    /// `enable-opentelemetry`: requests are traced, or not although they are elsewhere.
+    pub tracing: Option<bool>,
+    /// `opentelemetry-trust-incoming-span`: traces go on from the client's. Only with `tracing`.
+    pub trust_incoming_span: Option<bool>,
+    /// `opentelemetry-operation-name`: the span's name. Only with `tracing`.
+    pub operation_name: Option<SpanName>,
+}
+
+const NEEDS: Option<Needs> = Some(Needs { what: "enable-opentelemetry: true", met: |spec| spec.observability.tracing == Some(true) });
+const COMPANIONS: &[(&str, &str)] = &[("enable-opentelemetry", "true")];
+
+static ENTRIES: &[Entry] = &[
+    Entry {
+        name: "enable-access-log",
+        value: BOOL,
+        doc: "Whether requests are logged. `true` has no effect where the log is switched off for all.",
+        example: "false",
+        parse: |text, draft| set(&mut draft.spec.observability.enable_access_log, parse_bool(text).map(Some)),
+        ..LOCATION
+    },
+    Entry {
+        name: "enable-opentelemetry",
+        config_key: Some("enable-opentelemetry"),
+        applies: Applies::Profile,
+        value: BOOL,
+        doc: "Whether requests are traced.",
+        example: "true",
+        parse: |text, draft| set(&mut draft.spec.observability.tracing, parse_bool(text).map(Some)),
+        ..LOCATION
+    },
+    Entry {
+        name: "enable-rewrite-log",
+        applies: Applies::Profile,
+        value: BOOL,
+        doc: "Log what rewriting does, at the level notice.",
+        example: "true",
+        parse: |text, draft| set(&mut draft.spec.observability.rewrite_log, parse_bool(text)),
+        ..LOCATION
+    },
+    Entry {
+        name: "opentelemetry-operation-name",
+        risk: Risk::Medium,
+        config_key: Some("opentelemetry-operation-name"),
+        applies: Applies::Profile,
+        value: "letters, digits, `-`, `_` and blanks",
+        doc: "Name of the span.",
+        example: "checkout",
+        companions: COMPANIONS,
+        on_invalid: OnInvalid::Refuse,
+        needs: NEEDS,
+        parse: |text, draft| set(&mut draft.spec.observability.operation_name, trimmed(text)),
+        ..LOCATION
+    },
+    Entry {
+        name: "opentelemetry-trust-incoming-span",
+        config_key: Some("opentelemetry-trust-incoming-span"),
+        applies: Applies::Profile,
+        value: BOOL,
+        doc: "Whether a trace that the client began goes on here.",
+        example: "false",
+        companions: COMPANIONS,
+        needs: NEEDS,
+        parse: |text, draft| set(&mut draft.spec.observability.trust_incoming_span, parse_bool(text).map(Some)),
+        ..LOCATION
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{bad, good};
+    use super::*;
+    use crate::parse::FindingKind::{Invalid, Surprise};
+    use crate::parse::Verdict::{Accepted, Refused};
+
+    const ON: (&str, &str) = ("enable-opentelemetry", "true");
+
+    #[test]
+    fn a_span_has_a_plain_name() {
+        let spec = good(&[ON, ("opentelemetry-operation-name", " my-op_1 "), ("opentelemetry-trust-incoming-span", "false")]);
+        assert_eq!(spec.observability.operation_name.unwrap().as_str(), "my-op_1");
+        assert_eq!(spec.observability.trust_incoming_span, Some(false));
+        for value in ["$uri", "a\"b", "a\nb", "a/b"] {
+            bad(&[ON, ("opentelemetry-operation-name", value)], Refused, &[("opentelemetry-operation-name", Invalid, "expected ")]);
+        }
+    }
+
+    #[test]
+    fn details_are_read_only_where_tracing_is_on() {
+        for pairs in
+            [vec![("opentelemetry-operation-name", "$")], vec![("enable-opentelemetry", "false"), ("opentelemetry-operation-name", "a")]]
+        {
+            let expected = [("opentelemetry-operation-name", Surprise, "it has no effect without enable-opentelemetry: true")];
+            assert_eq!(bad(&pairs, Accepted, &expected).observability.operation_name, None);
+        }
+    }
+
+    #[test]
+    fn a_boolean_that_is_none_is_ignored() {
+        for name in ["enable-access-log", "enable-opentelemetry", "enable-rewrite-log"] {
+            let spec = bad(&[(name, "on")], Accepted, &[(name, Invalid, "expected true or false")]);
+            assert_eq!(spec.observability, Observability::default());
+        }
+    }
+}

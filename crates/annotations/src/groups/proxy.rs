@@ -1,0 +1,261 @@
+//! Proxying.
+
+mod effective;
+
+use ngx_value::{
+    CookieDomainReplacement, CookiePathReplacement, HttpVersion, Invalid, LocationPart, NextUpstream, Seconds, Size, parse_integer,
+    parse_on_off,
+};
+
+use super::common::{self, LOCATION, ON_OFF, SECONDS, buffer_size, seconds, set, size, trimmed, without_blanks};
+use crate::table::{Applies, Entry, Group, Risk};
+
+pub use effective::{Buffers, LocationRewrite};
+
+pub(super) static GROUP: Group = Group {
+    title: "Proxying",
+    doc: "Each has a setting of the same name in the ConfigMap, which holds where the annotation is missing or not usable.",
+    entries: ENTRIES,
+    settle: effective::settle,
+    clear: |spec| spec.proxy = Proxy::default(),
+    ..common::GROUP
+};
+
+/// What these annotations ask for. What must fit together, with each other and with the ConfigMap, is in the methods.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Proxy {
+    /// `proxy-body-size`: largest request body, 0 = unlimited.
+    pub body_size: Option<Size>,
+    /// `proxy-buffer-size`: the first part of an answer, and each of the buffers; 1 byte to 1 GiB.
+    pub buffer_size: Option<Size>,
+    /// `proxy-buffering`: answers are buffered.
+    pub buffering: Option<bool>,
+    /// `proxy-buffers-number`: at least 3.
+    pub buffers_number: Option<u32>,
+    /// `proxy-busy-buffers-size`. See [`Proxy::buffers`].
+    busy_buffers_size: Option<Size>,
+    /// `proxy-connect-timeout`.
+    pub connect_timeout: Option<Seconds>,
+    /// `proxy-cookie-domain`.
+    pub cookie_domain: Option<CookieDomainReplacement>,
+    /// `proxy-cookie-path`.
+    pub cookie_path: Option<CookiePathReplacement>,
+    /// `proxy-http-version`: towards endpoints.
+    pub http_version: Option<HttpVersion>,
+    /// `proxy-max-temp-file-size`. See [`Proxy::buffers`].
+    max_temp_file_size: Option<Size>,
+    /// `proxy-next-upstream`. See [`Proxy::next_upstream`].
+    next_upstream: Option<NextUpstream>,
+    /// `proxy-next-upstream-timeout`: 0 = no limit.
+    pub next_upstream_timeout: Option<Seconds>,
+    /// `proxy-next-upstream-tries`: 0 = no limit.
+    pub next_upstream_tries: Option<u32>,
+    /// `proxy-read-timeout`: between two reads from the backend.
+    pub read_timeout: Option<Seconds>,
+    /// `proxy-redirect-from`. See [`Proxy::location_rewrite`].
+    redirect_from: Option<LocationPart>,
+    /// `proxy-redirect-to`. See [`Proxy::location_rewrite`].
+    redirect_to: Option<LocationPart>,
+    /// `proxy-request-buffering`: request bodies are buffered.
+    pub request_buffering: Option<bool>,
+    /// `proxy-send-timeout`: between two writes to the backend.
+    pub send_timeout: Option<Seconds>,
+}
+
+static ENTRIES: &[Entry] = &[
+    Entry {
+        name: "proxy-body-size",
+        risk: Risk::Medium,
+        config_key: Some("proxy-body-size"),
+        value: "a size such as 8m; 0 is unlimited",
+        doc: "Largest request body. Larger ones are answered with 413. Changing it is live; the first use of a size adds a profile, which catches chunked bodies.",
+        example: "8m",
+        parse: |text, draft| set(&mut draft.spec.proxy.body_size, size(text)),
+        ..LOCATION
+    },
+    Entry {
+        name: "proxy-buffer-size",
+        config_key: Some("proxy-buffer-size"),
+        applies: Applies::Profile,
+        value: "a size such as 8k, from 1 byte to 1g",
+        doc: "Size of the buffer for the first part of an answer, and of each of the others.",
+        example: "8k",
+        parse: |text, draft| set(&mut draft.spec.proxy.buffer_size, buffer_size(text)),
+        ..LOCATION
+    },
+    Entry {
+        name: "proxy-buffering",
+        config_key: Some("proxy-buffering"),
+        applies: Applies::Profile,
+        value: ON_OFF,
+        doc: "Whether answers are buffered.",
+        example: "on",
+        parse: |text, draft| set(&mut draft.spec.proxy.buffering, parse_on_off(text.trim()).map(Some)),
+        ..LOCATION
+    },
+    Entry {
+        name: "proxy-buffers-number",
+        config_key: Some("proxy-buffers-number"),
+        applies: Applies::Profile,
+        value: "a whole number from 3",
+        doc: "Number of buffers for an answer.",
+        example: "8",
+        parse: |text, draft| set(&mut draft.spec.proxy.buffers_number, buffers(text).map(Some)),
+        ..LOCATION
+    },
+    Entry {
+        name: "proxy-busy-buffers-size",
+        config_key: Some("proxy-busy-buffers-size"),
+        applies: Applies::Profile,
+        value: "a size from `proxy-buffer-size` to that times one less than `proxy-buffers-number`",
+        doc: "How much of an answer may be on its way to the client while the rest is still read. Without it: two buffers.",
+        example: "8k",
+        parse: |text, draft| set(&mut draft.spec.proxy.busy_buffers_size, buffer_size(text)),
+        ..LOCATION
+    },
+    Entry {
+        name: "proxy-connect-timeout",
+        config_key: Some("proxy-connect-timeout"),
+        value: SECONDS,
+        doc: "Longest wait for a connection to an endpoint.",
+        example: "5",
+        parse: |text, draft| set(&mut draft.spec.proxy.connect_timeout, seconds(text)),
+        ..LOCATION
+    },
+    Entry {
+        name: "proxy-cookie-domain",
+        config_key: Some("proxy-cookie-domain"),
+        risk: Risk::Medium,
+        value: "off, or two words of letters, digits and `- . _ ~ / :`",
+        doc: "Replaces the `Domain` of the endpoint's cookies: the first word by the second. Behind `~` stands a regular expression.",
+        example: "localhost example.org",
+        parse: |text, draft| set(&mut draft.spec.proxy.cookie_domain, trimmed(text)),
+        ..LOCATION
+    },
+    Entry {
+        name: "proxy-cookie-path",
+        config_key: Some("proxy-cookie-path"),
+        risk: Risk::Medium,
+        value: "off, or two words of letters, digits and `- . _ ~ / : , ? & =`",
+        doc: "Replaces the beginning of the `Path` of the endpoint's cookies: the first word by the second. Behind `~` stands a regular expression.",
+        example: "/one/ /",
+        parse: |text, draft| set(&mut draft.spec.proxy.cookie_path, trimmed(text)),
+        ..LOCATION
+    },
+    Entry {
+        name: "proxy-http-version",
+        config_key: Some("proxy-http-version"),
+        applies: Applies::Profile,
+        value: "1.0 or 1.1",
+        doc: "Version of HTTP towards endpoints.",
+        example: "1.0",
+        parse: |text, draft| set(&mut draft.spec.proxy.http_version, trimmed(text)),
+        ..LOCATION
+    },
+    Entry {
+        name: "proxy-max-temp-file-size",
+        config_key: Some("proxy-max-temp-file-size"),
+        applies: Applies::Profile,
+        value: "a size such as 1024m, at least `proxy-buffer-size`; 0 is none",
+        doc: "How much of an answer may be put into a file when the buffers are full.",
+        example: "512m",
+        parse: |text, draft| set(&mut draft.spec.proxy.max_temp_file_size, size(text)),
+        ..LOCATION
+    },
+    Entry {
+        name: "proxy-next-upstream",
+        config_key: Some("proxy-next-upstream"),
+        risk: Risk::Medium,
+        applies: Applies::Profile,
+        value: "conditions separated by blanks: error, timeout, invalid_header, http_500, http_502, http_503, http_504, http_403, http_404, \
+            http_429, non_idempotent, off",
+        doc: "When a request goes on to another endpoint.",
+        example: "error timeout http_502",
+        parse: |text, draft| set(&mut draft.spec.proxy.next_upstream, trimmed(text)),
+        ..LOCATION
+    },
+    Entry {
+        name: "proxy-next-upstream-timeout",
+        config_key: Some("proxy-next-upstream-timeout"),
+        value: SECONDS,
+        doc: "How long a request may go on to other endpoints; 0 = no limit.",
+        example: "10",
+        parse: |text, draft| set(&mut draft.spec.proxy.next_upstream_timeout, seconds(text)),
+        ..LOCATION
+    },
+    Entry {
+        name: "proxy-next-upstream-tries",
+        config_key: Some("proxy-next-upstream-tries"),
+        value: "a whole number",
+        doc: "How many endpoints a request may try; 0 = no limit.",
+        example: "2",
+        parse: |text, draft| set(&mut draft.spec.proxy.next_upstream_tries, tries(text).map(Some)),
+        ..LOCATION
+    },
+    Entry {
+        name: "proxy-read-timeout",
+        config_key: Some("proxy-read-timeout"),
+        value: SECONDS,
+        doc: "Longest wait between two reads from an endpoint.",
+        example: "120",
+        parse: |text, draft| set(&mut draft.spec.proxy.read_timeout, seconds(text)),
+        ..LOCATION
+    },
+    Entry {
+        name: "proxy-redirect-from",
+        config_key: Some("proxy-redirect-from"),
+        risk: Risk::Medium,
+        value: "off, default, or a URL of letters, digits and `- . _ ~ / : , ? & =`",
+        doc: "What is replaced by `proxy-redirect-to` at the beginning of the endpoint's headers `Location` and `Refresh`. With `default` the \
+            endpoint's own address is replaced by the client's. Behind `~` stands a regular expression.",
+        example: "http://internal.example.com/",
+        parse: |text, draft| set(&mut draft.spec.proxy.redirect_from, without_blanks(text)),
+        ..LOCATION
+    },
+    Entry {
+        name: "proxy-redirect-to",
+        config_key: Some("proxy-redirect-to"),
+        risk: Risk::Medium,
+        value: "off, or a URL of letters, digits and `- . _ ~ / : , ? & =`",
+        doc: "What takes the place of `proxy-redirect-from`. With `off` it is as if that was `default`.",
+        example: "https://www.example.com/",
+        parse: |text, draft| set(&mut draft.spec.proxy.redirect_to, without_blanks(text)),
+        ..LOCATION
+    },
+    Entry {
+        name: "proxy-request-buffering",
+        config_key: Some("proxy-request-buffering"),
+        applies: Applies::Profile,
+        value: ON_OFF,
+        doc: "Whether request bodies are buffered.",
+        example: "off",
+        parse: |text, draft| set(&mut draft.spec.proxy.request_buffering, parse_on_off(text.trim()).map(Some)),
+        ..LOCATION
+    },
+    Entry {
+        name: "proxy-send-timeout",
+        config_key: Some("proxy-send-timeout"),
+        value: SECONDS,
+        doc: "Longest wait between two writes to an endpoint.",
+        example: "120",
+        parse: |text, draft| set(&mut draft.spec.proxy.send_timeout, seconds(text)),
+        ..LOCATION
+    },
+];
+
+fn buffers(text: &str) -> Result<u32, Invalid> {
+    parse_integer(text)
+        .ok()
+        .and_then(|number| u32::try_from(number).ok())
+        .filter(|number| *number >= 3)
+        .ok_or(Invalid::new("a whole number from 3 to 4294967295"))
+}
+
+/// How often to try.
+fn tries(text: &str) -> Result<u32, Invalid> {
+    const EXPECTED: Invalid = Invalid::new("a whole number from 0 to 4294967295");
+    parse_integer(text).ok().and_then(|count| u32::try_from(count).ok()).ok_or(EXPECTED)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,55 @@
+//! What the annotations of an Ingress name, read: Secrets, ConfigMaps and Services become typed values of ours.
+//!
+//! It belongs to parsing an Ingress: the builder parses it again when something that it names changes ([`crate::references`]).
+
+use annotations::{Config, Spec};
+
+use super::ingress::Problems;
+use crate::key::ObjectKey;
+use crate::problem::ProblemKind;
+use crate::settings::Settings;
+use crate::snapshot::Snapshot;
+
+/// Everything that was named and found.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Resolved {}
+
+/// Where to look.
+pub(crate) struct Lookup<'a> {
+    /// The Ingress that names the objects.
+    pub(crate) ingress: &'a ObjectKey,
+    /// Its annotations.
+    pub(crate) spec: &'a Spec,
+    /// The global settings.
+    pub(crate) config: &'a Config,
+    /// The flags.
+    pub(crate) settings: &'a Settings,
+    /// All objects.
+    pub(crate) snapshot: &'a Snapshot,
+}
+
+/// What is found besides values.
+pub(crate) struct Outcome<'a> {
+    pub(crate) prefix: &'a str,
+    /// Every location of the Ingress answers 503.
+    pub(crate) denied: bool,
+    pub(crate) problems: &'a mut Problems,
+}
+
+impl Outcome<'_> {
+    /// Reports something about an annotation: what was expected and what happens instead.
+    pub(crate) fn problem(&mut self, annotation: &str, kind: ProblemKind, detail: impl Into<String>) {
+        self.problems.push(format!("metadata.annotations[{:?}]", format!("{}/{annotation}", self.prefix)), kind, detail.into());
+    }
+
+    /// Reports that something which protects the locations can't be had, and closes them.
+    pub(crate) fn deny(&mut self, annotation: &str, detail: &str) {
+        self.denied = true;
+        self.problem(annotation, ProblemKind::AnnotationParsingFailed, format!("{detail}; its locations answer 503"));
+    }
+}
+
+/// Reads what the annotations name.
+pub(crate) fn resolve(_lookup: &Lookup<'_>, _outcome: &mut Outcome<'_>) -> Resolved {
+    Resolved {}
+}

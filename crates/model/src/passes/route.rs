@@ -1,0 +1,51 @@
+//! What the annotations of an Ingress, over the global settings, make of one of its locations.
+//!
+//! A module per group of annotations. Each puts what Lua or a variable can do into the [`Route`], which is live, and what NGINX takes only
+//! as text into the [`Profile`].
+
+mod https;
+mod proxy;
+
+use std::sync::Arc;
+
+use annotations::Config;
+
+use super::ingress::Entry;
+use crate::key::BackendId;
+use crate::live::Route;
+use crate::profile::Profile;
+
+/// One location of an Ingress.
+pub(crate) struct Location<'a> {
+    /// The Ingress that defined it.
+    pub(crate) entry: &'a Entry,
+    /// The global settings.
+    pub(crate) config: &'a Config,
+    /// The host: `_`, a literal name or `*.example.com`.
+    pub(crate) host: &'a str,
+    /// The path as the rule has it.
+    pub(crate) path: &'a Arc<str>,
+    /// The Service port it leads to; none: the default backend.
+    pub(crate) backend: Option<&'a BackendId>,
+    /// Redirects and rewrites apply: not on a catch-all made by `spec.defaultBackend`.
+    pub(crate) redirects: bool,
+    /// The rewrite target where it is in effect.
+    pub(crate) rewrite: Option<String>,
+}
+
+/// Applies every group.
+pub(crate) fn annotate(location: &Location<'_>, route: &mut Route, profile: &mut Profile) {
+    let spec = &location.entry.spec;
+    route.denied = location.entry.denied;
+    route.no_access_log = spec.observability.enable_access_log == Some(false);
+    route.rewrite = location.rewrite.as_deref().map(|target| (location.path.clone(), target.into()));
+    route.upstream_vhost = spec.protocol.upstream_vhost.as_ref().map(|vhost| vhost.to_string().into());
+    https::apply(location, route);
+    proxy::apply(location, route, profile);
+    profile.snippet = spec.snippets.configuration.clone();
+}
+
+/// What differs from the global setting; equal values share the default profile and record.
+fn differing<T: PartialEq>(value: Option<T>, global: T) -> Option<T> {
+    value.filter(|value| *value != global)
+}

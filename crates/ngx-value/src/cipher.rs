@@ -1,0 +1,75 @@
+//! Lists of ciphers.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::Invalid;
+
+/// Ciphers up to TLS 1.2 as OpenSSL lists them: items of letters, digits and `! + - _`, `@STRENGTH` or `@SECLEVEL=` 0 to 5, with `:` between
+/// them; at most 4000 bytes, not empty. Blanks also separate when it is read.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CipherList(String);
+
+const EXPECTED: Invalid = Invalid::new("a list of ciphers such as ECDHE-RSA-AES128-GCM-SHA256:HIGH:!aNULL");
+
+impl CipherList {
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for CipherList {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let items: Vec<&str> = text.split([':', ' ']).filter(|item| !item.is_empty()).collect();
+        if items.is_empty() || text.len() > 4000 || !items.iter().all(|item| is_item(item)) {
+            return Err(EXPECTED);
+        }
+        Ok(Self(items.join(":")))
+    }
+}
+
+impl fmt::Display for CipherList {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+fn is_item(item: &str) -> bool {
+    let named = item.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'!' | b'+' | b'-' | b'_'));
+    let level = item.strip_prefix("@SECLEVEL=").is_some_and(|level| matches!(level.as_bytes(), [b'0'..=b'5']));
+    named || level || item == "@STRENGTH"
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_list_has_items_between_colons_or_blanks() {
+        for (text, printed) in [
+            ("HIGH", "HIGH"),
+            ("ALL:!aNULL:!EXPORT56:RC4+RSA:+HIGH:+EXP", "ALL:!aNULL:!EXPORT56:RC4+RSA:+HIGH:+EXP"),
+            (" A: B C ", "A:B:C"),
+            ("DEFAULT:@STRENGTH:@SECLEVEL=0", "DEFAULT:@STRENGTH:@SECLEVEL=0"),
+        ] {
+            assert_eq!(text.parse::<CipherList>().unwrap().as_str(), printed, "{text}");
+        }
+        for text in ["", " ", ":", "A;", "A,B", "A\n", "@SECLEVEL=6", "@SECLEVEL=10", "@strength", "A@STRENGTH", "'A'", "$a"] {
+            assert!(text.parse::<CipherList>().is_err(), "{text:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_a_list_or_an_error(text in "[A-C@!+=:; -]{0,20}") {
+            if let Ok(list) = text.parse::<CipherList>() {
+                prop_assert_eq!(list.to_string().parse(), Ok(list));
+            }
+        }
+    }
+}
