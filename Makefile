@@ -16,6 +16,7 @@ run: ## Serve examples/ with echo backends on high ports
 	@scripts/run.sh
 
 run-cluster: bed ## The same against a real API server, with Deployments
+	@scripts/setup.sh nginx
 	@scripts/run-cluster.sh
 
 test: unit lua e2e ## Every suite

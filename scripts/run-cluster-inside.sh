@@ -25,9 +25,11 @@ for _ in $(seq 100); do
   kill -0 "$narthex" 2>/dev/null || { wait "$narthex" || exit $?; exit 1; }
   sleep 0.1
 done
-# The bed has a network of its own: enter it by any of its processes.
-enter='nsenter --target $(pgrep -o -f run-cluster-inside.sh) --net --mount'
+# The bed has a network of its own.
+enter="nsenter --target ${OUTSIDE_PID:-PID_OF_THE_BED} --net --mount"
 [ "${OUTSIDE_UID:-0}" = 0 ] || enter="$enter --user --preserve-credentials"
+# The bed's own: there may be none outside.
+kubectl=$(command -v kubectl)
 cat <<END
 
   Narthex serves a cluster with real Deployments. In another terminal:
@@ -35,8 +37,8 @@ cat <<END
     $enter curl -s -H 'Host: hello.example.com' http://127.0.0.1:$http/
 
     export KUBECONFIG=$KUBECONFIG
-    $enter kubectl scale deployment hello --replicas 5
-    $enter kubectl get ingress,pods
+    $enter $kubectl scale deployment hello --replicas 5
+    $enter $kubectl get ingress,pods
 
   Ctrl-C ends it.
 

@@ -4,5 +4,6 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 cargo build --locked --quiet --workspace
 bin=${CARGO_TARGET_DIR:-target}/debug
-export OUTSIDE_UID=$UID
+# The bed takes this process' place: its namespaces are entered by this number.
+export OUTSIDE_UID=$UID OUTSIDE_PID=$$
 exec "$bin/bed" run -- scripts/run-cluster-inside.sh "$bin"

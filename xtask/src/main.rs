@@ -1,5 +1,6 @@
 //! Checks and generators of this repository: `cargo xtask docs [--check]` and `cargo xtask tidy`.
 
+mod coverage;
 mod docs;
 mod example;
 mod tidy;

@@ -27,8 +27,9 @@ pub use snippets::SnippetDefaults;
 pub use watching::{Ratio, Sampler, WatchingDefaults};
 
 /// Every key that is supported, grouped by subject.
-pub static CONFIG_KEYS: LazyLock<Vec<&'static ConfigEntry>> =
-    LazyLock::new(|| [keys::KEYS, proxying::KEYS, external_auth::KEYS, answers::KEYS, watching::KEYS, snippets::KEYS].into_iter().flatten().collect());
+pub static CONFIG_KEYS: LazyLock<Vec<&'static ConfigEntry>> = LazyLock::new(|| {
+    [keys::KEYS, proxying::KEYS, external_auth::KEYS, answers::KEYS, watching::KEYS, snippets::KEYS].into_iter().flatten().collect()
+});
 
 /// One key of the main ConfigMap: everything that is known about it.
 #[derive(Debug)]
@@ -90,6 +91,11 @@ impl Config {
             }
             findings.extend(details.into_iter().map(|detail| ConfigFinding { key: key.clone(), value: value.clone(), detail }));
         }
+        for (key, detail) in proxying::check(&config) {
+            let value = CONFIG_KEYS.iter().find(|entry| entry.name == key).map(|entry| (entry.get)(&config)).unwrap_or_default();
+            findings.push(ConfigFinding { key: key.to_owned(), value, detail });
+        }
+        findings.sort_by(|one, other| one.key.cmp(&other.key));
         (config, findings)
     }
 

@@ -34,10 +34,10 @@ use std::sync::LazyLock;
 use crate::table::{Entry, Group};
 
 pub use access::{Access, Satisfy};
-pub use affinity::Affinity;
+pub use affinity::{Affinity, AffinityCookie, AffinityMode, CanaryBehavior, SameSite};
 pub use backend_tls::BackendTls;
 pub use basic_auth::{AuthScheme, BasicAuth, SecretLayout};
-pub use canary::Canary;
+pub use canary::{Canary, CanaryHeader, HeaderRule};
 pub use client_tls::{ClientCa, ClientTls, TlsErrorPage, VerifyClient};
 pub use cors::{AllowedOrigins, Cors};
 pub use errors::Errors;
@@ -52,9 +52,9 @@ pub use mirror::Mirror;
 pub use names::Names;
 pub use observability::Observability;
 pub use path::Path;
-pub use protocol::Protocol;
-pub use proxy::Proxy;
-pub use redirect::Redirect;
+pub use protocol::{BackendProtocol, ConnectionHeader, Protocol};
+pub use proxy::{Buffers, LocationRewrite, Proxy};
+pub use redirect::{Redirect, RedirectAnswer};
 pub use snippets::Snippets;
 pub use upstream::{LoadBalance, Upstream};
 
@@ -103,6 +103,11 @@ static BY_NAME: LazyLock<BTreeMap<&'static str, (&'static Entry, &'static Group)
 /// The annotation of this name, older names included, and its group.
 pub fn annotation(name: &str) -> Option<(&'static Entry, &'static Group)> {
     BY_NAME.get(name).copied()
+}
+
+/// Every name of an annotation, older ones included, in order.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    BY_NAME.keys().copied()
 }
 
 #[cfg(test)]

@@ -1,24 +1,6 @@
-//! Every name that ingress-nginx knows, supported here or not, and what to say about one that it does not.
+//! What is known about names beside the tables: which have no effect yet, which had one once, and what to say about one that does not exist.
 
-use crate::table::Risk;
-
-/// An annotation that exists: name, risk, and whether leaving it out would open what its author wants closed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Known {
-    pub(crate) name: &'static str,
-    pub(crate) risk: Risk,
-    pub(crate) protects: bool,
-}
-
-impl Known {
-    /// Whether leaving out this value would open something. An empty source range closes; an empty name of a method or a Secret says nothing.
-    pub(crate) fn protects_with(&self, value: &str) -> bool {
-        self.protects && (self.name.ends_with("-source-range") || !value.trim().is_empty())
-    }
-}
-
-/// One line each: name, risk, and `protects` where that holds.
-const ANNOTATIONS: &str = include_str!("known/annotations.txt");
+use crate::groups;
 
 /// One line each: names of entries whose effect does not exist yet. They are read, checked and reported.
 const PENDING: &str = include_str!("known/pending.txt");
@@ -51,19 +33,6 @@ const FORMER: &[(&str, &str)] = &[
     ("session-cookie-hash", "it was removed"),
 ];
 
-/// Every annotation that exists, by name, without prefix.
-pub(crate) fn annotations() -> impl Iterator<Item = Known> {
-    ANNOTATIONS.lines().filter_map(|line| {
-        let mut words = line.split(' ');
-        Some(Known { name: words.next()?, risk: words.next()?.parse().ok()?, protects: words.next() == Some("protects") })
-    })
-}
-
-/// The annotation of this name, if it exists.
-pub(crate) fn annotation(name: &str) -> Option<Known> {
-    annotations().find(|known| known.name == name)
-}
-
 /// Whether an annotation of the table has no effect yet.
 pub(crate) fn is_pending(name: &str) -> bool {
     PENDING.lines().any(|line| line == name)
@@ -74,12 +43,17 @@ pub(crate) fn is_pending_key(name: &str) -> bool {
     PENDING_KEYS.lines().any(|line| line == name)
 }
 
-/// What to say about an annotation that does not exist.
+/// What to say about an annotation that does not exist, and what happens.
 pub(crate) fn no_annotation(name: &str) -> String {
-    if let Some((_, fate)) = FORMER.iter().find(|(former, _)| *former == name) {
-        return format!("no such annotation any more: {fate}; it is ignored");
+    format!("{}; it is ignored", no_annotation_at_all(name))
+}
+
+/// What to say about an annotation that does not exist.
+pub(crate) fn no_annotation_at_all(name: &str) -> String {
+    match FORMER.iter().find(|(former, _)| *former == name) {
+        Some((_, fate)) => format!("no such annotation any more: {fate}"),
+        None => format!("no such annotation{}", did_you_mean(name, groups::names())),
     }
-    format!("no such annotation{}; it is ignored", did_you_mean(name, annotations().map(|known| known.name)))
 }
 
 /// What to say about a key of the ConfigMap that is not in our table.
@@ -125,19 +99,24 @@ mod tests {
     use super::*;
     use crate::{ANNOTATIONS, CONFIG_KEYS};
 
+    /// Every name that ingress-nginx has, and its risk there.
+    const PREDECESSOR: &str = include_str!("known/annotations.txt");
+
     #[test]
-    fn the_list_of_annotations_is_complete_and_sorted() {
-        let names: Vec<&str> = annotations().map(|known| known.name).collect();
-        assert_eq!(names.len(), super::ANNOTATIONS.lines().count(), "every line is well-formed");
-        assert_eq!(names.len(), 138, "136 annotations and 2 aliases");
-        assert!(names.is_sorted());
+    fn the_table_has_the_predecessor_s_annotations_with_their_risks() {
+        let ours: Vec<String> =
+            groups::names().filter_map(|name| groups::annotation(name).map(|(entry, _)| format!("{name} {}", entry.risk))).collect();
+        assert_eq!(ours, PREDECESSOR.lines().collect::<Vec<_>>());
+        assert_eq!((ANNOTATIONS.len(), ours.len()), (136, 138), "2 aliases");
     }
 
     #[test]
-    fn every_supported_annotation_is_known_with_the_same_risk() {
-        for entry in ANNOTATIONS.iter() {
-            assert_eq!(annotation(entry.name).map(|known| known.risk), Some(entry.risk), "{}", entry.name);
-            assert!(entry.aliases.iter().all(|alias| annotation(alias).is_some()), "{}", entry.name);
+    fn every_line_is_a_name_of_the_tables() {
+        for (lines, exists) in [
+            (PENDING, &(|name: &str| ANNOTATIONS.iter().any(|entry| entry.name == name)) as &dyn Fn(&str) -> bool),
+            (PENDING_KEYS, &|name: &str| CONFIG_KEYS.iter().any(|entry| entry.name == name)),
+        ] {
+            assert!(lines.lines().is_sorted() && lines.lines().all(exists), "{:?}", lines.lines().find(|line| !exists(line)));
         }
     }
 

@@ -4,6 +4,7 @@
 //! The reference pages under `docs/reference` are generated from the tables.
 
 mod config;
+mod describe;
 pub mod groups;
 mod known;
 mod parse;
@@ -15,6 +16,7 @@ pub use config::{
     AnswerDefaults, CONFIG_KEYS, Config, ConfigEntry, ConfigFinding, ExternalAuthDefaults, HeaderBuffers, ProxyingDefaults, Ratio, Sampler,
     SnippetDefaults, WatchingDefaults, Workers,
 };
+pub use describe::{Description, describe, descriptions, descriptions_of};
 pub use groups::{ANNOTATIONS, GROUPS, LoadBalance, annotation};
 pub use parse::{Finding, FindingKind, Parsed, Policy, Verdict, parse};
 pub use reference::Reference;

@@ -6,7 +6,7 @@ use ngx_value::Invalid;
 
 use crate::config::{CONFIG_KEYS, Config};
 use crate::groups::{self, GROUPS};
-use crate::known::{self, Known};
+use crate::known;
 use crate::spec::Spec;
 use crate::table::{Draft, Entry, Fault, Group, OnEmpty, OnInvalid};
 
@@ -150,18 +150,14 @@ impl<'a> Reader<'a> {
             self.find(key, value, FindingKind::Blocked, detail);
             self.verdict = Verdict::Refused;
         }
-        let found = groups::annotation(name);
-        let Some(known) = found
-            .map(|(entry, _)| Known { name: entry.name, risk: entry.risk, protects: entry.protects })
-            .or_else(|| known::annotation(name))
-        else {
+        let Some((entry, group)) = groups::annotation(name) else {
             self.find(key, value, FindingKind::Unknown, known::no_annotation(name));
             return None;
         };
-        if known.risk > config.annotations_risk_level {
+        if entry.risk > config.annotations_risk_level {
             let detail = format!(
                 "its risk is {}, annotations-risk-level allows up to {}; the Ingress is refused",
-                known.risk, config.annotations_risk_level
+                entry.risk, config.annotations_risk_level
             );
             self.find(key, value, FindingKind::Risk, detail);
             self.verdict = Verdict::Refused;
@@ -171,10 +167,7 @@ impl<'a> Reader<'a> {
             self.find(key, value, FindingKind::Blocked, "allow-snippet-annotations is false; it is ignored".to_owned());
             return None;
         }
-        if found.is_none() {
-            self.unsupported(known, key, value);
-        }
-        found
+        Some((entry, group))
     }
 
     /// Puts a value into the draft. `name` may be an older name of the entry.
@@ -208,7 +201,7 @@ impl<'a> Reader<'a> {
             self.find(key, value, FindingKind::Invalid, format!("{invalid}; {consequence}"));
         }
         if (self.pending)(entry.name) {
-            self.unsupported(Known { name: entry.name, risk: entry.risk, protects: entry.protects }, key, value);
+            self.unsupported(entry, key, value);
         }
     }
 
@@ -279,8 +272,8 @@ impl<'a> Reader<'a> {
     }
 
     /// An annotation that exists, but has no effect here. One that protects something must not be passed over.
-    fn unsupported(&mut self, known: Known, key: &str, value: &str) {
-        let consequence = if known.protects_with(value) {
+    fn unsupported(&mut self, entry: &Entry, key: &str, value: &str) {
+        let consequence = if entry.protects_with(value) {
             self.verdict = self.verdict.max(Verdict::Denied);
             "because it protects the locations, they answer 503"
         } else {

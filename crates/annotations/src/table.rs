@@ -47,6 +47,14 @@ pub struct Entry {
     pub parse: fn(&str, &mut Draft) -> Result<(), Invalid>,
 }
 
+impl Entry {
+    /// Whether leaving out this value would open something. Where emptiness is a value, as with a range of addresses, it closes; a name that is
+    /// empty says nothing.
+    pub(crate) fn protects_with(&self, value: &str) -> bool {
+        self.protects && (self.on_empty == OnEmpty::Value || !value.trim().is_empty())
+    }
+}
+
 /// What an annotation depends on.
 #[derive(Debug, Clone, Copy)]
 pub struct Needs {
@@ -165,6 +173,13 @@ labelled! {
         Profile => "profile (reload on first use)",
         /// Text of a host's server block: a reload for every change.
         Shell => "server block (reload)",
+    }
+}
+
+impl Applies {
+    /// Whether a change never needs a reload.
+    pub const fn is_live(self) -> bool {
+        matches!(self, Self::Route | Self::Backend | Self::Certificate)
     }
 }
 

@@ -116,10 +116,14 @@ fn kill(pid: u32) -> std::io::Result<()> {
     Command::new("kill").args(["-9", &pid.to_string()]).status().map(drop)
 }
 
+#[expect(clippy::print_stdout, reason = "what failed, for whoever runs the benchmark")]
 async fn finish(load: Running, what: &str, took: Duration, peer: &'static str, report: &mut Report) {
     load.begin(SHARE).await;
     let seen = load.stop().await;
     let (failed, requests) = (seen.failures.len(), seen.requests());
     let figure = format!("{}; {failed} of {requests} requests failed, slowest {}", ms(took), ms(seen.percentile(100.0)));
     report.add(what, figure, "≤ 1 s", took <= Duration::from_secs(1), peer);
+    if failed > 0 {
+        println!("  {seen}");
+    }
 }

@@ -18,6 +18,7 @@ pub(crate) use controller::{ModelArgs, SourceArgs, StatusArgs, key};
   narthex check examples
   narthex plan before/ after/
   narthex conf shop.example.com /cart
+  narthex explain annotation proxy-body-size
 
 Exit codes: 0 success, 1 problems found or failed, 2 wrong usage.")]
 pub(crate) struct Cli {
@@ -61,6 +62,12 @@ pub(crate) enum Command {
     Plan(PlanArgs),
     /// Print the equivalent NGINX configuration, as if every route were text
     Conf(ConfArgs),
+    /// Explain an annotation: what it takes, its default, how a change of it reaches NGINX
+    Explain {
+        /// What to explain
+        #[command(subcommand)]
+        subject: Subject,
+    },
     /// Print the version
     Version(VersionArgs),
     /// Print a completion script for a shell
@@ -213,6 +220,28 @@ pub(crate) struct ConfArgs {
     pub(crate) model: ModelArgs,
     #[command(flatten)]
     pub(crate) nginx: NginxArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Subject {
+    /// Explain an annotation, or list all of them
+    Annotation(ExplainAnnotationArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Exit codes: 0 success, 2 no such annotation.
+
+Examples:
+  narthex explain annotation
+  narthex explain annotation canary-by-header
+  narthex explain annotation --json | jq '.[] | select(.live | not) | .name'")]
+pub(crate) struct ExplainAnnotationArgs {
+    /// Its name, with or without prefix; a list of all if left out
+    #[arg(value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

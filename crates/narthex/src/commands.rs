@@ -2,6 +2,7 @@
 
 pub(crate) mod check;
 pub(crate) mod conf;
+pub(crate) mod explain;
 pub(crate) mod plan;
 pub(crate) mod render;
 pub(crate) mod run;

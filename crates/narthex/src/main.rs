@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 
-use args::{Cli, Command};
+use args::{Cli, Command, Subject};
 
 /// Exit code for findings or a failure.
 const FAILED: u8 = 1;
@@ -24,6 +24,7 @@ fn main() -> ExitCode {
         Command::Check(args) => commands::check::check(&args),
         Command::Plan(args) => commands::plan::plan(&args),
         Command::Conf(args) => commands::conf::conf(&args, &cli.log),
+        Command::Explain { subject: Subject::Annotation(args) } => commands::explain::annotation(&args),
         Command::Version(args) => commands::version::version(&args),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "narthex", &mut std::io::stdout());

@@ -134,8 +134,27 @@ fn modules(directory: &Path) -> BTreeSet<String> {
 /// A user for the workers, with the group where it has another name: `nobody:nogroup`.
 fn worker_user() -> Option<String> {
     let user = WORKER_USERS.into_iter().find_map(|name| User::from_name(name).ok().flatten())?;
+    if !exists("/proc/self/uid_map", user.uid.as_raw()) || !exists("/proc/self/gid_map", user.gid.as_raw()) {
+        // An ordinary user's own namespace has one user only, who is root in there and nobody in particular outside.
+        return Some("root".to_owned());
+    }
     let group = Group::from_gid(user.gid).ok().flatten().map(|group| group.name).filter(|group| *group != user.name);
     Some(group.map_or_else(|| user.name.clone(), |group| format!("{}:{group}", user.name)))
+}
+
+/// Whether our user namespace has this id. Without the file there are no such namespaces.
+fn exists(map: &str, id: u32) -> bool {
+    fs::read_to_string(map).map_or(true, |map| maps(&map, id))
+}
+
+/// Reads lines `<first id inside> <first id outside> <how many>`.
+fn maps(map: &str, id: u32) -> bool {
+    let holds = |line: &str| {
+        let mut numbers = line.split_ascii_whitespace().map(str::parse::<u32>);
+        let (first, _, count) = (numbers.next()?.ok()?, numbers.next()?, numbers.next()?.ok()?);
+        Some(id.checked_sub(first)? < count)
+    };
+    map.lines().any(|line| holds(line).unwrap_or(false))
 }
 
 /// Processors that we may run on; fewer where a control group limits their time.
@@ -201,6 +220,15 @@ mod tests {
         assert_eq!(argument(text, "--with-compat"), None);
         assert_eq!(version("nginx version: openresty/1.25.3.1"), Some((1, 25, 3)));
         assert_eq!(version("Apache/2.4"), None);
+    }
+
+    #[test]
+    fn users_outside_a_user_namespace_are_no_users_of_workers() {
+        let whole = "         0          0 4294967295\n";
+        let own = "         0       1000          1\n";
+        let container = "0 100000 1000\n1000 1000 1\n";
+        assert_eq!([maps(whole, 33), maps(own, 33), maps(own, 0)], [true, false, true]);
+        assert_eq!([maps(container, 33), maps(container, 1000), maps(container, 65_534)], [true, true, false]);
     }
 
     #[test]

@@ -32,7 +32,7 @@ impl FromStr for CacheRule {
     fn from_str(text: &str) -> Result<Self, Invalid> {
         let mut words: Vec<&str> = text.split_ascii_whitespace().collect();
         let time: Time = words.pop().filter(|word| is_time(word)).and_then(|word| word.parse().ok()).ok_or(EXPECTED)?;
-        if time.millis % 1000 != 0 {
+        if !time.millis.is_multiple_of(1000) {
             return Err(EXPECTED);
         }
         let time = Seconds(u32::try_from(time.millis / 1000).map_err(|_| EXPECTED)?);
@@ -123,7 +123,9 @@ mod tests {
         ] {
             assert_eq!(text.parse::<CacheRules>().unwrap().to_string(), printed, "{text}");
         }
-        for text in ["", ",", "200", "200 5m,", "5m 200", "200 5m 10m", "99 5m", "600 5m", "x 5m", "200 5", "200 1500ms", "200 5m;", "200 m"] {
+        for text in
+            ["", ",", "200", "200 5m,", "5m 200", "200 5m 10m", "99 5m", "600 5m", "x 5m", "200 5", "200 1500ms", "200 5m;", "200 m"]
+        {
             assert!(text.parse::<CacheRules>().is_err(), "{text:?}");
         }
     }

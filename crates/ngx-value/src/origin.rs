@@ -107,8 +107,25 @@ mod tests {
         }
         assert_eq!(origin("https://Example.COM").to_string(), "https://example.com");
         for text in [
-            "", "*", "example.com", "https://", "https://*", "https://a.*.b", "https://a/", "https://a:", "https://a:0", "https://a:65536",
-            "https://a:+1", "Https://a", "https://a b", "https://a;", "https://a\n", "https://a..b", "https://[::1]", "h2://a", "://a",
+            "",
+            "*",
+            "example.com",
+            "https://",
+            "https://*",
+            "https://a.*.b",
+            "https://a/",
+            "https://a:",
+            "https://a:0",
+            "https://a:65536",
+            "https://a:+1",
+            "Https://a",
+            "https://a b",
+            "https://a;",
+            "https://a\n",
+            "https://a..b",
+            "https://[::1]",
+            "h2://a",
+            "://a",
         ] {
             assert!(text.parse::<Origin>().is_err(), "{text:?}");
         }

@@ -2,7 +2,7 @@
 //!
 //! Run them with `make e2e` (or `bed run -- cargo nextest run -p e2e`); they need `NARTHEX_BIN`.
 
-mod echoes;
+mod answers;
 mod live;
 mod objects;
 
@@ -25,8 +25,8 @@ use testkit::kube::{Namespace, mk_ingress_class};
 use testkit::poll;
 use testkit::ports::Ports;
 
-pub use echoes::Echo;
-pub use objects::{Namespaced, Servers, has_fake_certificate, rule};
+pub use answers::has_fake_certificate;
+pub use objects::{Echo, Namespaced, Servers, rule};
 
 /// How long a change may take before a case fails. Changes take milliseconds; the machine may be busy.
 pub const PATIENCE: Duration = Duration::from_secs(30);

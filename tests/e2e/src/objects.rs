@@ -1,9 +1,9 @@
-//! The objects that most cases begin with.
+//! What cases deploy: objects, and Services whose endpoints are echo servers in the case's own process. These need no Pods, and their
+//! answers can be told apart.
 
 use std::fmt::Debug;
 use std::net::SocketAddr;
 
-use anyhow::ensure;
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::api::networking::v1::Ingress;
 use kube::Resource;
@@ -12,22 +12,41 @@ use kube::core::NamespaceResourceScope;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use testkit::echo::Handle;
-use testkit::http::{Request, Response};
-use testkit::kube::{Certificate, IngressBuilder, PathType, mk_certificate, mk_ingress, mk_tls_secret};
-use testkit::poll;
+use testkit::echo::{self, Format, Handle, Identity};
+use testkit::kube::{Certificate, IngressBuilder, PathType, mk_certificate, mk_ingress, mk_service, mk_slice, mk_tls_secret};
+use testkit::ports;
 
-use crate::{Case, Controller, Echo, PATIENCE};
+use crate::Case;
 
-/// Common name of the certificate that is made when there is no other.
-const FAKE_CERTIFICATE: &[u8] = b"Kubernetes Ingress Controller Fake Certificate";
+/// Port on which the servers listen, each on an address of its own.
+const TARGET_PORT: u16 = 8080;
 
 /// Begins an Ingress of our class with one rule: everything of `host` to port 80 of the Service `echo`.
 pub fn rule(name: &str, host: &str) -> IngressBuilder {
     mk_ingress(name).class("nginx").host(host).path("/", PathType::Prefix, "echo", 80)
 }
 
-/// The servers of a Service. Dropping them ends them.
+/// A Service of echo servers, to be made.
+#[derive(Debug, Clone, Copy)]
+pub struct Echo<'a> {
+    /// Name of the Service; its servers say it in their answers, and are named `<service>-<number>`.
+    pub service: &'a str,
+    /// Port of the Service, named `http`.
+    pub port: u16,
+    /// How many servers.
+    pub endpoints: usize,
+    /// How they answer.
+    pub format: Format,
+}
+
+impl<'a> Echo<'a> {
+    /// One server that answers as text, port 80.
+    pub fn named(service: &'a str) -> Self {
+        Self { service, port: 80, endpoints: 1, format: Format::Text }
+    }
+}
+
+/// Echo servers. Dropping them ends them.
 pub struct Servers(Vec<Handle>);
 
 impl Servers {
@@ -74,12 +93,47 @@ impl Case {
         Ok(())
     }
 
-    /// The Service `echo` and its EndpointSlice of the same name, with `n` servers.
+    /// Makes the Service `echo` with `n` servers.
     ///
     /// # Errors
-    /// As [`Self::echo_service`].
+    /// As [`Self::deploy`].
     pub async fn echo(&self, n: usize) -> anyhow::Result<Servers> {
-        Ok(Servers(self.echo_service(Echo { endpoints: n, ..Echo::named("echo") }).await?))
+        self.deploy(&[Echo { endpoints: n, ..Echo::named("echo") }]).await
+    }
+
+    /// Makes Services, their servers, and the EndpointSlices, named like the Services, that join them.
+    ///
+    /// # Errors
+    /// The API server refuses it, or an address can't be listened on.
+    pub async fn deploy(&self, services: &[Echo<'_>]) -> anyhow::Result<Servers> {
+        let mut servers = Vec::new();
+        for wanted in services {
+            let own = self.echo_servers(wanted).await?;
+            let addresses: Vec<SocketAddr> = own.iter().map(Handle::address).collect();
+            self.create(&mk_service(wanted.service, wanted.port, TARGET_PORT, None)).await?;
+            self.create(&mk_slice(wanted.service, wanted.service, &addresses)).await?;
+            servers.extend(own);
+        }
+        Ok(Servers(servers))
+    }
+
+    async fn echo_servers(&self, wanted: &Echo<'_>) -> anyhow::Result<Vec<Handle>> {
+        let &Echo { service, endpoints, format, .. } = wanted;
+        let mut servers = Vec::with_capacity(endpoints);
+        for (number, address) in ports::addresses(endpoints)?.into_iter().enumerate() {
+            let (service, namespace) = (service.to_owned(), self.ns().to_owned());
+            let identity = Identity { name: format!("{service}-{number}"), service, namespace, format };
+            servers.push(echo::start((address, TARGET_PORT).into(), identity).await?);
+        }
+        Ok(servers)
+    }
+
+    /// Lets Ingresses bring snippets.
+    ///
+    /// # Errors
+    /// The API server refuses it.
+    pub async fn allow_snippets(&self) -> anyhow::Result<()> {
+        self.settings(&[("allow-snippet-annotations", "true"), ("annotations-risk-level", "Critical")]).await
     }
 
     /// Creates a TLS Secret with a new certificate for these names.
@@ -99,49 +153,4 @@ impl Case {
     pub async fn serve(&self, host: &str) -> anyhow::Result<Ingress> {
         self.create(&rule(host, host).build()).await
     }
-}
-
-impl Controller {
-    /// Waits until `GET /` over TLS is answered 200 with exactly this certificate.
-    ///
-    /// # Errors
-    /// It is not within [`PATIENCE`].
-    pub async fn until_certificate(&self, host: &str, certificate: &Certificate) -> anyhow::Result<Response> {
-        poll(PATIENCE, || async {
-            let response = self.get_tls(host, "/").await?;
-            ensure!(response.certificates == [certificate.der.clone()], "{host} shows another certificate");
-            ensure!(response.status == 200, "{host}: {}", response.status);
-            Ok(response)
-        })
-        .await
-    }
-
-    /// Waits until `GET /` over TLS is answered 200 with the generated certificate.
-    ///
-    /// # Errors
-    /// It is not within [`PATIENCE`].
-    pub async fn until_fake_certificate(&self, host: &str) -> anyhow::Result<Response> {
-        poll(PATIENCE, || async {
-            let response = self.get_tls(host, "/").await?;
-            ensure!(has_fake_certificate(&response), "{host} shows another certificate than the generated one");
-            ensure!(response.status == 200, "{host}: {}", response.status);
-            Ok(response)
-        })
-        .await
-    }
-
-    /// `GET path` over HTTP with more headers.
-    ///
-    /// # Errors
-    /// No answer.
-    pub async fn get_with(&self, host: &str, path: &str, headers: &[(&str, &str)]) -> anyhow::Result<Response> {
-        let request = Request::get(self.http(), path).host(host);
-        headers.iter().fold(request, |request, (name, value)| request.header(*name, *value)).send().await
-    }
-}
-
-/// Whether a server showed one certificate, the generated one.
-pub fn has_fake_certificate(response: &Response) -> bool {
-    let contains = |text: &[u8]| response.certificates.iter().all(|der| der.windows(text.len()).any(|window| window == text));
-    response.certificates.len() == 1 && contains(FAKE_CERTIFICATE) && contains(b"ingress.local")
 }

@@ -63,3 +63,48 @@ const DURATION: Grammar<Option<CacheRules>> = Grammar {
     },
     print: |rules| rules.as_ref().map_or_else(|| "off".to_owned(), CacheRules::to_string),
 };
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{check, read};
+
+    #[test]
+    fn a_service_that_cannot_be_asked_lets_nobody_through() {
+        check("global-auth-url", "http://$host:8080/auth", "http://$host:8080/auth", &[]);
+        check("global-auth-url", "", "", &[]);
+        for url in ["https://invalid..auth.url", "auth", "http://a/;"] {
+            let (config, findings) = read(&[("global-auth-url", url)]);
+            assert_eq!(config.external_auth.url.unwrap().host(), "unusable.invalid", "{url}");
+            assert!(findings[0].detail.ends_with("; nobody is let through"), "{findings:?}");
+        }
+    }
+
+    #[test]
+    fn answers_are_kept_as_the_rules_say() {
+        for (value, printed) in [("200 10m,any 1s", "200 600s,any 1s"), ("", "200 202 401 300s"), ("off", "off")] {
+            check("global-auth-cache-duration", value, printed, &[]);
+        }
+        let bad = "expected statuses and one time in whole seconds, such as 200 202 5m; 200 202 401 5m is used";
+        check("global-auth-cache-duration", "200 202", "200 202 401 300s", &[bad]);
+    }
+
+    #[test]
+    fn details_are_typed() {
+        check("global-auth-method", "GET", "GET", &[]);
+        check(
+            "global-auth-method",
+            "get",
+            "",
+            &["expected GET, HEAD, POST, PUT, PATCH, DELETE, CONNECT, OPTIONS or TRACE; the default \"\" is used"],
+        );
+        check("global-auth-signin", "http://foo.com/global-error-page", "http://foo.com/global-error-page", &[]);
+        check("global-auth-request-redirect", "Foo-Redirect", "Foo-Redirect", &[]);
+        let left_out = "\"a b\": expected a header name of letters, digits, - and _; it is left out";
+        check("global-auth-response-headers", "X-A,a b", "X-A", &[left_out]);
+        check("no-auth-locations", "/noauth, /x", "/noauth,/x", &[]);
+        check("global-auth-snippet", "a b;", "a b;\n", &[]);
+        let closes =
+            "expected complete NGINX directives, but line 1: \"}\" closes a block that was not opened here; the default \"\" is used";
+        check("global-auth-snippet", "}", "", &[closes]);
+    }
+}

@@ -4,7 +4,9 @@ use std::fmt::Display;
 use std::net::IpAddr;
 use std::str::FromStr;
 
-use ngx_value::{Cidr, CidrSet, HeaderName, Invalid, Seconds, Size, Snippet, TlsProtocol, Word, parse_bool, parse_integer_literal, parse_on_off};
+use ngx_value::{
+    Cidr, CidrSet, HeaderName, Invalid, Seconds, Size, Snippet, TlsProtocol, Word, parse_bool, parse_integer_literal, parse_on_off,
+};
 
 use crate::groups::LoadBalance;
 use crate::table::Risk;

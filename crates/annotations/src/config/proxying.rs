@@ -2,8 +2,10 @@
 
 use ngx_value::{CookieDomainReplacement, CookiePathReplacement, LocationPart, Size};
 
+use super::Config;
 use super::grammar::{BOOL, BUFFER, Grammar, own};
 use super::table::{default, settings};
+use crate::groups::Proxy;
 
 settings! {
     /// Defaults of the annotations about endpoints and proxying.
@@ -23,6 +25,22 @@ settings! {
     redirect_to: LocationPart = default("off"), "proxy-redirect-to", own("off, or a URL of letters, digits and `- . _ ~ / : , ? & =`");
     /// The `proxy-ssl-*` annotations hold for the paths of their Ingress only, not for the rest of the host.
     ssl_location_only: bool = false, "proxy-ssl-location-only", BOOL;
+}
+
+/// Sizes that do not fit the other buffers: key and what to say about it.
+pub(super) fn check(config: &Config) -> Vec<(&'static str, String)> {
+    let buffers = Proxy::default().buffers(config);
+    let mut found = Vec::new();
+    if let Some(busy) = config.proxying.busy_buffers_size.filter(|busy| buffers.busy != Some(*busy)) {
+        let detail = format!("{busy} is not between proxy-buffer-size and that times one less than proxy-buffers-number; it is ignored");
+        found.push(("proxy-busy-buffers-size", detail));
+    }
+    let file = config.proxying.max_temp_file_size;
+    if buffers.max_temp_file != file {
+        let detail = format!("{file} is less than proxy-buffer-size, {}, which is used instead", buffers.max_temp_file);
+        found.push(("proxy-max-temp-file-size", detail));
+    }
+    found
 }
 
 /// The size of a buffer, or nothing.

@@ -118,3 +118,25 @@ impl fmt::Display for Ratio {
         write!(f, "{}", f64::from(self.0) / 1e6)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::check;
+
+    #[test]
+    fn exporters_have_numbers_and_names() {
+        for (key, value, printed) in [
+            ("otel-sampler-ratio", "0.25", "0.25"),
+            ("otel-sampler-ratio", "1e-2", "0.01"),
+            ("otel-sampler-ratio", "", "0"),
+            ("otel-sampler", "TraceIdRatioBased", "TraceIdRatioBased"),
+            ("otlp-collector-port", "4318", "4318"),
+            ("opentelemetry-operation-name", "HTTP $request_method $uri", "HTTP $request_method $uri"),
+            ("modsecurity-snippet", "# modsecurity snippet", "# modsecurity snippet\n"),
+        ] {
+            check(key, value, printed, &[]);
+        }
+        check("otel-sampler-ratio", "2", "0.01", &["expected a number from 0 to 1; the default \"0.01\" is used"]);
+        check("otlp-collector-port", "0", "4317", &["expected a number from 1 to 65535; the default \"4317\" is used"]);
+    }
+}

@@ -11,6 +11,7 @@ pub(super) static GROUP: Group = Group {
     doc: "A cookie keeps a client at its endpoint. Affinity belongs to a backend and overrides `upstream-hash-by` and `load-balance`. \
         With several Ingresses on one backend the youngest with affinity names the cookie.",
     entries: ENTRIES,
+    finish,
     clear: |spec| spec.affinity = Affinity::default(),
     ..common::GROUP
 };
@@ -281,6 +282,14 @@ fn same_site(text: &str, draft: &mut Draft) -> Result<(), Invalid> {
     put(draft, |cookie, value| cookie.same_site = value, Ok(value))
 }
 
+fn finish(draft: &mut Draft) {
+    let regex = draft.spec.path.use_regex || draft.spec.path.rewrite_target.is_some();
+    if regex && draft.spec.affinity.cookie.as_ref().is_some_and(|cookie| cookie.path.is_none()) {
+        let detail = "session-cookie-path is not set, so the cookie's Path is the text of the rule's regular expression, which browsers may not match";
+        draft.note_on("affinity", FindingKind::Surprise, detail);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -345,6 +354,14 @@ mod tests {
         let found = [("session-cookie-samesite", Surprise, "expected None, Lax or Strict in exactly this letter case")];
         let spec = bad(&[("affinity", "cookie"), ("session-cookie-samesite", "lax")], Accepted, &found);
         assert_eq!(spec.affinity.cookie.unwrap().same_site, None);
+    }
+
+    #[test]
+    fn a_regular_expression_is_no_path_of_a_cookie() {
+        let found = [("affinity", Surprise, "session-cookie-path is not set, so the cookie's Path is the text")];
+        bad(&[("affinity", "cookie"), ("use-regex", "true")], Accepted, &found);
+        bad(&[("affinity", "cookie"), ("rewrite-target", "/$1")], Accepted, &found);
+        good(&[("affinity", "cookie"), ("use-regex", "true"), ("session-cookie-path", "/")]);
     }
 
     #[test]

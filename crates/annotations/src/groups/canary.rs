@@ -7,7 +7,7 @@ use crate::parse::FindingKind;
 use crate::table::{Applies, Draft, Entry, Group, Needs, Risk, Scope};
 
 pub(super) static GROUP: Group = Group {
-    title: "Canary",
+    title: "Canary releases",
     doc: "An Ingress with `canary: \"true\"` adds alternatives to the backends of other Ingresses: for each of its paths, to the backend that the \
         host serves there with the same path type. Per request, the header decides first, then the cookie, then the weight. An alternative belongs to \
         a backend, so every path that uses the backend is split. Only the oldest alternative of a backend is used.",
@@ -201,7 +201,7 @@ fn finish(draft: &mut Draft) {
     if !draft.spec.canary.enabled {
         return;
     }
-    for name in std::mem::take(&mut draft.present) {
+    for name in draft.present.clone() {
         if !OWN.contains(&name) && ENTRIES.iter().all(|entry| entry.name != name) {
             draft.note_on(name, FindingKind::Surprise, "a canary takes this from the Ingress whose backend it adds to; it is ignored");
         }

@@ -16,7 +16,6 @@ pub(super) static GROUP: Group = Group {
     finish,
     settle,
     clear: |spec| spec.limits = Limits::default(),
-    ..common::GROUP
 };
 
 /// What these annotations ask for.

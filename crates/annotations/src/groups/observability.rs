@@ -47,7 +47,6 @@ static ENTRIES: &[Entry] = &[
     },
     Entry {
         name: "enable-rewrite-log",
-        applies: Applies::Profile,
         value: BOOL,
         doc: "Log what rewriting does, at the level notice.",
         example: "true",

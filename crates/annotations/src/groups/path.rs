@@ -83,7 +83,6 @@ fn app_root(text: &str) -> Result<Option<RewriteTarget>, Invalid> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::groups::testing::{bad, good};
     use crate::parse::FindingKind::{Invalid as Bad, Surprise};
     use crate::parse::Verdict::{Accepted, Refused};

@@ -161,7 +161,15 @@ fn code(text: &str, draft: &mut Draft, last: u16) -> Result<Option<u16>, Invalid
     code.map(Some).ok_or_else(expected)
 }
 
+/// Annotations that let only some requests through.
+const GUARDS: &[&str] = &["allowlist-source-range", "auth-type", "auth-url", "denylist-source-range"];
+
 fn finish(draft: &mut Draft) {
+    let redirect = &draft.spec.redirect;
+    let name = if redirect.temporal.is_some() { "temporal-redirect" } else { "permanent-redirect" };
+    if redirect.answer().is_some() && draft.present.iter().any(|name| GUARDS.contains(name)) {
+        draft.note_on(name, FindingKind::Surprise, "it answers before access control and authentication, so everybody gets the redirect");
+    }
     if draft.spec.redirect.temporal.is_some() && draft.spec.redirect.permanent.is_some() {
         draft.note_on("permanent-redirect", FindingKind::Surprise, "temporal-redirect is set as well and wins; it is ignored");
     }
@@ -219,6 +227,12 @@ mod tests {
         let found = [("permanent-redirect", Surprise, "temporal-redirect is set as well and wins")];
         let spec = bad(&[("temporal-redirect", NEW), ("permanent-redirect", "/")], Accepted, &found);
         assert_eq!(spec.redirect.answer().unwrap().code, 302);
+    }
+
+    #[test]
+    fn a_redirect_answers_before_anybody_is_asked() {
+        let found = [("permanent-redirect", Surprise, "it answers before access control and authentication")];
+        bad(&[("permanent-redirect", NEW), ("allowlist-source-range", "10.0.0.0/8")], Accepted, &found);
     }
 
     #[test]

@@ -241,10 +241,10 @@ fn every_protecting_annotation_closes_when_its_value_is_not_taken_even_without_v
         pairs.push((entry.name, "\"no; such {value}"));
         let parsed = parse_with(&map(&pairs), &Policy { prefix: PREFIX, validation: false, config: &config }, &|_| false);
         assert_eq!(parsed.verdict, Verdict::Denied, "{}", entry.name);
-        let known = known::annotation(entry.name).unwrap();
-        assert!(known.protects, "{}", entry.name);
     }
-    assert_eq!(ANNOTATIONS.iter().filter(|entry| entry.protects).count(), 6);
+    for name in ["allowlist-source-range", "denylist-source-range", "auth-tls-match-cn", "auth-tls-secret", "auth-type", "auth-url"] {
+        assert!(ANNOTATIONS.iter().any(|entry| entry.name == name && entry.protects), "{name}");
+    }
 }
 
 #[test]

@@ -44,7 +44,7 @@ async fn served<'a>(controller: &Controller, hosts: &[&'a str]) -> anyhow::Resul
 #[tokio::test]
 async fn class_01_a_catch_all_is_ignored_where_it_is_switched_off() -> anyhow::Result<()> {
     let case = Case::new("class-01").await?;
-    let _echo = case.echoes(&["echo"]).await?;
+    let _echo = case.echo(1).await?;
     case.create(&mk_ingress("catch-all").class("nginx").default_backend("echo", 80).build()).await?;
     case.create(&rule("foo").class("nginx").build()).await?;
     let controller = case.controller().flag("--disable-catch-all=true").start().await?;
@@ -59,7 +59,7 @@ async fn class_01_a_catch_all_is_ignored_where_it_is_switched_off() -> anyhow::R
 #[tokio::test]
 async fn class_02_an_ingress_that_becomes_a_catch_all_is_dropped_where_that_is_switched_off() -> anyhow::Result<()> {
     let case = Case::new("class-02").await?;
-    let _echo = case.echoes(&["echo"]).await?;
+    let _echo = case.echo(1).await?;
     case.create(&rule("foo").class("nginx").build()).await?;
     let controller = case.controller().flag("--disable-catch-all=true").start().await?;
     controller.until("foo", "/", 200).await?;
@@ -73,7 +73,7 @@ async fn class_02_an_ingress_that_becomes_a_catch_all_is_dropped_where_that_is_s
 #[tokio::test]
 async fn class_03_an_annotation_with_another_class_is_not_ours() -> anyhow::Result<()> {
     let case = Case::new("class-03").await?;
-    let _echo = case.echoes(&["echo"]).await?;
+    let _echo = case.echo(1).await?;
     case.create(&annotated("foo", "testclass").build()).await?;
     case.create(&annotated("bar", "nginx").build()).await?;
     let controller = case.controller().start().await?;
@@ -85,7 +85,7 @@ async fn class_03_an_annotation_with_another_class_is_not_ours() -> anyhow::Resu
 #[tokio::test]
 async fn class_04_annotation_and_class_name_both_do() -> anyhow::Result<()> {
     let case = Case::new("class-04").await?;
-    let _echo = case.echoes(&["echo"]).await?;
+    let _echo = case.echo(1).await?;
     case.create(&annotated("foo-ok", "nginx").build()).await?;
     case.create(&rule("bar-ok").class("nginx").build()).await?;
     let controller = case.controller().start().await?;
@@ -97,7 +97,7 @@ async fn class_04_annotation_and_class_name_both_do() -> anyhow::Result<()> {
 #[tokio::test]
 async fn class_05_an_ingress_that_loses_its_class_is_dropped() -> anyhow::Result<()> {
     let case = Case::new("class-05").await?;
-    let _echo = case.echoes(&["echo"]).await?;
+    let _echo = case.echo(1).await?;
     let hosts = ["foo-annotation", "foo-class"];
     case.create(&annotated(hosts[0], "nginx").build()).await?;
     case.create(&rule(hosts[1]).class("nginx").build()).await?;
@@ -115,7 +115,7 @@ async fn class_05_an_ingress_that_loses_its_class_is_dropped() -> anyhow::Result
 #[tokio::test]
 async fn class_06_an_ingress_that_gets_a_class_is_served() -> anyhow::Result<()> {
     let case = Case::new("class-06").await?;
-    let _echo = case.echoes(&["echo"]).await?;
+    let _echo = case.echo(1).await?;
     let hosts = ["foo-no-annotation", "foo-no-class"];
     case.create(&rule(hosts[0]).build()).await?;
     case.create(&rule(hosts[1]).build()).await?;
@@ -132,7 +132,7 @@ async fn class_06_an_ingress_that_gets_a_class_is_served() -> anyhow::Result<()>
 #[tokio::test]
 async fn class_07_flags_choose_the_annotation_and_the_controller_of_the_class() -> anyhow::Result<()> {
     let case = Case::new("class-07").await?;
-    let _echo = case.echoes(&["echo"]).await?;
+    let _echo = case.echo(1).await?;
     ensure_class(&case.namespace, mk_ingress_class("class-07-other", "k8s.io/other-class")).await?;
     case.create(&rule("bar").build()).await?;
     case.create(&annotated("foo", "testclass").build()).await?;
@@ -146,7 +146,7 @@ async fn class_07_flags_choose_the_annotation_and_the_controller_of_the_class() 
 #[tokio::test]
 async fn class_08_a_class_of_the_right_name_is_ours_whoever_its_controller_is() -> anyhow::Result<()> {
     let case = Case::new("class-08").await?;
-    let _echo = case.echoes(&["echo"]).await?;
+    let _echo = case.echo(1).await?;
     ensure_class(&case.namespace, mk_ingress_class("test-new-ingress-class", "k8s.io/class-08-other")).await?;
     case.create(&rule("validhostclassname").class("test-new-ingress-class").build()).await?;
     case.create(&rule("validhostclassspec").class("nginx").build()).await?;
@@ -162,7 +162,7 @@ async fn class_08_a_class_of_the_right_name_is_ours_whoever_its_controller_is() 
 #[tokio::test]
 async fn class_09_annotations_work_without_the_right_to_read_classes() -> anyhow::Result<()> {
     let case = Case::new("class-09").await?;
-    let _echo = case.echoes(&["echo"]).await?;
+    let _echo = case.echo(1).await?;
     case.create(&annotated("foo", "testclass").build()).await?;
     let user = restricted::user(&case).await?;
     let controller = case.controller().flag("--ingress-class=testclass").start_as(user.path()).await?;
@@ -174,7 +174,7 @@ async fn class_09_annotations_work_without_the_right_to_read_classes() -> anyhow
 #[tokio::test]
 async fn class_10_only_namespaces_with_the_label_are_served() -> anyhow::Result<()> {
     let (case, other) = (Case::new("class-10-a").await?, Case::new("class-10-b").await?);
-    let _echo = (case.echoes(&["echo"]).await?, other.echoes(&["echo"]).await?);
+    let _echo = (case.echo(1).await?, other.echo(1).await?);
     case.create(&rule("bar").class("nginx").build()).await?;
     other.create(&rule("foo").class("nginx").build()).await?;
     // The value is the case's own: a controller that follows labels sees every namespace of the bed.

@@ -1,6 +1,6 @@
 //! The facts about routes that no other case holds.
 
-use e2e::{Case, PATIENCE};
+use e2e::{Case, Echo, PATIENCE};
 use k8s_openapi::api::networking::v1::Ingress;
 use testkit::kube::{IngressBuilder, PathType, mk_ingress};
 use testkit::poll;
@@ -14,7 +14,7 @@ fn rule(name: &str, path: &str, path_type: PathType, service: &str) -> IngressBu
 #[tokio::test]
 async fn golden_01_of_two_of_the_same_second_the_greater_name_wins() -> anyhow::Result<()> {
     let case = Case::new("golden-01").await?;
-    let _echo = case.echoes(&["a", "b"]).await?;
+    let _echo = case.deploy(&[Echo::named("a"), Echo::named("b")]).await?;
     let ingresses = case.namespace.api::<Ingress>();
     poll(PATIENCE, || async {
         let a = case.create(&rule("a", "/", PathType::Prefix, "a").build()).await?;
@@ -36,7 +36,7 @@ async fn golden_01_of_two_of_the_same_second_the_greater_name_wins() -> anyhow::
 #[tokio::test]
 async fn golden_02_a_prefix_ends_at_a_slash_and_knows_letter_case() -> anyhow::Result<()> {
     let case = Case::new("golden-02").await?;
-    let _echo = case.echoes(&["echo"]).await?;
+    let _echo = case.echo(1).await?;
     case.create(&rule("prefix", "/foo", PathType::Prefix, "echo").build()).await?;
     let controller = case.controller().start().await?;
     controller.until(HOST, "/foo", 200).await?;
@@ -47,7 +47,7 @@ async fn golden_02_a_prefix_ends_at_a_slash_and_knows_letter_case() -> anyhow::R
 #[tokio::test]
 async fn golden_03_a_prefix_that_ends_in_a_slash_redirects_to_it() -> anyhow::Result<()> {
     let case = Case::new("golden-03").await?;
-    let _echo = case.echoes(&["echo"]).await?;
+    let _echo = case.echo(1).await?;
     case.create(&rule("prefix", "/foo/", PathType::Prefix, "echo").build()).await?;
     let controller = case.controller().start().await?;
     controller.until(HOST, "/foo/", 200).await?;
@@ -59,7 +59,7 @@ async fn golden_03_a_prefix_that_ends_in_a_slash_redirects_to_it() -> anyhow::Re
 #[tokio::test]
 async fn golden_04_one_regex_on_a_host_turns_its_prefixes_into_regexes() -> anyhow::Result<()> {
     let case = Case::new("golden-04").await?;
-    let _echo = case.echoes(&["plain", "regex"]).await?;
+    let _echo = case.deploy(&[Echo::named("plain"), Echo::named("regex")]).await?;
     case.create(&rule("plain", "/foo", PathType::Prefix, "plain").build()).await?;
     let controller = case.controller().start().await?;
     controller.until(HOST, "/foo", 200).await?;
@@ -74,7 +74,7 @@ async fn golden_04_one_regex_on_a_host_turns_its_prefixes_into_regexes() -> anyh
 #[tokio::test]
 async fn golden_05_a_rewrite_works_on_the_decoded_path_and_keeps_the_query() -> anyhow::Result<()> {
     let case = Case::new("golden-05").await?;
-    let _echo = case.echoes(&["echo"]).await?;
+    let _echo = case.echo(1).await?;
     case.create(&rule("rewrite", "/a(/|$)(.*)", PathType::ImplementationSpecific, "echo").annotation("rewrite-target", "/$2").build())
         .await?;
     let controller = case.controller().start().await?;

@@ -12,7 +12,7 @@ fn rule(name: &str, host: &str, path: &str) -> IngressBuilder {
 #[tokio::test]
 async fn host_01_without_an_alias_only_the_host_itself_is_served() -> anyhow::Result<()> {
     let case = Case::new("host-01").await?;
-    let _echo = case.echoes(&["echo"]).await?;
+    let _echo = case.echo(1).await?;
     case.create(&rule("foo", "foo", "/").build()).await?;
     let controller = case.controller().start().await?;
     controller.until("foo", "/", 200).await?;
@@ -26,7 +26,7 @@ async fn host_01_without_an_alias_only_the_host_itself_is_served() -> anyhow::Re
 #[tokio::test]
 async fn host_02_an_alias_serves_every_path_of_its_host() -> anyhow::Result<()> {
     let case = Case::new("host-02").await?;
-    let _echo = case.echoes(&["echo"]).await?;
+    let _echo = case.echo(1).await?;
     case.create(&rule("app-a", "foo", "/app-a").build()).await?;
     case.create(&rule("app-b", "foo", "/app-b").annotation("server-alias", "bar").build()).await?;
     let controller = case.controller().start().await?;
@@ -44,7 +44,7 @@ async fn host_02_an_alias_serves_every_path_of_its_host() -> anyhow::Result<()> 
 #[tokio::test]
 async fn host_03_the_backend_sees_the_host_that_the_annotation_names() -> anyhow::Result<()> {
     let case = Case::new("host-03").await?;
-    let _echo = case.echoes(&["echo"]).await?;
+    let _echo = case.echo(1).await?;
     case.create(&rule("vhost", "foo", "/").annotation("upstream-vhost", "upstreamvhost.bar.com").build()).await?;
     let controller = case.controller().start().await?;
     controller.until("foo", "/", 200).await?;
@@ -58,7 +58,7 @@ async fn host_03_the_backend_sees_the_host_that_the_annotation_names() -> anyhow
 async fn host_04_snippets_know_the_name_of_the_upstream() -> anyhow::Result<()> {
     let case = Case::new("host-04").await?;
     case.allow_snippets().await?;
-    let _echo = case.echoes(&["echo"]).await?;
+    let _echo = case.echo(1).await?;
     case.create(&rule("proxy", "foo", "/").annotation("configuration-snippet", "add_header Custom-Header $proxy_host;").build()).await?;
     let controller = case.controller().start().await?;
     let response = controller.until("foo", "/", 200).await?;

@@ -10,9 +10,9 @@ mod host_rules;
 mod path_rules;
 
 use anyhow::{Context, ensure};
-use e2e::{Case, Controller, Echo, PATIENCE};
+use e2e::{Case, Controller, Echo, PATIENCE, Servers};
 use k8s_openapi::api::networking::v1::Ingress;
-use testkit::echo::{Format, Handle};
+use testkit::echo::Format;
 use testkit::http::{Request, Response};
 use testkit::kube::{PathType, mk_ingress};
 use testkit::poll;
@@ -24,7 +24,7 @@ const USER_AGENT: &str = "conformance/1.0";
 struct Conformance {
     controller: Controller,
     case: Case,
-    _servers: Vec<Handle>,
+    _servers: Servers,
 }
 
 impl Conformance {
@@ -32,10 +32,8 @@ impl Conformance {
     async fn new(id: &str, services: &[(&str, usize)], ingress: Ingress) -> anyhow::Result<Self> {
         let case = Case::new(&id[.."icon-00".len()]).await?;
         case.settings(&[("server-tokens", "true")]).await?;
-        let mut servers = Vec::new();
-        for &(service, endpoints) in services {
-            servers.extend(case.echo_service(Echo { service, port: 8080, endpoints, format: Format::Json }).await?);
-        }
+        let echo = |&(service, endpoints)| Echo { service, port: 8080, endpoints, format: Format::Json };
+        let servers = case.deploy(&services.iter().map(echo).collect::<Vec<_>>()).await?;
         let name = ingress.metadata.name.clone().context("an Ingress has a name")?;
         case.create(&ingress).await?;
         let launch = case.controller().flag(&format!("--publish-status-address={ADDRESS}")).flag("--election-id=NS");

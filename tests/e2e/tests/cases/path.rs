@@ -1,7 +1,7 @@
 //! Path and host rules.
 
 use anyhow::ensure;
-use e2e::{Case, Controller, PATIENCE};
+use e2e::{Case, Controller, Echo, PATIENCE};
 use testkit::kube::{IngressBuilder, PathType, mk_ingress};
 use testkit::poll;
 
@@ -23,7 +23,7 @@ async fn tag(controller: &Controller, host: &str, path: &str) -> anyhow::Result<
 #[tokio::test]
 async fn path_01_an_ingress_whose_path_holds_directives_is_left_out() -> anyhow::Result<()> {
     let case = Case::new("path-01").await?;
-    let _echo = case.echoes(&["echo"]).await?;
+    let _echo = case.echo(1).await?;
     let host = "inspection123.com";
     case.create(&rule("bad", host, "/bla{alias /var/run/secrets/;}location ~* ^/abcd", PathType::Prefix).build()).await?;
     case.create(&rule("good", host, "/xpto", PathType::Prefix).build()).await?;
@@ -40,7 +40,7 @@ async fn path_01_an_ingress_whose_path_holds_directives_is_left_out() -> anyhow:
 async fn path_02_a_snippet_sees_the_service_of_its_own_rule() -> anyhow::Result<()> {
     let case = Case::new("path-02").await?;
     case.allow_snippets().await?;
-    let _echo = case.echoes(&["first-service", "second-service"]).await?;
+    let _echo = case.deploy(&[Echo::named("first-service"), Echo::named("second-service")]).await?;
     let ingress = mk_ingress("both").class("nginx").annotation("configuration-snippet", "proxy_set_header service-name $service_name;");
     let ingress = ingress.host("first.host").path("/", PathType::Prefix, "first-service", 80);
     case.create(&ingress.host("second.host").path("/", PathType::Prefix, "second-service", 80).build()).await?;
@@ -57,7 +57,7 @@ async fn path_02_a_snippet_sees_the_service_of_its_own_rule() -> anyhow::Result<
 async fn path_03_exact_and_prefix_live_side_by_side_and_the_oldest_wins() -> anyhow::Result<()> {
     let case = Case::new("path-03").await?;
     case.allow_snippets().await?;
-    let _echo = case.echoes(&["echo"]).await?;
+    let _echo = case.echo(1).await?;
     let host = "exact.path";
     case.create(&tagged("exact", host, "/exact", PathType::Exact).build()).await?;
     // Named so that it wins even against one of the same second.
@@ -83,7 +83,7 @@ async fn path_03_exact_and_prefix_live_side_by_side_and_the_oldest_wins() -> any
 async fn path_04_exact_and_prefix_of_root_and_of_a_path_mix() -> anyhow::Result<()> {
     let case = Case::new("path-04").await?;
     case.allow_snippets().await?;
-    let _echo = case.echoes(&["echo"]).await?;
+    let _echo = case.echo(1).await?;
     let host = "mixed.path";
     case.create(&tagged("exact-root", host, "/", PathType::Exact).build()).await?;
     case.create(&tagged("prefix-root", host, "/", PathType::Prefix).build()).await?;
@@ -107,7 +107,7 @@ async fn path_04_exact_and_prefix_of_root_and_of_a_path_mix() -> anyhow::Result<
 #[tokio::test]
 async fn path_05_a_prefix_matches_whole_segments() -> anyhow::Result<()> {
     let case = Case::new("path-05").await?;
-    let _echo = case.echoes(&["echo"]).await?;
+    let _echo = case.echo(1).await?;
     case.create(&rule("prefix", "prefix.path", "/aaa", PathType::Prefix).build()).await?;
     let controller = case.controller().start().await?;
     controller.until("prefix.path", "/aaa", 200).await?;
@@ -119,7 +119,7 @@ async fn path_05_a_prefix_matches_whole_segments() -> anyhow::Result<()> {
 /// A regular expression as a path, of either type: both are matched as such.
 async fn regex(id: &str, path: &str, requests: [&str; 3]) -> anyhow::Result<()> {
     let case = Case::new(id).await?;
-    let _echo = case.echoes(&["echo"]).await?;
+    let _echo = case.echo(1).await?;
     let types = [("regex-prefix.path", PathType::Prefix), ("regex.path", PathType::ImplementationSpecific)];
     for (host, path_type) in types {
         case.create(&rule(host, host, path, path_type).annotation("use-regex", "true").build()).await?;
@@ -145,7 +145,7 @@ async fn path_07_a_regex_may_vary_in_several_segments() -> anyhow::Result<()> {
 #[tokio::test]
 async fn path_08_a_rule_without_host_serves_unknown_hosts() -> anyhow::Result<()> {
     let case = Case::new("path-08").await?;
-    let _echo = case.echoes(&["echo"]).await?;
+    let _echo = case.echo(1).await?;
     case.create(&rule("default-host", "", "/", PathType::Prefix).build()).await?;
     let controller = case.controller().start().await?;
     controller.until("nobody.knows", "/", 200).await?;

@@ -1,0 +1,81 @@
+//! The reference of annotations.
+
+use annotations::{Applies, Description, GROUPS};
+
+use super::{NOTICE, cell, row, sentences};
+
+/// The page.
+pub(super) fn page() -> String {
+    let mut page = String::from(NOTICE);
+    page.push_str(
+        "# Annotations\n\n\
+         Names are written without their prefix, which is `nginx.ingress.kubernetes.io/` unless `--annotations-prefix` says otherwise.\n\
+         An annotation above the risk that `annotations-risk-level` allows refuses the whole Ingress.\n\
+         An empty value is the same as none, unless said otherwise.\n\
+         `narthex explain annotation NAME` prints what stands here.\n",
+    );
+    summary(&mut page);
+    for group in GROUPS {
+        row(&mut page, &format!("\n## {}\n", group.title));
+        if !group.doc.is_empty() {
+            row(&mut page, &sentences(&format!("{}\n", group.doc)));
+        }
+        row(&mut page, "| annotation | takes | holds for | risk | a change is |\n|---|---|---|---|---|");
+        let entries = annotations::descriptions_of(group);
+        for entry in &entries {
+            let (name, scope, risk, applies) = (entry.name, &entry.scope, &entry.risk, &entry.applies);
+            let mark = if entry.supported { "" } else { " (not yet)" };
+            row(&mut page, &format!("| [`{name}`](#{name}){mark} | {} | {scope} | {risk} | {applies} |", cell(entry.value)));
+        }
+        for entry in &entries {
+            section(&mut page, entry);
+        }
+    }
+    page
+}
+
+/// How many need a reload, and how many have an effect at all.
+fn summary(page: &mut String) {
+    let all = annotations::descriptions();
+    let live = all.iter().filter(|entry| entry.live).count();
+    let pending = all.iter().filter(|entry| !entry.supported).count();
+    row(page, &format!("\nOf {} annotations {live} need no reload of NGINX, ever.", all.len()));
+    if pending > 0 {
+        row(
+            page,
+            &format!(
+                "{pending} have no effect yet: they are read, checked and reported; those that protect something make the locations answer 503."
+            ),
+        );
+    }
+    row(page, "\n| a change is | annotations |\n|---|---|");
+    for applies in
+        [Applies::Route, Applies::Backend, Applies::Certificate, Applies::Profile, Applies::Shell].map(|applies| applies.to_string())
+    {
+        let count = all.iter().filter(|entry| entry.applies == applies).count();
+        row(page, &format!("| {applies} | {count} |"));
+    }
+}
+
+fn section(page: &mut String, entry: &Description) {
+    row(page, &format!("\n### {}\n\n{}\n", entry.name, sentences(entry.doc)));
+    if !entry.supported {
+        row(page, "It has no effect yet.\n");
+    }
+    row(page, &format!("- Value: {}.", entry.value));
+    let example: Vec<String> = entry.example.iter().map(|(name, value)| format!("`{name}: {value:?}`")).collect();
+    row(page, &format!("- Example: {}", example.join(", ")));
+    if let Some(key) = entry.config_key {
+        row(page, &format!("- Default: the setting [`{key}`](configmap.md#{key})."));
+    }
+    if let Some(needs) = entry.needs {
+        row(page, &format!("- Only with `{needs}`."));
+    }
+    row(page, &format!("- Any other value: {}.", entry.on_invalid));
+    if entry.empty_is_a_value {
+        row(page, "- An empty value is not the same as none.");
+    }
+    for alias in entry.aliases {
+        row(page, &format!("- Older name: `{alias}`."));
+    }
+}
