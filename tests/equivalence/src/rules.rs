@@ -18,7 +18,8 @@ use model::{ObjectKey, Settings, Snapshot};
 
 use crate::Dice;
 
-const NAMESPACE: &str = "shop";
+/// Where everything lies.
+pub const NAMESPACE: &str = "shop";
 const PREFIX: &str = "nginx.ingress.kubernetes.io";
 /// Services with a backend each.
 const SERVICES: [&str; 4] = ["one", "two", "three", "four"];

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use annotations::{Config, FindingKind, Policy, Spec, Verdict};
 use k8s_openapi::api::networking::v1::{HTTPIngressPath, Ingress, IngressBackend, IngressServiceBackend};
+use ngx_value::{HostName, Invalid};
 
 use super::inspect::suspicious;
 use super::resolve::{Lookup, Outcome, Resolved, resolve};
@@ -184,7 +185,14 @@ fn parse_into(key: &ObjectKey, ingress: &Ingress, config: &Config, settings: &Se
     for (i, rule) in spec.rules.iter().flatten().enumerate() {
         let host = match rule.host.as_deref() {
             None | Some("") => CATCH_ALL.to_owned(),
-            Some(host) => host.to_ascii_lowercase(),
+            Some(host) => match usable_host(host) {
+                Ok(host) => host,
+                Err(invalid) => {
+                    let detail = format!("{host:?} is not a host, expected {invalid}; the rule is left out");
+                    problems.push(format!("spec.rules[{i}].host"), ProblemKind::InvalidValue, detail);
+                    continue;
+                }
+            },
         };
         let mut paths = Vec::new();
         for (j, path) in rule.http.iter().flat_map(|http| &http.paths).enumerate() {
@@ -206,6 +214,14 @@ fn parse_into(key: &ObjectKey, ingress: &Ingress, config: &Config, settings: &Se
         rules,
         tls: tls.collect(),
     })
+}
+
+/// A host in lower case. Sources refuse most that are none; the name of the catch-all server is nobody's.
+fn usable_host(host: &str) -> Result<String, Invalid> {
+    match host.parse::<HostName>() {
+        Ok(_) if host == CATCH_ALL => Err(Invalid::new("a host name such as www.example.com or *.example.com")),
+        parsed => parsed.map(|host| host.to_string()),
+    }
 }
 
 fn inspect(ingress: &Ingress, problems: &mut Problems) -> bool {
