@@ -18,7 +18,7 @@ local set_timeouts = ngx_balancer.set_timeouts
 local M = {}
 
 local tries = 3
---- Whether this worker has met a route with timeouts of its own; until then the variable need not be read.
+--- Whether this worker has met a route with timeouts or tries of its own; until then the variable need not be read.
 local timeouts_in_use = false
 
 --- Takes the global settings. Phase: init.
@@ -37,19 +37,25 @@ local function positive(text)
   return number and number > 0 and number or nil
 end
 
-local function first_try(var, size)
-  -- 0 tries: no limit, which NGINX takes as every peer once.
-  local more = (tries > 0 and tries or size) - 1
-  if more > 0 then
-    set_more_tries(more)
-  end
-  local timeouts = timeouts_in_use and var.narthex_timeouts
-  if timeouts and timeouts ~= "" then
-    local connect, send, read = match(timeouts, "^(%d+),(%d+),(%d+)$")
+--- Applies the route's own timeouts. Returns its own number of tries, if it has one.
+local function own_limits(limits)
+  local connect, send, read, own_tries = match(limits, "^(%d*),(%d*),(%d*),(%d*)$")
+  if connect ~= "" then
     local _, err = set_timeouts(positive(connect), positive(send), positive(read))
     if err then
-      ngx.log(ngx.ERR, "timeouts ", timeouts, ": ", err)
+      ngx.log(ngx.ERR, "timeouts ", limits, ": ", err)
     end
+  end
+  return tonumber(own_tries)
+end
+
+local function first_try(var, size)
+  local limits = timeouts_in_use and var.narthex_timeouts
+  local limit = limits and limits ~= "" and own_limits(limits) or tries
+  -- 0 tries: no limit, which NGINX takes as every peer once.
+  local more = (limit > 0 and limit or size) - 1
+  if more > 0 then
+    set_more_tries(more)
   end
 end
 

@@ -7,6 +7,7 @@ local backend = require("narthex.backend")
 local expand = require("narthex.expand")
 local host = require("narthex.host")
 local locations = require("narthex.locations")
+local proxying = require("narthex.proxying")
 local redirect = require("narthex.redirect")
 local request_id = require("narthex.request_id")
 local rewrite = require("narthex.rewrite")
@@ -101,6 +102,9 @@ local function prepare(var, extra, uri)
   end
   if extra.vhost then
     var.narthex_vhost = expand.eval(extra.vhost, var)
+  end
+  if extra.proxying then
+    proxying.apply(extra.proxying, var)
   end
 end
 

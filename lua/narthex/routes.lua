@@ -5,6 +5,7 @@ local ngx = ngx
 local backend = require("narthex.backend")
 local balancer = require("narthex.balancer")
 local expand = require("narthex.expand")
+local proxying = require("narthex.proxying")
 local rewrite = require("narthex.rewrite")
 
 local sub = string.sub
@@ -40,10 +41,11 @@ local function body_limit(given, config)
   return limit > 0 and limit or math.huge
 end
 
+--- `connect,send,read,tries`, empty where the global setting holds.
 local function timeouts(given)
-  if given.to then
+  if given.to or given.tries then
     balancer.use_timeouts()
-    return table.concat(given.to, ",")
+    return table.concat(given.to or { "", "", "" }, ",") .. "," .. (given.tries or "")
   end
 end
 
@@ -69,6 +71,7 @@ local function extras(key, given, config)
     deny = given.deny,
     keep_slash = either(given.keep, config.preserve_trailing_slash) or nil,
     no_log = given.nolog,
+    proxying = proxying.compile(given),
     rewrite = rule(key, given),
     timeouts = timeouts(given),
     vhost = given.vhost and expand.compile(given.vhost),

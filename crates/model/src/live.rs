@@ -15,7 +15,7 @@ use crate::profile::ProfileId;
 
 mod route;
 
-pub use route::Route;
+pub use route::{Mirror, Replacements, Route};
 
 /// Everything that NGINX holds as data.
 #[derive(Debug, Clone, Default, PartialEq)]

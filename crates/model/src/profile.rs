@@ -4,12 +4,18 @@
 //! A field that is `None` inherits the `http` block's value, which comes from the ConfigMap: so the commonest profile is
 //! [`Profile::default`], always rendered, and a changed ConfigMap does not rename every profile.
 
+mod proxying;
+mod transport;
+
 use std::fmt;
 use std::sync::Arc;
 
 use ngx_value::{Size, Snippet};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
+
+pub use proxying::{Proxying, Replacement};
+pub use transport::{BackendName, BackendTls, BackendTrust, TlsMaterial, Transport};
 
 /// Content address of a profile: `base` for the default one, else 16 hexadecimal digits. The named location is `@` + this.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -28,12 +34,14 @@ pub struct Profile {
     pub body_size: Option<Size>,
     /// `proxy_buffering`.
     pub buffering: Option<bool>,
-    /// `proxy_buffer_size`, and the size in `proxy_buffers`.
-    pub buffer_size: Option<Size>,
-    /// The number in `proxy_buffers`.
-    pub buffers_number: Option<u32>,
     /// `proxy_request_buffering`.
     pub request_buffering: Option<bool>,
+    /// Buffers, retries and what happens to the headers of answers.
+    pub proxying: Proxying,
+    /// Protocol, TLS, FastCGI.
+    pub transport: Transport,
+    /// `mirror-target`: a copy of each request goes elsewhere too; true: with its body.
+    pub mirror: Option<bool>,
     /// `configuration-snippet`: allowed by the risk level, balanced, parsed.
     pub snippet: Option<Snippet>,
 }
@@ -44,43 +52,48 @@ impl Profile {
         if *self == Self::default() {
             return ProfileId("base".into());
         }
-        let digest = Sha256::digest(self.canonical().as_bytes());
-        ProfileId(digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect::<String>().into())
+        ProfileId(address(&canonical(self.parts())).into())
     }
 
     /// What is special about it, in words: `proxy-body-size 8m, a configuration-snippet`. Empty for the default profile.
     pub fn describe(&self) -> String {
-        self.parts()
-            .into_iter()
-            .map(
-                |(name, value)| {
-                    if name == "configuration-snippet" { "a configuration-snippet".to_owned() } else { format!("{name} {value}") }
-                },
-            )
-            .collect::<Vec<_>>()
-            .join(", ")
+        self.parts().into_iter().filter_map(|(name, value)| value.map(|value| describe(name, &value))).collect::<Vec<_>>().join(", ")
     }
 
-    /// Every set field as (setting name, value), in a fixed order.
-    fn parts(&self) -> Vec<(&'static str, String)> {
+    /// Every field as (setting name, value if set), in a fixed order.
+    fn parts(&self) -> Vec<(&'static str, Option<String>)> {
         let on_off = |value: bool| if value { "on" } else { "off" }.to_owned();
         // Destructured so that a new field can't be forgotten in the digest.
-        let Self { body_size, buffering, buffer_size, buffers_number, request_buffering, snippet } = self;
-        [
+        let Self { body_size, buffering, request_buffering, proxying, transport, mirror, snippet } = self;
+        let mut parts = vec![
             ("proxy-body-size", body_size.map(|size| size.to_string())),
             ("proxy-buffering", buffering.map(on_off)),
-            ("proxy-buffer-size", buffer_size.map(|size| size.to_string())),
-            ("proxy-buffers-number", buffers_number.map(|number| number.to_string())),
             ("proxy-request-buffering", request_buffering.map(on_off)),
+        ];
+        parts.extend(proxying.parts());
+        parts.extend(transport.parts());
+        parts.extend([
+            ("mirror-request-body", mirror.map(on_off)),
             ("configuration-snippet", snippet.as_ref().map(|snippet| snippet.as_str().to_owned())),
-        ]
-        .into_iter()
-        .filter_map(|(name, value)| Some((name, value?)))
-        .collect()
+        ]);
+        parts
     }
+}
 
-    /// An unambiguous text of the content: every value is preceded by its length.
-    fn canonical(&self) -> String {
-        self.parts().into_iter().map(|(name, value)| format!("{name} {} {value}\n", value.len())).collect()
+fn describe(name: &str, value: &str) -> String {
+    match name {
+        "configuration-snippet" | "fastcgi-params-configmap" => format!("a {name}"),
+        _ => format!("{name} {value}"),
     }
+}
+
+/// An unambiguous text: every value is preceded by its length.
+fn canonical(parts: Vec<(&'static str, Option<String>)>) -> String {
+    let set = parts.into_iter().filter_map(|(name, value)| Some((name, value?)));
+    set.map(|(name, value)| format!("{name} {} {value}\n", value.len())).collect()
+}
+
+/// A content address: 16 hexadecimal digits.
+fn address(text: &str) -> String {
+    Sha256::digest(text.as_bytes()).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }

@@ -14,7 +14,9 @@ use serde::Serialize;
 use self::location::LocationView;
 use self::names::Group;
 use crate::globals::{Form, GlobalView};
+use crate::mirror::{self, MirrorLocation};
 use crate::page::Page;
+use crate::pass::TlsView;
 use crate::print::Printed;
 use crate::server::Common;
 use crate::{Capabilities, Paths, RenderError};
@@ -39,7 +41,7 @@ pub fn conf(model: &Model, caps: &Capabilities, paths: &Paths, filter: ConfFilte
     let groups = names::groups(model);
     if let Some(host) = filter.host {
         let group = names::find(&groups, host).ok_or_else(|| RenderError::UnknownHost(host.to_owned()))?;
-        page.block("equivalent/server.conf", server(model, caps, group, filter.path)?)?;
+        page.block("equivalent/server.conf", server(model, caps, paths, group, filter.path)?)?;
         return Ok(page.finish().0);
     }
     let revision = crate::render(&model.fixed, caps, paths)?.revision;
@@ -49,7 +51,7 @@ pub fn conf(model: &Model, caps: &Capabilities, paths: &Paths, filter: ConfFilte
     page.block("http.conf", &globals)?;
     page.block("equivalent/maps.conf", &globals)?;
     for group in &groups {
-        page.block("equivalent/server.conf", server(model, caps, group, filter.path)?)?;
+        page.block("equivalent/server.conf", server(model, caps, paths, group, filter.path)?)?;
     }
     page.block("http_end.conf", &globals)?;
     Ok(page.finish().0)
@@ -69,10 +71,13 @@ struct ServerView {
     common: Common,
     /// Answered with 200 unless a rule claims it.
     health_check: Option<HealthCheck>,
+    /// TLS to the backends of the host.
+    tls: Option<TlsView>,
+    mirrors: Vec<MirrorLocation>,
     locations: Vec<LocationView>,
 }
 
-fn server(model: &Model, caps: &Capabilities, group: &Group<'_>, path: Option<&str>) -> Result<View, RenderError> {
+fn server(model: &Model, caps: &Capabilities, paths: &Paths, group: &Group<'_>, path: Option<&str>) -> Result<View, RenderError> {
     let globals = &*model.fixed.globals;
     let names: Vec<&str> = group.names.iter().map(|name| &**name).collect();
     let begin: Vec<Printed> = names.iter().map(|name| Printed::comment(name)).collect();
@@ -86,7 +91,9 @@ fn server(model: &Model, caps: &Capabilities, group: &Group<'_>, path: Option<&s
             end,
             common: Common::new(globals, caps, &names, group.shell, catch_all)?,
             health_check: if catch_all { HealthCheck::new(globals, record)? } else { None },
-            locations: location::locations(model, group, record, path)?,
+            tls: location::host_tls(model, record).map(|tls| TlsView::server(paths, tls)).transpose()?,
+            mirrors: mirror::of_host(model, record)?,
+            locations: location::locations(model, paths, group, record, path)?,
         },
     })
 }

@@ -71,7 +71,7 @@ impl GlobalView {
 }
 
 /// A path as an argument of a directive.
-fn path(path: &std::path::Path) -> Result<Printed, RenderError> {
+pub(crate) fn path(path: &std::path::Path) -> Result<Printed, RenderError> {
     let text = path.to_str().ok_or_else(|| RenderError::WorkDir { path: path.to_owned(), reason: "expected UTF-8" })?;
     Printed::quoted(text)
 }

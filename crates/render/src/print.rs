@@ -87,6 +87,11 @@ impl Printed {
         Self::fixed(if on { "on" } else { "off" })
     }
 
+    /// Our own text, and a bare word right behind it.
+    pub(crate) fn prefixed(prefix: &'static str, word: impl fmt::Display) -> Result<Self, RenderError> {
+        Ok(Self(format!("{prefix}{}", Self::word(word)?.0).into()))
+    }
+
     /// A variable.
     pub(crate) fn variable(name: &str) -> Result<Self, RenderError> {
         Ok(Self(format!("${}", Self::word(name)?.0).into()))

@@ -1,12 +1,17 @@
 //! How a request goes to a backend: the `http` block's defaults, and in the equivalent text every location.
 
+mod replacements;
+
 use annotations::Config;
+use annotations::groups::Proxy;
 use model::{Profile, Route};
 use ngx_value::Size;
 use serde::Serialize;
 
 use crate::RenderError;
 use crate::print::Printed;
+
+pub(crate) use replacements::ReplacementsView;
 
 /// What `proxy.conf` prints.
 #[derive(Serialize)]
@@ -21,10 +26,15 @@ pub(crate) struct ProxyView {
     buffering: bool,
     buffer_size: Printed,
     buffers_number: u32,
+    busy_buffers_size: Option<Printed>,
+    max_temp_file_size: Printed,
+    /// Only where it is not that of the `http` block.
+    client_body_buffer_size: Option<Printed>,
     request_buffering: bool,
     next_upstream: Printed,
     next_upstream_timeout: u32,
     next_upstream_tries: u32,
+    replacements: ReplacementsView,
 }
 
 /// What `headers.conf` prints: the headers of a request to a backend.
@@ -32,6 +42,10 @@ pub(crate) struct ProxyView {
 pub(crate) struct HeadersView {
     /// Blanks before each line.
     pad: Printed,
+    /// `proxy_set_header`, or `grpc_set_header`.
+    directive: Printed,
+    /// Headers about the connection itself, which HTTP/2 forbids. The value of `Connection`.
+    connection: Option<Printed>,
     host: Printed,
     forwarded_for: Printed,
     original_uri: bool,
@@ -42,34 +56,55 @@ pub(crate) struct HeadersView {
 impl ProxyView {
     /// The defaults of the `http` block.
     pub(crate) fn http(config: &Config) -> Result<Self, RenderError> {
-        Self::new(config, HTTP, &Profile::default(), timeouts(config))
+        // Lua says how often to try: NGINX's own number would cap it.
+        Self::new(config, HTTP, &Profile::default(), timeouts(config), 0, ReplacementsView::http(config)?)
     }
 
     /// The same for one route, complete.
     pub(crate) fn location(config: &Config, profile: &Profile, route: &Route) -> Result<Self, RenderError> {
         let body_size = route.body_limit_bytes.map(Size::new).or(profile.body_size);
         let profile = &Profile { body_size, ..profile.clone() };
-        Self::new(config, LOCATION, profile, route.timeouts.unwrap_or(timeouts(config)))
+        let tries = route.tries.unwrap_or(config.proxy_next_upstream_tries);
+        Self::new(
+            config,
+            LOCATION,
+            profile,
+            route.timeouts.unwrap_or(timeouts(config)),
+            tries,
+            ReplacementsView::location(config, profile, route)?,
+        )
     }
 
-    fn new(config: &Config, pad: &'static str, profile: &Profile, timeouts: [u32; 3]) -> Result<Self, RenderError> {
+    fn new(
+        config: &Config,
+        pad: &'static str,
+        profile: &Profile,
+        timeouts: [u32; 3],
+        next_upstream_tries: u32,
+        replacements: ReplacementsView,
+    ) -> Result<Self, RenderError> {
         let [connect_timeout, send_timeout, read_timeout] = timeouts;
-        let next_upstream =
-            if config.retry_non_idempotent { config.proxy_next_upstream.with_non_idempotent() } else { config.proxy_next_upstream.clone() };
+        let (proxying, defaults) = (&profile.proxying, Proxy::default());
+        let next_upstream = proxying.next_upstream.clone().unwrap_or_else(|| defaults.next_upstream(config));
+        let buffers = proxying.buffers.unwrap_or_else(|| defaults.buffers(config));
         Ok(Self {
             pad: Printed::fixed(pad),
             body_size: Printed::word(profile.body_size.unwrap_or(config.proxy_body_size))?,
-            http_version: Printed::word(config.proxy_http_version)?,
+            http_version: Printed::word(proxying.http_version.unwrap_or(config.proxy_http_version))?,
             connect_timeout,
             send_timeout,
             read_timeout,
             buffering: profile.buffering.unwrap_or(config.proxy_buffering),
-            buffer_size: Printed::word(profile.buffer_size.unwrap_or(config.proxy_buffer_size))?,
-            buffers_number: profile.buffers_number.unwrap_or(config.proxy_buffers_number),
+            buffer_size: Printed::word(buffers.size)?,
+            buffers_number: buffers.number,
+            busy_buffers_size: buffers.busy.map(Printed::word).transpose()?,
+            max_temp_file_size: Printed::word(buffers.max_temp_file)?,
+            client_body_buffer_size: proxying.client_body_buffer_size.map(Printed::word).transpose()?,
             request_buffering: profile.request_buffering.unwrap_or(config.proxy_request_buffering),
             next_upstream: Printed::words(next_upstream.conditions())?,
-            next_upstream_timeout: config.proxy_next_upstream_timeout.0,
-            next_upstream_tries: config.proxy_next_upstream_tries,
+            next_upstream_timeout: proxying.next_upstream_timeout.unwrap_or(config.proxy_next_upstream_timeout).0,
+            next_upstream_tries,
+            replacements,
         })
     }
 }
@@ -77,27 +112,36 @@ impl ProxyView {
 impl HeadersView {
     /// The defaults of the `http` block.
     pub(crate) fn http(config: &Config) -> Result<Self, RenderError> {
-        Self::new(config, HTTP, Printed::fixed("$narthex_vhost"))
+        Self::new(config, HTTP, Printed::fixed("$narthex_vhost"), Some(Printed::fixed(CONNECTION)))
     }
 
     /// The same in a named location, where a header of its own puts an end to inheriting.
     pub(crate) fn profile(config: &Config) -> Result<Self, RenderError> {
-        Self::new(config, LOCATION, Printed::fixed("$narthex_vhost"))
+        Self::new(config, LOCATION, Printed::fixed("$narthex_vhost"), Some(Printed::fixed(CONNECTION)))
+    }
+
+    /// The same for gRPC.
+    pub(crate) fn grpc(config: &Config) -> Result<Self, RenderError> {
+        Self::new(config, LOCATION, Printed::fixed("$narthex_vhost"), None)
     }
 
     /// The same for one route.
-    pub(crate) fn location(config: &Config, route: &Route) -> Result<Self, RenderError> {
+    pub(crate) fn location(config: &Config, profile: &Profile, route: &Route) -> Result<Self, RenderError> {
+        let connection = Printed::fixed(route.connection.map_or(CONNECTION, |connection| connection.as_str()));
         let host = match &route.upstream_vhost {
             // Its variables are meant.
             Some(vhost) => Printed::quoted(vhost)?,
             None => Printed::fixed("$best_http_host"),
         };
-        Self::new(config, LOCATION, host)
+        Self::new(config, LOCATION, host, Some(connection).filter(|_| !crate::pass::is_grpc(&profile.transport)))
     }
 
-    fn new(config: &Config, pad: &'static str, host: Printed) -> Result<Self, RenderError> {
+    /// gRPC without `connection`.
+    fn new(config: &Config, pad: &'static str, host: Printed, connection: Option<Printed>) -> Result<Self, RenderError> {
         Ok(Self {
             pad: Printed::fixed(pad),
+            directive: Printed::fixed(if connection.is_some() { "proxy_set_header" } else { "grpc_set_header" }),
+            connection,
             host,
             forwarded_for: Printed::fixed(if full_forwarded_for(config) { "$full_x_forwarded_for" } else { "$remote_addr" }),
             original_uri: config.proxy_add_original_uri_header,
@@ -110,7 +154,9 @@ impl HeadersView {
 /// Indentation of the `http` block's directives.
 const HTTP: &str = "    ";
 /// Indentation of a location's.
-const LOCATION: &str = "            ";
+pub(crate) const LOCATION: &str = "            ";
+/// `upgrade` where the client asks for it, otherwise what keeps connections open; Lua may set it.
+const CONNECTION: &str = "$connection_upgrade";
 
 /// Connect, send and read timeout in seconds.
 pub(crate) fn timeouts(config: &Config) -> [u32; 3] {

@@ -1,5 +1,6 @@
 //! The file set: `nginx.conf`, the Lua side, the static certificate.
 
+use annotations::groups::BackendProtocol;
 use model::Fixed;
 use ngx_value::Snippet;
 use serde::Serialize;
@@ -7,13 +8,14 @@ use sha2::{Digest, Sha256};
 
 use crate::files::{File, FileSet, Origin, OriginKind};
 use crate::globals::{Form, GlobalView};
+use crate::mirror::MirrorLocation;
 use crate::page::Page;
 use crate::paths::STATIC_CERTIFICATE;
 use crate::print::Printed;
 use crate::profile::{self, ProfileView};
 use crate::proxy::HeadersView;
 use crate::server::ServerView;
-use crate::{Capabilities, Paths, RenderError, lua};
+use crate::{Capabilities, Paths, RenderError, lua, mirror, pass};
 
 /// The host of requests for no other; its server is the default one.
 const CATCH_ALL: &str = "_";
@@ -30,6 +32,7 @@ pub fn render(fixed: &Fixed, caps: &Capabilities, paths: &Paths) -> Result<FileS
     check(fixed, paths)?;
     let mut others: Vec<File> = lua::files().collect();
     others.push(certificate(fixed));
+    others.extend(pass::files(fixed));
 
     // The revision is part of the text that it is the address of: computed over the text without it.
     let (anonymous, _) = text(fixed, caps, paths, "0")?;
@@ -82,6 +85,7 @@ struct ServerBlock {
     server: ServerView,
     /// The default profile is served by the location that finds the route.
     inline: bool,
+    mirrors: Vec<MirrorLocation>,
     /// All headers of the request, where they are not inherited.
     headers: Option<HeadersView>,
 }
@@ -109,9 +113,9 @@ fn text(fixed: &Fixed, caps: &Capabilities, paths: &Paths, revision: &str) -> Re
     page.block("http.conf", &view)?;
 
     let default_shell = fixed.shells.get(CATCH_ALL).map(|shell| &**shell);
-    server(&mut page, fixed, ServerView::catch_all(globals, caps, default_shell)?, default_shell.map(|_| CATCH_ALL))?;
+    server(&mut page, fixed, paths, ServerView::catch_all(globals, caps, default_shell)?, default_shell.map(|_| CATCH_ALL))?;
     for (host, shell) in fixed.shells.iter().filter(|(host, _)| &***host != CATCH_ALL) {
-        server(&mut page, fixed, ServerView::shell(globals, caps, host, shell)?, Some(host))?;
+        server(&mut page, fixed, paths, ServerView::shell(globals, caps, host, shell)?, Some(host))?;
     }
 
     page.block("control.conf", ControlBlock { listen: Printed::quoted(&format!("unix:{}", paths.control_socket().display()))? })?;
@@ -120,7 +124,7 @@ fn text(fixed: &Fixed, caps: &Capabilities, paths: &Paths, revision: &str) -> Re
 }
 
 /// A server of the router. Named locations are a server's own, so each has all of them.
-fn server(page: &mut Page, fixed: &Fixed, view: ServerView, shell: Option<&str>) -> Result<(), RenderError> {
+fn server(page: &mut Page, fixed: &Fixed, paths: &Paths, view: ServerView, shell: Option<&str>) -> Result<(), RenderError> {
     let config = &fixed.globals.config;
     let of_server = fixed.shells.get(shell.unwrap_or(CATCH_ALL)).and_then(|shell| shell.snippet.as_ref());
     let block = |page: &mut Page| {
@@ -129,10 +133,13 @@ fn server(page: &mut Page, fixed: &Fixed, view: ServerView, shell: Option<&str>)
             let own = [of_server, snippet].into_iter().flatten().any(may_set_headers);
             own.then(|| HeadersView::profile(config)).transpose()
         };
-        page.block("server.conf", ServerBlock { server: view, inline, headers: headers(None)? })?;
+        page.block("server.conf", ServerBlock { server: view, inline, mirrors: mirror::locations(fixed), headers: headers(None)? })?;
         for (id, profile) in profile::complete(fixed) {
-            let (headers, access) = (headers(profile.snippet.as_ref())?, !inline);
-            let view = ProfileBlock { profile: ProfileView::new(config, id, profile)?, headers, access };
+            let headers = match profile.transport.protocol {
+                BackendProtocol::Grpc | BackendProtocol::Grpcs => Some(HeadersView::grpc(config)?),
+                _ => headers(profile.snippet.as_ref())?,
+            };
+            let view = ProfileBlock { profile: ProfileView::new(config, paths, id, profile)?, headers, access: !inline };
             page.origin(OriginKind::Profile(model::ProfileId(id.into())), |page| page.block("profile.conf", view))?;
         }
         page.block("server_end.conf", ())

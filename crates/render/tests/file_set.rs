@@ -87,7 +87,7 @@ fn a_hundred_profiles_are_less_than_a_hundred_kilobytes() {
     let profiles = (1..=99).map(|i| Profile {
         body_size: Some(Size::mib(i)),
         buffering: Some(true),
-        buffer_size: Some(Size::kib(i)),
+        request_buffering: Some(false),
         ..Profile::default()
     });
     let set = rendered(&fixed(Config::default(), profiles));

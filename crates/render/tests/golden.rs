@@ -7,8 +7,12 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use annotations::Config;
+use annotations::groups::{BackendProtocol, Buffers, ConnectionHeader};
+use model::live::{Mirror, Replacements};
+use model::profile::{BackendName, BackendTls, BackendTrust, Proxying, Replacement, TlsMaterial, Transport};
+use model::settings::PemPair;
 use model::{Fixed, Model, Profile, Route, Shell};
-use ngx_value::{Size, Snippet};
+use ngx_value::{Seconds, Size, Snippet};
 use render::{Capabilities, ConfFilter, FileSet, Paths};
 use support::{accepted_by_nginx, config, fixed, installed, model, paths, record, regex_record, route};
 
@@ -61,6 +65,10 @@ fn bookworm() -> Capabilities {
     Capabilities { version: (1, 22, 1), ..Capabilities::assumed() }
 }
 
+fn buffers(number: u32, kib: u32) -> Proxying {
+    Proxying { buffers: Some(Buffers { number, size: Size::kib(kib), busy: None, max_temp_file: Size::mib(1024) }), ..Proxying::default() }
+}
+
 fn snippet(text: &str) -> Option<Snippet> {
     Some(Snippet::parse(text).unwrap())
 }
@@ -93,8 +101,8 @@ fn newest_without_ipv6() {
 
 #[test]
 fn profiles_and_shells() {
-    let large = Profile { body_size: Some(Size::mib(8)), buffer_size: Some(Size::kib(8)), ..Profile::default() };
-    let buffered = Profile { buffering: Some(true), buffers_number: Some(8), request_buffering: Some(false), ..Profile::default() };
+    let large = Profile { body_size: Some(Size::mib(8)), proxying: buffers(4, 8), ..Profile::default() };
+    let buffered = Profile { buffering: Some(true), proxying: buffers(8, 4), request_buffering: Some(false), ..Profile::default() };
     let tagged =
         Profile { snippet: snippet("proxy_set_header X-Tag $service_name;\nproxy_hide_header X-Powered-By; # why"), ..Profile::default() };
     let mut fixed = fixed(Config::default(), [large, buffered, tagged]);
@@ -104,6 +112,87 @@ fn profiles_and_shells() {
         .shells
         .insert("*.shop.example".into(), Arc::new(Shell { aliases: Vec::new(), snippet: snippet("add_header X-Label $subdomain;") }));
     check("profiles_and_shells", &fixed, &bookworm());
+}
+
+/// Everything that proxying can ask for.
+fn proxying() -> Proxying {
+    Proxying {
+        client_body_buffer_size: Some(Size::new(1000)),
+        http_version: Some("1.0".parse().unwrap()),
+        next_upstream: Some("error timeout http_502 http_404".parse().unwrap()),
+        next_upstream_timeout: Some(Seconds(0)),
+        cookie_domain: Some(Replacement::Live),
+        cookie_path: Some(Replacement::Regex { from: "~/one/".into(), to: "/".into() }),
+        location: Some(Replacement::Live),
+        ..buffers(8, 8)
+    }
+}
+
+fn material() -> Arc<TlsMaterial> {
+    let pair = rcgen::generate_simple_self_signed(["endpoint.example".to_owned()]).unwrap();
+    let (chain, key) = (pair.cert.pem(), pair.signing_key.serialize_pem());
+    Arc::new(TlsMaterial { id: "00ff".into(), ca: chain.clone(), pair: Some(PemPair { chain, key }) })
+}
+
+fn transports() -> Vec<Profile> {
+    let trust = BackendTrust {
+        material: material(),
+        ciphers: Some("HIGH:!AES".parse().unwrap()),
+        protocols: vec!["TLSv1.2".parse().unwrap(), "TLSv1.3".parse().unwrap()],
+        verify: true,
+        verify_depth: 2,
+    };
+    let tls = BackendTls { trust: Some(trust), name: Some(BackendName::Given("${host}.internal".parse().unwrap())), server_name: true };
+    let named = BackendTls { trust: None, name: Some(BackendName::Service("shop.default.svc".into())), server_name: false };
+    let params = [("SCRIPT_FILENAME", "/srv$fastcgi_script_name"), ("REDIRECT_STATUS", "200")];
+    let params = params.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect();
+    let of = |protocol, tls| Profile { transport: Transport { protocol, tls, ..Transport::default() }, ..Profile::default() };
+    vec![
+        of(BackendProtocol::Https, None),
+        of(BackendProtocol::Https, Some(tls.clone())),
+        of(BackendProtocol::AutoHttp, Some(named)),
+        Profile { proxying: proxying(), ..of(BackendProtocol::Grpc, None) },
+        of(BackendProtocol::Grpcs, Some(tls)),
+        Profile {
+            mirror: Some(false),
+            transport: Transport {
+                protocol: BackendProtocol::Fcgi,
+                fastcgi_index: Some("index.php".parse().unwrap()),
+                fastcgi_params: params,
+                ..Transport::default()
+            },
+            proxying: proxying(),
+            ..Profile::default()
+        },
+        Profile { mirror: Some(true), proxying: proxying(), ..Profile::default() },
+    ]
+}
+
+#[test]
+fn transports_have_connections_of_their_own() {
+    check("transports", &fixed(config(&[("grpc-buffer-size-kb", "8")]), transports()), &bookworm());
+}
+
+#[test]
+fn text_of_transports() {
+    let profiles = transports();
+    let mirror = Mirror { target: "https://test.example.com$request_uri".into(), host: "test.example.com".into(), id: "123-456".into() };
+    let pair = |from: &str, to: &str| Some([from.to_owned(), to.to_owned()]);
+    let replacements =
+        Replacements { cookie_domain: pair("localhost", "example.org"), cookie_path: None, location: pair("http://a/?b", "/c") };
+    let routes = profiles.iter().zip(["https", "tls", "auto", "grpc", "grpcs", "fcgi", "mirror"]).map(|(profile, name)| Route {
+        profile: profile.id(),
+        mirror: profile.mirror.map(|_| Arc::new(mirror.clone())),
+        replacements: profile.proxying.location.as_ref().map(|_| Arc::new(replacements.clone())),
+        tries: Some(7),
+        connection: Some(ConnectionHeader::Close),
+        ..route(name, &format!("/{name}/"))
+    });
+    let routes: Vec<Route> = routes.collect();
+    let paths: Vec<String> = routes.iter().map(|route| route.path.to_string()).collect();
+    let prefixes: Vec<(&str, u32)> = paths.iter().map(|path| &**path).zip(0..).collect();
+    let record = record(&[], &prefixes, routes);
+    check_conf("text_of_transports", &model(fixed(Config::default(), profiles), vec![("shop.example", record)], &[]));
 }
 
 #[test]
@@ -121,6 +210,11 @@ fn settings() {
         ("lua-shared-dicts", "configuration_data:60,my_dict:512k"),
         ("max-worker-connections", "0"),
         ("max-worker-open-files", "65536"),
+        ("proxy-busy-buffers-size", "8k"),
+        ("proxy-cookie-domain", "localhost example.org"),
+        ("proxy-cookie-path", "~/one/ /"),
+        ("proxy-max-temp-file-size", "0"),
+        ("proxy-redirect-from", "default"),
         ("proxy-add-original-uri-header", "true"),
         ("proxy-next-upstream", "error http_502"),
         ("retry-non-idempotent", "true"),
@@ -157,7 +251,7 @@ fn proxy_protocol() {
 
 #[test]
 fn text_of_plain_hosts() {
-    let own = Profile { buffer_size: Some(Size::kib(8)), snippet: snippet("chunked_transfer_encoding on;"), ..Profile::default() };
+    let own = Profile { proxying: buffers(4, 8), snippet: snippet("chunked_transfer_encoding on;"), ..Profile::default() };
     let shop = Route {
         profile: own.id(),
         timeouts: Some([10, 20, 30]),

@@ -1,9 +1,9 @@
 //! Defaults of the annotations about endpoints and proxying.
 
-use ngx_value::{CookieDomainReplacement, CookiePathReplacement, LocationPart, Size};
+use ngx_value::{CookieDomainReplacement, CookiePathReplacement, Invalid, LocationPart, Size};
 
 use super::Config;
-use super::grammar::{BOOL, BUFFER, Grammar, own};
+use super::grammar::{BOOL, BUFFER, COUNT, Grammar, own};
 use super::table::{default, settings};
 use crate::groups::Proxy;
 
@@ -25,6 +25,16 @@ settings! {
     redirect_to: LocationPart = default("off"), "proxy-redirect-to", own("off, or a URL of letters, digits and `- . _ ~ / : , ? & =`");
     /// The `proxy-ssl-*` annotations hold for the paths of their Ingress only, not for the rest of the host.
     ssl_location_only: bool = false, "proxy-ssl-location-only", BOOL;
+    /// Size of the buffer for what gRPC endpoints answer, in KiB; 0 = NGINX's own.
+    grpc_buffer_size_kib: u32 = 0, "grpc-buffer-size-kb", KIB;
+}
+
+/// A number of KiB that NGINX takes as a buffer.
+const KIB: Grammar<u32> =
+    Grammar { value: "a whole number up to 1048576", read: |text, notes| read_kib(text, notes), print: u32::to_string };
+
+fn read_kib(text: &str, notes: &mut Vec<String>) -> Result<u32, Invalid> {
+    (COUNT.read)(text, notes).ok().filter(|kib| *kib <= 1 << 20).ok_or(Invalid::new("a whole number from 0 to 1048576"))
 }
 
 /// Sizes that do not fit the other buffers: key and what to say about it.

@@ -8,7 +8,7 @@ use crate::table::{Applies, Entry, Group, Needs, OnInvalid, Risk};
 
 pub(super) static GROUP: Group = Group {
     title: "TLS to the backend",
-    doc: "For `backend-protocol: HTTPS`. All of it needs `proxy-ssl-secret`; without it endpoints get no certificate and no name, and theirs are \
+    doc: "For `backend-protocol: HTTPS`, `AUTO_HTTP` and `GRPCS`. All of it needs `proxy-ssl-secret`; without it endpoints get no certificate and no name, and theirs are \
         not verified. Unless the setting `proxy-ssl-location-only` is true, the oldest Ingress with such a Secret decides for the rest of the host, too.",
     entries: ENTRIES,
     clear: |spec| spec.backend_tls = BackendTls::default(),
@@ -55,9 +55,8 @@ static ENTRIES: &[Entry] = &[
     Entry {
         name: "proxy-ssl-name",
         risk: Risk::High,
-        applies: Applies::Route,
         value: "a host name, or text with variables such as `$host`, without blanks",
-        doc: "The name that the endpoint's certificate must have, and that is sent with `proxy-ssl-server-name: on`.",
+        doc: "The name that the endpoint's certificate must have, and that is sent with `proxy-ssl-server-name: on`. Without it: `service.namespace.svc`.",
         example: "backend.example.com",
         parse: |text, draft| set(&mut draft.spec.backend_tls.name, trimmed(text)),
         ..TLS

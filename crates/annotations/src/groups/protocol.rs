@@ -4,7 +4,7 @@ use ngx_value::{Invalid, VhostTemplate};
 use serde::Serialize;
 
 use super::common::{self, LOCATION, set, trimmed};
-use crate::table::{Entry, Group, OnInvalid};
+use crate::table::{Applies, Entry, Group, OnInvalid};
 
 pub(super) static GROUP: Group =
     Group { title: "Protocol to the backend", entries: ENTRIES, clear: |spec| spec.protocol = Protocol::default(), ..common::GROUP };
@@ -62,9 +62,10 @@ impl ConnectionHeader {
 static ENTRIES: &[Entry] = &[
     Entry {
         name: "backend-protocol",
+        applies: Applies::Profile,
         value: "HTTP, HTTPS, AUTO_HTTP, GRPC, GRPCS or FCGI, in any letter case",
         doc: "How endpoints are spoken to. AUTO_HTTP is HTTPS where the client came over TLS. Certificates of endpoints are not verified without \
-            `proxy-ssl-verify`. The first use of GRPC, GRPCS or FCGI adds a profile.",
+            `proxy-ssl-verify`. The first use of each but HTTP adds a profile.",
         example: "HTTPS",
         parse: |text, draft| set(&mut draft.spec.protocol.backend, protocol(text)),
         ..LOCATION

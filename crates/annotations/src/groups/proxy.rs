@@ -127,7 +127,7 @@ static ENTRIES: &[Entry] = &[
         config_key: Some("proxy-cookie-domain"),
         risk: Risk::Medium,
         value: "off, or two words of letters, digits and `- . _ ~ / :`",
-        doc: "Replaces the `Domain` of the endpoint's cookies: the first word by the second. Behind `~` stands a regular expression.",
+        doc: "Replaces the `Domain` of the endpoint's cookies: the first word by the second. Behind `~` stands a regular expression, each of which adds a profile; plain text is live.",
         example: "localhost example.org",
         parse: |text, draft| set(&mut draft.spec.proxy.cookie_domain, trimmed(text)),
         ..LOCATION
@@ -137,7 +137,7 @@ static ENTRIES: &[Entry] = &[
         config_key: Some("proxy-cookie-path"),
         risk: Risk::Medium,
         value: "off, or two words of letters, digits and `- . _ ~ / : , ? & =`",
-        doc: "Replaces the beginning of the `Path` of the endpoint's cookies: the first word by the second. Behind `~` stands a regular expression.",
+        doc: "Replaces the beginning of the `Path` of the endpoint's cookies: the first word by the second. Behind `~` stands a regular expression, each of which adds a profile; plain text is live.",
         example: "/one/ /",
         parse: |text, draft| set(&mut draft.spec.proxy.cookie_path, trimmed(text)),
         ..LOCATION
@@ -177,6 +177,7 @@ static ENTRIES: &[Entry] = &[
     Entry {
         name: "proxy-next-upstream-timeout",
         config_key: Some("proxy-next-upstream-timeout"),
+        applies: Applies::Profile,
         value: SECONDS,
         doc: "How long a request may go on to other endpoints; 0 = no limit.",
         example: "10",
@@ -207,7 +208,7 @@ static ENTRIES: &[Entry] = &[
         risk: Risk::Medium,
         value: "off, default, or a URL of letters, digits and `- . _ ~ / : , ? & =`",
         doc: "What is replaced by `proxy-redirect-to` at the beginning of the endpoint's headers `Location` and `Refresh`. With `default` the \
-            endpoint's own address is replaced by the client's. Behind `~` stands a regular expression.",
+            endpoint's own address is replaced by the client's. Behind `~` stands a regular expression, each of which adds a profile; plain text is live.",
         example: "http://internal.example.com/",
         parse: |text, draft| set(&mut draft.spec.proxy.redirect_from, without_blanks(text)),
         ..LOCATION

@@ -1,10 +1,14 @@
 //! One location of a host, as Lua reads it.
 
+mod proxying;
+
 use std::sync::Arc;
 
 use serde::Serialize;
 
 use crate::profile::ProfileId;
+
+pub use proxying::{Mirror, Replacements};
 
 /// One location. Fields at their default are left out on the wire; `docs/live-protocol.md` lists the short names.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -47,6 +51,18 @@ pub struct Route {
     /// Connect, send and read timeout in seconds where one differs from the global settings (then all three).
     #[serde(rename = "to", skip_serializing_if = "Option::is_none")]
     pub timeouts: Option<[u32; 3]>,
+    /// `proxy-next-upstream-tries` where it differs from the global setting; 0 = no limit.
+    #[serde(rename = "tries", skip_serializing_if = "Option::is_none")]
+    pub tries: Option<u32>,
+    /// `connection-proxy-header`: the header `Connection` to the endpoint.
+    #[serde(rename = "conn", skip_serializing_if = "Option::is_none")]
+    pub connection: Option<annotations::groups::ConnectionHeader>,
+    /// Plain text that takes the place of other text in headers of the answer.
+    #[serde(rename = "repl", skip_serializing_if = "Option::is_none")]
+    pub replacements: Option<Arc<Replacements>>,
+    /// `mirror-target`: where a copy of the request goes.
+    #[serde(rename = "mir", skip_serializing_if = "Option::is_none")]
+    pub mirror: Option<Arc<Mirror>>,
     /// `upstream-vhost`: the Host header; `$name` and `${name}` are variables.
     #[serde(rename = "vhost", skip_serializing_if = "Option::is_none")]
     pub upstream_vhost: Option<Arc<str>>,

@@ -50,12 +50,14 @@ pub(crate) fn build(host: &str, entries: &[&Entry], config: &Config) -> Option<H
     let drafts = drafts(host, &entries, &mut result.problems);
     let regex_mode = drafts.iter().any(Draft::wants_regex);
 
+    let host_tls = entries.iter().copied().find(|entry| entry.resolved.backend_tls.as_ref().is_some_and(|tls| tls.material.is_some()));
+    let host_tls = host_tls.filter(|_| !config.proxying.ssl_location_only);
     let mut locations = Vec::new();
     for draft in &drafts {
         if regex_mode && !draft.check_regex(&mut result.problems) {
             continue;
         }
-        let (route, profile) = draft.route(host, config);
+        let (route, profile) = draft.route(host, host_tls, config);
         locations.push(Location {
             path: draft.path.clone(),
             exact: draft.exact,
@@ -176,7 +178,7 @@ impl Draft<'_> {
         false
     }
 
-    fn route(&self, host: &str, config: &Config) -> (Route, Profile) {
+    fn route(&self, host: &str, host_tls: Option<&Entry>, config: &Config) -> (Route, Profile) {
         let (namespace, ingress): (Arc<str>, Arc<str>) = match self.entry {
             Some(entry) => (entry.key().namespace.clone(), entry.key().name.clone()),
             None => Default::default(),
@@ -196,6 +198,7 @@ impl Draft<'_> {
                     host,
                     path: &self.path,
                     backend: self.backend,
+                    host_tls,
                     redirects: self.redirects,
                     rewrite: self.rewrite(),
                 };

@@ -36,6 +36,8 @@ impl Order {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Entry {
     pub(crate) order: Order,
+    /// Its uid, or without one its namespace and name: unlike any other's.
+    pub(crate) identity: Arc<str>,
     pub(crate) spec: Spec,
     /// What the annotations name, read.
     pub(crate) resolved: Resolved,
@@ -128,9 +130,12 @@ pub(crate) fn parse(
     let mut entry = parse_into(key, ingress, config, settings, &mut problems);
     if let Some(entry) = &mut entry {
         let lookup = Lookup { ingress: key, spec: &entry.spec, config, settings, snapshot };
-        let mut outcome = Outcome { prefix: &settings.annotations_prefix, denied: false, problems: &mut problems };
+        let mut outcome = Outcome { prefix: &settings.annotations_prefix, denied: false, refused: false, problems: &mut problems };
         entry.resolved = resolve(&lookup, &mut outcome);
         entry.denied |= outcome.denied;
+        if outcome.refused {
+            return (None, problems.found);
+        }
     }
     (entry, problems.found)
 }
@@ -206,6 +211,7 @@ fn parse_into(key: &ObjectKey, ingress: &Ingress, config: &Config, settings: &Se
     });
     let created_seconds = ingress.metadata.creation_timestamp.as_ref().map_or(0, |time| time.0.as_second());
     Some(Entry {
+        identity: ingress.metadata.uid.clone().unwrap_or_else(|| format!("{}/{}", key.namespace, key.name)).into(),
         order: Order { created_seconds, name: Reverse(key.to_string()), key: key.clone() },
         spec: parsed.spec,
         resolved: Resolved::default(),

@@ -2,6 +2,9 @@
 //!
 //! It belongs to parsing an Ingress: the builder parses it again when something that it names changes ([`crate::references`]).
 
+mod backend_tls;
+mod fastcgi;
+
 use annotations::{Config, Spec};
 
 use super::ingress::Problems;
@@ -10,9 +13,17 @@ use crate::problem::ProblemKind;
 use crate::settings::Settings;
 use crate::snapshot::Snapshot;
 
+pub(crate) use backend_tls::BackendSecret;
+pub(crate) use fastcgi::FastcgiSettings;
+
 /// Everything that was named and found.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Resolved {}
+pub(crate) struct Resolved {
+    /// `proxy-ssl-secret`.
+    pub(crate) backend_tls: Option<BackendSecret>,
+    /// `fastcgi-*`.
+    pub(crate) fastcgi: FastcgiSettings,
+}
 
 /// Where to look.
 pub(crate) struct Lookup<'a> {
@@ -33,6 +44,8 @@ pub(crate) struct Outcome<'a> {
     pub(crate) prefix: &'a str,
     /// Every location of the Ingress answers 503.
     pub(crate) denied: bool,
+    /// The Ingress is not served.
+    pub(crate) refused: bool,
     pub(crate) problems: &'a mut Problems,
 }
 
@@ -47,9 +60,15 @@ impl Outcome<'_> {
         self.denied = true;
         self.problem(annotation, ProblemKind::AnnotationParsingFailed, format!("{detail}; its locations answer 503"));
     }
+
+    /// Reports that something can't be had without which the Ingress would mean something else, and drops it.
+    pub(crate) fn refuse(&mut self, annotation: &str, detail: &str) {
+        self.refused = true;
+        self.problem(annotation, ProblemKind::Refused, format!("{detail}; the Ingress is not served"));
+    }
 }
 
 /// Reads what the annotations name.
-pub(crate) fn resolve(_lookup: &Lookup<'_>, _outcome: &mut Outcome<'_>) -> Resolved {
-    Resolved {}
+pub(crate) fn resolve(lookup: &Lookup<'_>, outcome: &mut Outcome<'_>) -> Resolved {
+    Resolved { backend_tls: backend_tls::read(lookup, outcome), fastcgi: fastcgi::read(lookup, outcome) }
 }

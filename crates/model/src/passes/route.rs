@@ -5,6 +5,7 @@
 
 mod https;
 mod proxy;
+mod transport;
 
 use std::sync::Arc;
 
@@ -27,6 +28,8 @@ pub(crate) struct Location<'a> {
     pub(crate) path: &'a Arc<str>,
     /// The Service port it leads to; none: the default backend.
     pub(crate) backend: Option<&'a BackendId>,
+    /// The oldest Ingress of the host with CAs for its backends: it decides for locations that have none of their own.
+    pub(crate) host_tls: Option<&'a Entry>,
     /// Redirects and rewrites apply: not on a catch-all made by `spec.defaultBackend`.
     pub(crate) redirects: bool,
     /// The rewrite target where it is in effect.
@@ -42,6 +45,7 @@ pub(crate) fn annotate(location: &Location<'_>, route: &mut Route, profile: &mut
     route.upstream_vhost = spec.protocol.upstream_vhost.as_ref().map(|vhost| vhost.to_string().into());
     https::apply(location, route);
     proxy::apply(location, route, profile);
+    transport::apply(location, route, profile);
     profile.snippet = spec.snippets.configuration.clone();
 }
 

@@ -10,14 +10,17 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use model::profile::BackendTls;
 use model::{BackendRecord, HostRecord, Model, Profile, Route};
 use serde::Serialize;
 
 use super::names::{CATCH_ALL, Group};
-use crate::RenderError;
 use crate::globals::client;
+use crate::mirror::MirrorView;
+use crate::pass::PassView;
 use crate::print::Printed;
-use crate::proxy::{HeadersView, ProxyView};
+use crate::proxy::{HeadersView, ProxyView, timeouts};
+use crate::{Paths, RenderError};
 
 /// What `equivalent/location.conf` prints.
 #[derive(Serialize)]
@@ -40,6 +43,8 @@ pub(super) struct LocationView {
     allow: Vec<Printed>,
     proxy: ProxyView,
     headers: HeadersView,
+    mirror: Option<MirrorView>,
+    pass: PassView,
     snippet: Option<Printed>,
     rewrite: Option<Rewrite>,
 }
@@ -68,6 +73,7 @@ enum Kind {
 /// The locations of a host, exact paths first, then regexes in their order, then prefixes, longest first.
 pub(super) fn locations(
     model: &Model,
+    paths: &Paths,
     group: &Group<'_>,
     record: &HostRecord,
     path: Option<&str>,
@@ -77,8 +83,17 @@ pub(super) fn locations(
         .into_iter()
         .map(|(kind, name, index)| (kind, name, index.and_then(|i| record.routes.get(i as usize)).map_or(&default, |route| &**route)))
         .filter(|(_, name, route)| path.is_none_or(|path| *route.path == *path || &**name == path))
-        .map(|(kind, name, route)| view(model, group, kind, &name, route))
+        .map(|(kind, name, route)| view(model, paths, group, kind, &name, route))
         .collect()
+}
+
+/// How the oldest Ingress with CAs for its backends speaks to them; the host's other locations do so, too.
+pub(super) fn host_tls<'a>(model: &'a Model, record: &HostRecord) -> Option<&'a BackendTls> {
+    if model.fixed.globals.config.proxying.ssl_location_only {
+        return None;
+    }
+    let mut profiles = record.routes.iter().filter_map(|route| model.fixed.profiles.get(&route.profile));
+    profiles.find_map(|profile| profile.transport.tls.as_ref().filter(|tls| tls.trust.is_some()))
 }
 
 /// The route of a path that nothing matches: no identity, no redirect.
@@ -120,7 +135,7 @@ fn anchored(regex: &Arc<str>) -> Arc<str> {
     if regex.starts_with('^') { regex.clone() } else { format!("^{regex}").into() }
 }
 
-fn view(model: &Model, group: &Group<'_>, kind: Kind, name: &str, route: &Route) -> Result<LocationView, RenderError> {
+fn view(model: &Model, paths: &Paths, group: &Group<'_>, kind: Kind, name: &str, route: &Route) -> Result<LocationView, RenderError> {
     let config = &model.fixed.globals.config;
     let default = Profile::default();
     let profile = model.fixed.profiles.get(&route.profile).map_or(&default, |profile| profile);
@@ -153,7 +168,9 @@ fn view(model: &Model, group: &Group<'_>, kind: Kind, name: &str, route: &Route)
         deny,
         allow,
         proxy: ProxyView::location(config, profile, route)?,
-        headers: HeadersView::location(config, route)?,
+        headers: HeadersView::location(config, profile, route)?,
+        mirror: MirrorView::text(profile, route)?,
+        pass: PassView::text(config, paths, profile, route.timeouts.unwrap_or(timeouts(config)))?,
         snippet: profile.snippet.as_ref().map(Printed::raw),
         rewrite: rewrite(route)?,
     })

@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::hashes::Hashes;
 use super::{Form, path};
 use crate::lua;
+use crate::pass;
 use crate::print::Printed;
 use crate::server::has_ipv6;
 use crate::{Capabilities, Paths, RenderError};
@@ -36,7 +37,8 @@ pub(super) struct HttpView {
     absolute_redirect: bool,
     resolver: Option<Printed>,
     gzip: Option<Gzip>,
-    upstream: Upstream,
+    balancer_file: Option<Printed>,
+    upstreams: Vec<Upstream>,
 }
 
 #[derive(Serialize)]
@@ -64,7 +66,7 @@ struct Gzip {
 
 #[derive(Serialize)]
 struct Upstream {
-    balancer_file: Option<Printed>,
+    name: Printed,
     keepalive: Option<u32>,
     keepalive_time: Printed,
     keepalive_timeout: u32,
@@ -86,6 +88,7 @@ impl HttpView {
         let globals = &*fixed.globals;
         let config = &globals.config;
         let keepalive = config.keep_alive.0;
+        let balancer_file = (form == Form::Equivalent).then(|| path(&paths.work_dir.join(lua::BALANCER_PHASE)));
         Ok(Self {
             lua_package_path: path(&paths.lua_dir().join("?.lua;;"))?,
             dicts: dicts(config)?,
@@ -109,7 +112,8 @@ impl HttpView {
             absolute_redirect: !config.relative_redirects,
             resolver: resolver(caps, has_ipv6(globals, caps))?,
             gzip: config.use_gzip.then(|| Gzip::new(config)).transpose()?,
-            upstream: Upstream::new(config, paths, form)?,
+            balancer_file: balancer_file.transpose()?,
+            upstreams: upstreams(fixed, form)?,
         })
     }
 }
@@ -158,12 +162,19 @@ impl Gzip {
     }
 }
 
+/// That of plain HTTP, and in the router one for each other kind of connection.
+fn upstreams(fixed: &Fixed, form: Form) -> Result<Vec<Upstream>, RenderError> {
+    let config = &fixed.globals.config;
+    let others = if form == Form::Router { pass::upstreams(fixed) } else { Default::default() };
+    let plain = (pass::PLAIN_UPSTREAM.to_owned(), true);
+    [plain].into_iter().chain(others).map(|(name, reusable)| Upstream::new(config, &name, reusable)).collect()
+}
+
 impl Upstream {
-    fn new(config: &Config, paths: &Paths, form: Form) -> Result<Self, RenderError> {
-        let balancer_file = (form == Form::Equivalent).then(|| path(&paths.work_dir.join(lua::BALANCER_PHASE)));
+    fn new(config: &Config, name: &str, reusable: bool) -> Result<Self, RenderError> {
         Ok(Self {
-            balancer_file: balancer_file.transpose()?,
-            keepalive: Some(config.upstream_keepalive_connections).filter(|connections| *connections > 0),
+            name: Printed::word(name)?,
+            keepalive: Some(config.upstream_keepalive_connections).filter(|connections| reusable && *connections > 0),
             keepalive_time: Printed::word(config.upstream_keepalive_time)?,
             keepalive_timeout: config.upstream_keepalive_timeout.0,
             keepalive_requests: config.upstream_keepalive_requests,

@@ -1,8 +1,13 @@
-//! Sizes, buffers and timeouts of proxying.
+//! Sizes, buffers, timeouts, retries, and headers of answers.
+
+use std::sync::Arc;
+
+use annotations::groups::{LocationRewrite, Proxy};
+use ngx_value::{CookieDomainReplacement, CookiePathReplacement};
 
 use super::{Location, differing};
-use crate::live::Route;
-use crate::profile::Profile;
+use crate::live::{Replacements, Route};
+use crate::profile::{Profile, Replacement};
 
 pub(super) fn apply(location: &Location<'_>, route: &mut Route, profile: &mut Profile) {
     let config = location.config;
@@ -12,11 +17,51 @@ pub(super) fn apply(location: &Location<'_>, route: &mut Route, profile: &mut Pr
     let own = [proxy.connect_timeout, proxy.send_timeout, proxy.read_timeout];
     let timeouts = [0, 1, 2].map(|i| own[i].unwrap_or(global[i]));
     route.timeouts = (timeouts != global).then(|| timeouts.map(|seconds| seconds.0));
+    route.tries = differing(proxy.next_upstream_tries, config.proxy_next_upstream_tries);
+    route.connection = location.entry.spec.protocol.connection_header;
 
     profile.body_size = differing(proxy.body_size, config.proxy_body_size);
     route.body_limit_bytes = profile.body_size.map(|size| size.bytes);
     profile.buffering = differing(proxy.buffering, config.proxy_buffering);
-    profile.buffer_size = differing(proxy.buffer_size, config.proxy_buffer_size);
-    profile.buffers_number = differing(proxy.buffers_number, config.proxy_buffers_number);
     profile.request_buffering = differing(proxy.request_buffering, config.proxy_request_buffering);
+    let defaults = Proxy::default();
+    let proxying = &mut profile.proxying;
+    proxying.buffers = differing(Some(proxy.buffers(config)), defaults.buffers(config));
+    proxying.client_body_buffer_size = differing(location.entry.spec.limits.body_buffer, config.client_body_buffer_size);
+    proxying.http_version = differing(proxy.http_version, config.proxy_http_version);
+    proxying.next_upstream = differing(Some(proxy.next_upstream(config)), defaults.next_upstream(config));
+    proxying.next_upstream_timeout = differing(proxy.next_upstream_timeout, config.proxy_next_upstream_timeout);
+    replacements(location, route, profile);
+}
+
+/// Cookies and redirects of endpoints: what is plain text goes over the wire.
+fn replacements(location: &Location<'_>, route: &mut Route, profile: &mut Profile) {
+    let (proxy, config) = (&location.entry.spec.proxy, location.config);
+    let mut live = Replacements::default();
+    let domain = proxy.cookie_domain.as_ref().filter(|domain| **domain != config.proxying.cookie_domain);
+    profile.proxying.cookie_domain = domain.map(|domain| match domain {
+        CookieDomainReplacement::Off => Replacement::Off,
+        // NGINX ignores a dot at the beginning, but sees it only in what is text.
+        CookieDomainReplacement::Replace { from, to } => {
+            let bare = |text: &str| text.strip_prefix('.').unwrap_or(text).to_owned();
+            take(Replacement::new(&bare(from), &bare(to)), &mut live.cookie_domain)
+        }
+    });
+    let path = proxy.cookie_path.as_ref().filter(|path| **path != config.proxying.cookie_path);
+    profile.proxying.cookie_path = path.map(|path| match path {
+        CookiePathReplacement::Off => Replacement::Off,
+        CookiePathReplacement::Replace { from, to } => take(Replacement::new(from, to), &mut live.cookie_path),
+    });
+    let rewrite = Some(proxy.location_rewrite(config)).filter(|rewrite| *rewrite != Proxy::default().location_rewrite(config));
+    profile.proxying.location = rewrite.map(|rewrite| match rewrite {
+        LocationRewrite::Off => Replacement::Off,
+        LocationRewrite::Default => Replacement::Default,
+        LocationRewrite::Replace { from, to } => take(Replacement::new(from.as_str(), to.as_str()), &mut live.location),
+    });
+    route.replacements = (live != Replacements::default()).then(|| Arc::new(live));
+}
+
+fn take((replacement, plain): (Replacement, Option<[String; 2]>), live: &mut Option<[String; 2]>) -> Replacement {
+    *live = plain;
+    replacement
 }

@@ -1,0 +1,255 @@
+//! The last step of a location: how the request goes to the endpoint that Lua chooses.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use annotations::Config;
+use annotations::groups::BackendProtocol;
+use model::Fixed;
+use model::profile::{BackendTls, Profile, TlsMaterial, Transport};
+use ngx_value::RetryCondition;
+use serde::Serialize;
+
+use crate::files::File;
+use crate::print::Printed;
+use crate::proxy::{LOCATION, timeouts};
+use crate::{Paths, RenderError};
+
+/// The upstream block of plain HTTP.
+pub(crate) const PLAIN_UPSTREAM: &str = "upstream_balancer";
+
+/// Parameters that every FastCGI server gets, below the work directory.
+pub(crate) const FASTCGI_PARAMS: &str = "fastcgi_params";
+
+const FASTCGI_PARAMS_TEXT: &str = include_str!("../../../templates/fastcgi_params");
+
+/// What `pass.conf` prints.
+#[derive(Serialize)]
+pub(crate) struct PassView {
+    pad: Printed,
+    /// `proxy_pass`, `grpc_pass` or `fastcgi_pass`, and where to.
+    directive: Printed,
+    target: Printed,
+    tls: Option<TlsView>,
+    grpc: Option<GrpcView>,
+    fastcgi: Option<FastcgiView>,
+}
+
+/// What `backend_tls.conf` prints.
+#[derive(Serialize)]
+pub(crate) struct TlsView {
+    pad: Printed,
+    /// `proxy` or `grpc`.
+    module: Printed,
+    trust: Option<TrustView>,
+    name: Option<Printed>,
+    /// None: whether the name is sent is left to what is inherited.
+    server_name: Option<bool>,
+}
+
+#[derive(Serialize)]
+struct TrustView {
+    pair: Option<Printed>,
+    ca: Printed,
+    ciphers: Printed,
+    protocols: Printed,
+    verify: bool,
+    verify_depth: u32,
+}
+
+/// What gRPC and FastCGI have in common with proxying, in directives of their own.
+#[derive(Serialize)]
+struct Common {
+    connect_timeout: u32,
+    send_timeout: u32,
+    read_timeout: u32,
+    next_upstream: Printed,
+    next_upstream_timeout: u32,
+}
+
+#[derive(Serialize)]
+struct GrpcView {
+    #[serde(flatten)]
+    common: Common,
+    buffer_size_kib: Option<u32>,
+}
+
+#[derive(Serialize)]
+struct FastcgiView {
+    #[serde(flatten)]
+    common: Common,
+    include: Printed,
+    index: Option<Printed>,
+    params: Vec<Param>,
+}
+
+#[derive(Serialize)]
+struct Param {
+    name: Printed,
+    value: Printed,
+}
+
+impl PassView {
+    /// In the router: connections are used again only for requests of the same kind.
+    pub(crate) fn router(config: &Config, paths: &Paths, profile: &Profile) -> Result<Self, RenderError> {
+        Self::new(config, paths, profile, timeouts(config), &upstream(&profile.transport))
+    }
+
+    /// In the equivalent text, where one upstream block stands for all.
+    pub(crate) fn text(config: &Config, paths: &Paths, profile: &Profile, timeouts: [u32; 3]) -> Result<Self, RenderError> {
+        Self::new(config, paths, profile, timeouts, PLAIN_UPSTREAM)
+    }
+
+    fn new(config: &Config, paths: &Paths, profile: &Profile, timeouts: [u32; 3], upstream: &str) -> Result<Self, RenderError> {
+        let transport = &profile.transport;
+        let (directive, scheme) = match transport.protocol {
+            BackendProtocol::Http => ("proxy_pass", "http://"),
+            BackendProtocol::Https => ("proxy_pass", "https://"),
+            BackendProtocol::AutoHttp => ("proxy_pass", "$scheme://"),
+            BackendProtocol::Grpc => ("grpc_pass", "grpc://"),
+            BackendProtocol::Grpcs => ("grpc_pass", "grpcs://"),
+            BackendProtocol::Fcgi => ("fastcgi_pass", ""),
+        };
+        let common = || Common::new(config, profile, timeouts);
+        let module = if is_grpc(transport) { "grpc" } else { "proxy" };
+        // People set these by a snippet before the annotations did, and NGINX takes each but once.
+        let by_snippet = is_grpc(transport) && profile.snippet.as_ref().is_some_and(|snippet| snippet.as_str().contains("grpc_ssl_"));
+        let tls = transport.tls.as_ref().filter(|_| !by_snippet && !matches!(transport.protocol, BackendProtocol::Fcgi));
+        Ok(Self {
+            pad: Printed::fixed(LOCATION),
+            directive: Printed::fixed(directive),
+            target: Printed::prefixed(scheme, upstream)?,
+            tls: tls.map(|tls| TlsView::location(paths, module, tls)).transpose()?,
+            grpc: is_grpc(transport).then(|| GrpcView::new(config, common()?)).transpose()?,
+            fastcgi: (transport.protocol == BackendProtocol::Fcgi).then(|| FastcgiView::new(paths, transport, common()?)).transpose()?,
+        })
+    }
+}
+
+/// Whether requests go out as gRPC.
+pub(crate) const fn is_grpc(transport: &Transport) -> bool {
+    matches!(transport.protocol, BackendProtocol::Grpc | BackendProtocol::Grpcs)
+}
+
+impl TlsView {
+    fn location(paths: &Paths, module: &'static str, tls: &BackendTls) -> Result<Self, RenderError> {
+        Self::new(paths, LOCATION, module, tls, Some(tls.server_name))
+    }
+
+    /// What an Ingress says for the rest of its host: whether a name is sent goes with the name.
+    pub(crate) fn server(paths: &Paths, tls: &BackendTls) -> Result<Self, RenderError> {
+        Self::new(paths, "        ", "proxy", tls, tls.name.as_ref().map(|_| tls.server_name))
+    }
+
+    fn new(
+        paths: &Paths,
+        pad: &'static str,
+        module: &'static str,
+        tls: &BackendTls,
+        server_name: Option<bool>,
+    ) -> Result<Self, RenderError> {
+        let trust = tls.trust.as_ref().map(|trust| -> Result<_, RenderError> {
+            let path = |name: String| crate::globals::path(&paths.work_dir.join(name));
+            Ok(TrustView {
+                pair: trust.material.pair.as_ref().map(|_| path(pair_file(&trust.material))).transpose()?,
+                ca: path(ca_file(&trust.material))?,
+                ciphers: trust.ciphers.as_ref().map_or(Ok(Printed::fixed("DEFAULT")), |ciphers| Printed::word(ciphers.as_str()))?,
+                protocols: Printed::words(&trust.protocols)?,
+                verify: trust.verify,
+                verify_depth: trust.verify_depth,
+            })
+        });
+        Ok(Self {
+            pad: Printed::fixed(pad),
+            module: Printed::fixed(module),
+            trust: trust.transpose()?,
+            // Its variables are meant.
+            name: tls.name.as_ref().map(|name| Printed::quoted(name.as_str())).transpose()?,
+            server_name,
+        })
+    }
+}
+
+impl Common {
+    fn new(config: &Config, profile: &Profile, timeouts: [u32; 3]) -> Result<Self, RenderError> {
+        let [connect_timeout, send_timeout, read_timeout] = timeouts;
+        let proxying = &profile.proxying;
+        let conditions = proxying.next_upstream.clone().unwrap_or_else(|| annotations::groups::Proxy::default().next_upstream(config));
+        let fastcgi = profile.transport.protocol == BackendProtocol::Fcgi;
+        // FastCGI servers have no gateways that could time out, so NGINX does not know these.
+        let unknown = |condition: &&RetryCondition| fastcgi && matches!(condition, RetryCondition::Http502 | RetryCondition::Http504);
+        let known: Vec<&RetryCondition> = conditions.conditions().iter().filter(|condition| !unknown(condition)).collect();
+        let known = if known.is_empty() { vec![&RetryCondition::Off] } else { known };
+        Ok(Self {
+            connect_timeout,
+            send_timeout,
+            read_timeout,
+            next_upstream: Printed::words(known)?,
+            next_upstream_timeout: proxying.next_upstream_timeout.unwrap_or(config.proxy_next_upstream_timeout).0,
+        })
+    }
+}
+
+impl GrpcView {
+    fn new(config: &Config, common: Common) -> Result<Self, RenderError> {
+        Ok(Self { common, buffer_size_kib: Some(config.proxying.grpc_buffer_size_kib).filter(|kib| *kib > 0) })
+    }
+}
+
+impl FastcgiView {
+    fn new(paths: &Paths, transport: &Transport, common: Common) -> Result<Self, RenderError> {
+        let param = |name: &str, value: &str| Ok(Param { name: Printed::word(name)?, value: Printed::quoted(value)? });
+        Ok(Self {
+            common,
+            include: crate::globals::path(&paths.work_dir.join(FASTCGI_PARAMS))?,
+            index: transport.fastcgi_index.as_ref().map(Printed::word).transpose()?,
+            params: transport
+                .fastcgi_params
+                .iter()
+                .map(|(name, value)| param(name.as_str(), value.as_str()))
+                .collect::<Result<_, RenderError>>()?,
+        })
+    }
+}
+
+/// Names of the upstream blocks besides that of plain HTTP, each with whether its connections can be used again.
+pub(crate) fn upstreams(fixed: &Fixed) -> BTreeMap<String, bool> {
+    let transports = fixed.profiles.values().map(|profile| &profile.transport).filter(|transport| transport.pool().is_some());
+    transports
+        .map(|transport| {
+            let reusable = !transport.has_variable_name() && transport.protocol != BackendProtocol::Fcgi;
+            (upstream(transport), reusable)
+        })
+        .collect()
+}
+
+fn upstream(transport: &Transport) -> String {
+    transport.pool().map_or_else(|| PLAIN_UPSTREAM.to_owned(), |pool| format!("{PLAIN_UPSTREAM}_{pool}"))
+}
+
+/// What the profiles need besides the configuration itself.
+pub(crate) fn files(fixed: &Fixed) -> Vec<File> {
+    let transports = || fixed.profiles.values().map(|profile| &profile.transport);
+    let mut files = Vec::new();
+    if transports().any(|transport| transport.protocol == BackendProtocol::Fcgi) {
+        files.push(File { path: FASTCGI_PARAMS.into(), mode: 0o644, bytes: FASTCGI_PARAMS_TEXT.into() });
+    }
+    let trusts = transports().filter_map(|transport| transport.tls.as_ref()?.trust.as_ref());
+    let materials: BTreeMap<&str, &Arc<TlsMaterial>> = trusts.map(|trust| (&*trust.material.id, &trust.material)).collect();
+    for material in materials.into_values() {
+        files.push(File { path: ca_file(material).into(), mode: 0o600, bytes: material.ca.clone().into() });
+        if let Some(pair) = &material.pair {
+            let bytes = format!("{}\n{}\n", pair.chain.trim_end(), pair.key.trim_end()).into();
+            files.push(File { path: pair_file(material).into(), mode: 0o600, bytes });
+        }
+    }
+    files
+}
+
+fn pair_file(material: &TlsMaterial) -> String {
+    format!("certs/backend-{}.pem", material.id)
+}
+
+fn ca_file(material: &TlsMaterial) -> String {
+    format!("certs/backend-{}-ca.pem", material.id)
+}

@@ -1,0 +1,53 @@
+--- What a route says about proxying that NGINX takes from variables: headers of answers, the connection, copies of requests.
+-- @module narthex.proxying
+
+local expand = require("narthex.expand")
+
+local M = {}
+
+--- Field of a record, and the variables of what is replaced and by what.
+local REPLACEMENTS = {
+  dom = { "narthex_domain_from", "narthex_domain_to" },
+  path = { "narthex_path_from", "narthex_path_to" },
+  loc = { "narthex_location_from", "narthex_location_to" },
+}
+
+--- Compiles what a route has of it.
+-- Phase: any.
+-- @tparam table given the decoded route
+-- @treturn ?table what `apply` takes; nil if there is nothing
+function M.compile(given)
+  local fixed, expanded = {}, {}
+  for field, names in pairs(REPLACEMENTS) do
+    local pair = given.repl and given.repl[field]
+    if pair then
+      fixed[#fixed + 1] = { name = names[1], value = pair[1] }
+      fixed[#fixed + 1] = { name = names[2], value = pair[2] }
+    end
+  end
+  if given.conn then
+    fixed[#fixed + 1] = { name = "connection_upgrade", value = given.conn }
+  end
+  if given.mir then
+    expanded[1] = { name = "narthex_mirror_target", value = expand.compile(given.mir.url) }
+    expanded[2] = { name = "narthex_mirror_host", value = expand.compile(given.mir.host) }
+  end
+  return (#fixed > 0 or #expanded > 0) and { fixed = fixed, expanded = expanded } or nil
+end
+jit.off(M.compile)
+
+--- Sets the variables.
+-- Phase: rewrite.
+-- @tparam table rule from `compile`
+-- @tparam table var `ngx.var`
+function M.apply(rule, var)
+  local fixed, expanded = rule.fixed, rule.expanded
+  for i = 1, #fixed do
+    var[fixed[i].name] = fixed[i].value
+  end
+  for i = 1, #expanded do
+    var[expanded[i].name] = expand.eval(expanded[i].value, var)
+  end
+end
+
+return M
