@@ -5,6 +5,8 @@ local ngx = ngx
 local backend = require("narthex.backend")
 local balancer = require("narthex.balancer")
 local expand = require("narthex.expand")
+local redirect = require("narthex.redirect")
+local response = require("narthex.response")
 local rewrite = require("narthex.rewrite")
 
 local sub = string.sub
@@ -69,6 +71,9 @@ local function extras(key, given, config)
     deny = given.deny,
     keep_slash = either(given.keep, config.preserve_trailing_slash) or nil,
     no_log = given.nolog,
+    prefix = given.xfp and expand.compile(given.xfp),
+    redirects = redirect.compile(given.red),
+    response = response.compile(given),
     rewrite = rule(key, given),
     timeouts = timeouts(given),
     vhost = given.vhost and expand.compile(given.vhost),

@@ -37,6 +37,8 @@ pub(crate) struct HeadersView {
     original_uri: bool,
     original_forwarded_for: Printed,
     original_forwarded_host: Printed,
+    /// `X-Forwarded-Prefix`.
+    prefix: Option<Printed>,
 }
 
 impl ProxyView {
@@ -92,7 +94,9 @@ impl HeadersView {
             Some(vhost) => Printed::quoted(vhost)?,
             None => Printed::fixed("$best_http_host"),
         };
-        Self::new(config, LOCATION, host)
+        // As above.
+        let prefix = route.forwarded_prefix.as_deref().map(Printed::quoted).transpose()?;
+        Ok(Self { prefix, ..Self::new(config, LOCATION, host)? })
     }
 
     fn new(config: &Config, pad: &'static str, host: Printed) -> Result<Self, RenderError> {
@@ -103,6 +107,7 @@ impl HeadersView {
             original_uri: config.proxy_add_original_uri_header,
             original_forwarded_for: header_variable(config.forwarded_for_header.as_str())?,
             original_forwarded_host: header_variable(config.forwarded_host_header.as_str())?,
+            prefix: None,
         })
     }
 }

@@ -2,17 +2,23 @@
 //!
 //! It belongs to parsing an Ingress: the builder parses it again when something that it names changes ([`crate::references`]).
 
+mod headers;
+
 use annotations::{Config, Spec};
 
 use super::ingress::Problems;
 use crate::key::ObjectKey;
+use crate::live::Header;
 use crate::problem::ProblemKind;
 use crate::settings::Settings;
 use crate::snapshot::Snapshot;
 
 /// Everything that was named and found.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Resolved {}
+pub(crate) struct Resolved {
+    /// `custom-headers`, in order of their names.
+    pub(crate) headers: Vec<Header>,
+}
 
 /// Where to look.
 pub(crate) struct Lookup<'a> {
@@ -50,6 +56,6 @@ impl Outcome<'_> {
 }
 
 /// Reads what the annotations name.
-pub(crate) fn resolve(_lookup: &Lookup<'_>, _outcome: &mut Outcome<'_>) -> Resolved {
-    Resolved {}
+pub(crate) fn resolve(lookup: &Lookup<'_>, outcome: &mut Outcome<'_>) -> Resolved {
+    Resolved { headers: headers::resolve(lookup, outcome) }
 }
