@@ -16,6 +16,7 @@ local FIELDS = {
   redirect_code = { "number", 308 },
   https_port = { "number", 443 },
   use_port_in_redirects = { "boolean", false },
+  relative_redirects = { "boolean", false },
   no_tls_redirect_locations = { "table", {} },
   body_limit_bytes = { "number", 1048576 },
   timeouts = { "table", { 5, 60, 60 } },

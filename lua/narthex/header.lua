@@ -2,6 +2,8 @@
 -- @module narthex.header
 
 local ngx = ngx
+local context = require("narthex.context")
+local response = require("narthex.response")
 
 local M = {}
 
@@ -18,16 +20,23 @@ function M.before_location()
   ngx.ctx.narthex_before_location = true
 end
 
---- Clears `Server`, and sets `Strict-Transport-Security` on TLS connections. Phase: header_filter.
+local function is_before_location()
+  local status = ngx.status
+  return status > 300 and status < 309 and ngx.ctx.narthex_before_location
+end
+
+--- Clears `Server`, sets `Strict-Transport-Security` on TLS connections, and then what the route asks for. Phase: header_filter.
 function M.filter()
+  local var = ngx.var
   if hide_server then
     ngx.header["Server"] = nil
   end
-  if hsts and ngx.var.https == "on" then
-    if ngx.status == 301 and ngx.ctx.narthex_before_location then
-      return
-    end
+  if hsts and var.https == "on" and not is_before_location() then
     ngx.header["Strict-Transport-Security"] = hsts
+  end
+  local state = context.get(var)
+  if state then
+    response.filter(state)
   end
 end
 

@@ -5,6 +5,7 @@
 -- @module narthex.locations
 
 local ngx = ngx
+local expand = require("narthex.expand")
 local routes = require("narthex.routes")
 
 local byte = string.byte
@@ -64,6 +65,10 @@ function M.compile(key, given, config)
   end
   record.prefix, record.lengths, record.has_length = compile_prefixes(given, at)
   record.regex = compile_regexes(key, given, at)
+  record.app_root = given.root and expand.compile(given.root) or false
+  record.redirect_to = given.www or false
+  -- What few hosts do before a location is looked for.
+  record.is_special = (record.app_root or record.redirect_to) and true or false
   -- The commonest host has one rule for everything.
   record.only = key ~= "_" and not next(record.exact) and not record.regex and #record.lengths == 1 and record.prefix["/"] or false
   return record

@@ -1,4 +1,4 @@
---- Redirects that are not a rule's: to the path with a slash, and to HTTPS.
+--- Redirects: of annotations, to the path with a slash, and to HTTPS.
 -- @module narthex.redirect
 
 local ngx = ngx
@@ -14,12 +14,32 @@ local SLASH = byte("/")
 
 local M = {}
 
-local code, use_port, https_port = 308, false, 443
+--- Statuses that send clients somewhere. With others a URL is the body.
+local MOVED = { [301] = true, [302] = true, [303] = true, [307] = true, [308] = true }
+
+local code, https_port = 308, 443
+local globals = { relative = false, use_port = false }
 
 --- Takes the global settings. Phase: init.
 -- @tparam table config from `narthex.config`
 function M.setup(config)
-  code, use_port, https_port = config.redirect_code, config.use_port_in_redirects, config.https_port
+  code, https_port = config.redirect_code, config.https_port
+  globals = { relative = config.relative_redirects, use_port = config.use_port_in_redirects }
+end
+
+--- Compiles what a route says about redirects. Phase: any.
+-- @tparam ?table given `to`: status and URL; `rel`, `port`
+-- @treturn ?table what the other functions take as `rules`; nil: the global settings hold
+function M.compile(given)
+  if not given then
+    return nil
+  end
+  local to = given.to
+  local use_port = given.port
+  if use_port == nil then
+    use_port = globals.use_port
+  end
+  return { status = to and to[1], url = to and to[2], relative = given.rel or globals.relative, use_port = use_port }
 end
 
 local function hex(one)
@@ -34,7 +54,7 @@ local function escape(uri)
   return uri
 end
 
-local function authority(var)
+local function authority(var, use_port)
   local host = var.host
   if host == "_" then
     -- A request without a host.
@@ -49,34 +69,91 @@ local function authority(var)
   return host
 end
 
+--- To a path of the same host, as NGINX names it in its own redirects. Does not return.
+local function to_path(var, rules, path, status)
+  if rules.relative then
+    -- NGINX would make an absolute one of what `ngx.redirect` gets.
+    ngx.header["Location"] = path
+    return ngx.exit(status)
+  end
+  return ngx.redirect(var.scheme .. "://" .. authority(var, rules.use_port) .. path, status)
+end
+
 --- 301 to the same path with `/` appended, as NGINX redirects for a prefix location. Does not return.
 -- Phase: rewrite.
 -- @tparam table var `ngx.var`
 -- @tparam string uri decoded and normalised
-function M.add_slash(var, uri)
-  local target = var.scheme .. "://" .. authority(var) .. escape(uri) .. "/"
+-- @tparam ?table rules from `compile`
+function M.add_slash(var, uri, rules)
+  local path = escape(uri) .. "/"
   local args = var.args
   if args and args ~= "" then
-    target = target .. "?" .. args
+    path = path .. "?" .. args
   end
   header.before_location()
-  return ngx.redirect(target, ngx.HTTP_MOVED_PERMANENTLY)
+  return to_path(var, rules or globals, path, ngx.HTTP_MOVED_PERMANENTLY)
+end
+
+--- The URL as the body of an answer with a status that sends nobody anywhere.
+local function tell(status, url)
+  ngx.status = status
+  ngx.header.content_length = #url
+  ngx.print(url)
+  return ngx.exit(ngx.HTTP_OK)
+end
+
+--- The answer of `permanent-redirect` or `temporal-redirect`. Does not return.
+-- Phase: rewrite.
+-- @tparam table var `ngx.var`
+-- @tparam table rules from `compile`, with a `status`
+function M.answer(var, rules)
+  local status, url = rules.status, rules.url
+  if not MOVED[status] then
+    return tell(status, url)
+  elseif byte(url) == SLASH then
+    return to_path(var, rules, url, status)
+  end
+  return ngx.redirect(url, status)
+end
+
+--- 302 from `/` to the path of `app-root`, with the connection's scheme and the host as it was sent. Does not return.
+-- Phase: rewrite.
+-- @tparam table var `ngx.var`
+-- @tparam string path
+function M.to_app_root(var, path)
+  header.before_location()
+  return ngx.redirect(var.scheme .. "://" .. (var.http_host or "") .. path, ngx.HTTP_MOVED_TEMPORARILY)
+end
+
+--- The raw request target, without one `/` at its end unless that is kept.
+local function raw_target(var, keep_slash)
+  local target = var.request_uri
+  if not keep_slash and byte(target, -1) == SLASH then
+    return sub(target, 1, -2)
+  end
+  return target
+end
+
+--- To another name of the same site, with scheme and port as the client sees them. Does not return.
+-- Phase: rewrite.
+-- @tparam table var `ngx.var`
+-- @tparam string host
+function M.to_host(var, host)
+  header.before_location()
+  return ngx.redirect(var.pass_access_scheme .. "://" .. host .. ":" .. var.pass_port .. raw_target(var), code)
 end
 
 --- To HTTPS on the host that was asked for, with the raw request target. Does not return.
 -- Phase: rewrite.
 -- @tparam table var `ngx.var`
 -- @tparam boolean keep_slash else one trailing `/` is cut
-function M.to_https(var, keep_slash)
-  local target = var.request_uri
-  if not keep_slash and byte(target, -1) == SLASH then
-    target = sub(target, 1, -2)
-  end
+-- @tparam ?table rules from `compile`
+function M.to_https(var, keep_slash, rules)
   local host = gsub(var.best_http_host, ":%d*$", "")
-  if use_port then
+  if (rules or globals).use_port then
     host = host .. ":" .. format("%d", https_port)
   end
-  return ngx.redirect("https://" .. host .. target, code)
+  return ngx.redirect("https://" .. host .. raw_target(var, keep_slash), code)
 end
 
 return M

@@ -88,6 +88,7 @@ end
 -- @tparam table rule from `compile`
 -- @tparam table var `ngx.var`
 -- @tparam string uri the normalised one
+-- @treturn ?table the captures; nil if the regex does not match
 function M.apply(rule, var, uri)
   local captures, err = re_match(uri, rule.regex, "ijo")
   if not captures then
@@ -114,6 +115,7 @@ function M.apply(rule, var, uri)
     set_uri_args("")
   end
   set_uri(target, false, true)
+  return captures
 end
 
 return M

@@ -10,6 +10,7 @@ local locations = require("narthex.locations")
 local proxying = require("narthex.proxying")
 local redirect = require("narthex.redirect")
 local request_id = require("narthex.request_id")
+local response = require("narthex.response")
 local rewrite = require("narthex.rewrite")
 local routes = require("narthex.routes")
 local store = require("narthex.store")
@@ -92,10 +93,44 @@ local function has_no_body(var, length)
   return not length and byte(var.server_protocol, 6) == ONE and not var.http_transfer_encoding
 end
 
---- What few routes ask for. Does not return when a rewrite redirects.
+--- What few hosts do whatever the location. Returns when the request goes on.
+local function before_location(var, record, uri)
+  if record.redirect_to then
+    return redirect.to_host(var, record.redirect_to)
+  elseif uri == "/" then
+    return redirect.to_app_root(var, expand.eval(record.app_root, var))
+  end
+end
+
+--- What few routes answer before anybody is sent to HTTPS. Returns when the request goes on.
+local function answer_early(var, extra, uri)
+  if extra.deny then
+    return exit(ngx.HTTP_SERVICE_UNAVAILABLE)
+  end
+  if extra.response and extra.response.cors then
+    response.share(var, extra.response)
+  end
+  if extra.redirects and extra.redirects.status then
+    return redirect.answer(var, extra.redirects)
+  end
+  if extra.rewrite and extra.rewrite.redirect then
+    rewrite.apply(extra.rewrite, var, uri)
+  end
+end
+
+--- Tells the backend what the rewrite cut off.
+local function set_prefix(var, prefix, captures)
+  local value = expand.eval(prefix, var, captures)
+  ngx.req.set_header("X-Forwarded-Prefix", value ~= "" and value or nil)
+end
+
+--- What few routes ask for.
 local function prepare(var, extra, uri)
   if extra.rewrite then
-    rewrite.apply(extra.rewrite, var, uri)
+    local captures = not extra.rewrite.redirect and rewrite.apply(extra.rewrite, var, uri) or nil
+    if extra.prefix then
+      set_prefix(var, extra.prefix, captures)
+    end
   end
   if extra.timeouts then
     var.narthex_timeouts = extra.timeouts
@@ -127,6 +162,9 @@ function M.rewrite()
   local revision = store.revision()
   local name, uri = var.host, var.uri
   local record, own, catch_all = host.find(name, revision)
+  if record.is_special then
+    before_location(var, record, uri)
+  end
   local route, special = locations.match(record, uri, catch_all and health_check_path or nil)
   local length = var.content_length
   local too_large = is_too_large(length, route.body_limit)
@@ -138,20 +176,23 @@ function M.rewrite()
   end
   local pool = routes.pool(route, revision)
   identify(var, route, pool)
+  local extra = route.extra
+  if extra and extra.response then
+    response.begin(var, extra.response)
+  end
   if too_large then
     return exit(413)
   end
   if special == locations.ADD_SLASH then
-    return redirect.add_slash(var, uri)
+    return redirect.add_slash(var, uri, extra and extra.redirects)
   elseif special == locations.FAILED then
     return exit(ngx.HTTP_INTERNAL_SERVER_ERROR)
   end
-  local extra = route.extra
-  if extra and extra.deny then
-    return exit(ngx.HTTP_SERVICE_UNAVAILABLE)
+  if extra then
+    answer_early(var, extra, uri)
   end
   if wants_https(var, route, name, record, own, revision) then
-    return redirect.to_https(var, extra and extra.keep_slash)
+    return redirect.to_https(var, extra and extra.keep_slash, extra and extra.redirects)
   end
   if not pool or not pool.balancer then
     if not store.is_complete() then

@@ -6,6 +6,8 @@ local backend = require("narthex.backend")
 local balancer = require("narthex.balancer")
 local expand = require("narthex.expand")
 local proxying = require("narthex.proxying")
+local redirect = require("narthex.redirect")
+local response = require("narthex.response")
 local rewrite = require("narthex.rewrite")
 
 local sub = string.sub
@@ -72,6 +74,9 @@ local function extras(key, given, config)
     keep_slash = either(given.keep, config.preserve_trailing_slash) or nil,
     no_log = given.nolog,
     proxying = proxying.compile(given),
+    prefix = given.xfp and expand.compile(given.xfp),
+    redirects = redirect.compile(given.red),
+    response = response.compile(given),
     rewrite = rule(key, given),
     timeouts = timeouts(given),
     vhost = given.vhost and expand.compile(given.vhost),

@@ -15,7 +15,7 @@ use crate::profile::ProfileId;
 
 mod route;
 
-pub use route::{Mirror, Replacements, Route};
+pub use route::{Cors, Header, Mirror, Redirects, Replacements, Route};
 
 /// Everything that NGINX holds as data.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -43,6 +43,12 @@ pub struct HostRecord {
     /// Start-anchored, case-insensitive regexes with an index in `routes`, in the order they are tried (regex mode).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub regex: Vec<(Arc<str>, u32)>,
+    /// `app-root`: where `/` is redirected to before anything else.
+    #[serde(rename = "root", skip_serializing_if = "Option::is_none")]
+    pub app_root: Option<Arc<str>>,
+    /// Another host, to which everything is redirected (`from-to-www-redirect`). Such a record has no routes.
+    #[serde(rename = "www", skip_serializing_if = "Option::is_none")]
+    pub redirect_to: Option<Arc<str>>,
     /// What the matches lead to. Indexes are zero-based.
     pub routes: Vec<Arc<Route>>,
 }

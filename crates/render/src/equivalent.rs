@@ -69,6 +69,8 @@ struct ServerView {
     end: Vec<Printed>,
     #[serde(flatten)]
     common: Common,
+    app_root: Option<AppRoot>,
+    redirect: Option<HostRedirect>,
     /// Answered with 200 unless a rule claims it.
     health_check: Option<HealthCheck>,
     /// TLS to the backends of the host.
@@ -91,11 +93,40 @@ fn server(model: &Model, caps: &Capabilities, paths: &Paths, group: &Group<'_>, 
             end,
             common: Common::new(globals, caps, &names, group.shell, catch_all)?,
             health_check: if catch_all { HealthCheck::new(globals, record)? } else { None },
+            app_root: record.app_root.as_deref().map(AppRoot::new).transpose()?,
+            redirect: record.redirect_to.as_deref().map(|host| HostRedirect::new(globals, host)).transpose()?,
             tls: location::host_tls(model, record).map(|tls| TlsView::server(paths, tls)).transpose()?,
             mirrors: mirror::of_host(model, record)?,
-            locations: location::locations(model, paths, group, record, path)?,
+            locations: if record.redirect_to.is_none() { location::locations(model, paths, group, record, path)? } else { Vec::new() },
         },
     })
+}
+
+/// Where `/` is redirected to: a plain path, or else the URL with the variables in the path.
+#[derive(Serialize)]
+struct AppRoot {
+    path: Option<Printed>,
+    url: Printed,
+}
+
+impl AppRoot {
+    fn new(path: &str) -> Result<Self, RenderError> {
+        Ok(Self { path: Printed::word(path).ok(), url: Printed::quoted(&format!("$scheme://$http_host{path}"))? })
+    }
+}
+
+/// Everything goes to another name.
+#[derive(Serialize)]
+struct HostRedirect {
+    code: u16,
+    url: Printed,
+}
+
+impl HostRedirect {
+    fn new(globals: &Globals, host: &str) -> Result<Self, RenderError> {
+        let url = Printed::quoted(&format!("$pass_access_scheme://{host}:$pass_port$narthex_trimmed_uri"))?;
+        Ok(Self { code: globals.config.http_redirect_code, url })
+    }
 }
 
 /// A location that answers 200: exact, or behind the regexes of a host that has some.

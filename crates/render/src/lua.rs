@@ -35,6 +35,7 @@ struct Settings<'a> {
     redirect_code: u16,
     https_port: u16,
     use_port_in_redirects: bool,
+    relative_redirects: bool,
     no_tls_redirect_locations: &'a [String],
     /// 0 = unlimited.
     body_limit_bytes: u64,
@@ -66,6 +67,7 @@ pub(crate) fn configuration(fixed: &Fixed, revision: &str) -> String {
         redirect_code: config.http_redirect_code,
         https_port: globals.listen.https,
         use_port_in_redirects: config.use_port_in_redirects,
+        relative_redirects: config.relative_redirects,
         no_tls_redirect_locations: &config.no_tls_redirect_locations,
         body_limit_bytes: config.proxy_body_size.bytes,
         timeouts: crate::proxy::timeouts(config),
@@ -108,7 +110,7 @@ mod tests {
             configuration(&fixed, "00ff"),
             concat!(
                 r#"{"revision":"00ff","profiles":["base"],"ssl_redirect":true,"force_ssl_redirect":false,"preserve_trailing_slash":false,"#,
-                r#""redirect_code":308,"https_port":443,"use_port_in_redirects":false,"#,
+                r#""redirect_code":308,"https_port":443,"use_port_in_redirects":false,"relative_redirects":false,"#,
                 r#""no_tls_redirect_locations":["/.well-known/acme-challenge"],"body_limit_bytes":1048576,"timeouts":[5,60,60],"tries":3,"#,
                 r#""hsts":"max-age=31536000; includeSubDomains","hide_server":true,"log_default_backend":false,"health_check_path":"/healthz","#,
                 r#""generate_request_id":true,"serve_base_inline":true}"#,

@@ -51,6 +51,8 @@ pub(crate) struct HeadersView {
     original_uri: bool,
     original_forwarded_for: Printed,
     original_forwarded_host: Printed,
+    /// `X-Forwarded-Prefix`.
+    prefix: Option<Printed>,
 }
 
 impl ProxyView {
@@ -133,7 +135,10 @@ impl HeadersView {
             Some(vhost) => Printed::quoted(vhost)?,
             None => Printed::fixed("$best_http_host"),
         };
-        Self::new(config, LOCATION, host, Some(connection).filter(|_| !crate::pass::is_grpc(&profile.transport)))
+        // As above.
+        let prefix = route.forwarded_prefix.as_deref().map(Printed::quoted).transpose()?;
+        let connection = Some(connection).filter(|_| !crate::pass::is_grpc(&profile.transport));
+        Ok(Self { prefix, ..Self::new(config, LOCATION, host, connection)? })
     }
 
     /// gRPC without `connection`.
@@ -147,6 +152,7 @@ impl HeadersView {
             original_uri: config.proxy_add_original_uri_header,
             original_forwarded_for: header_variable(config.forwarded_for_header.as_str())?,
             original_forwarded_host: header_variable(config.forwarded_host_header.as_str())?,
+            prefix: None,
         })
     }
 }

@@ -31,4 +31,7 @@ templates! {
     "equivalent/maps.conf",
     "equivalent/server.conf",
     "equivalent/location.conf",
+    "equivalent/cors.conf",
+    "equivalent/custom_headers.conf",
+    "equivalent/redirect.conf",
 }

@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use annotations::Config;
 use annotations::groups::{BackendProtocol, Buffers, ConnectionHeader};
-use model::live::{Mirror, Replacements};
+use model::live::{Cors, Mirror, Redirects, Replacements};
 use model::profile::{BackendName, BackendTls, BackendTrust, Proxying, Replacement, TlsMaterial, Transport};
 use model::settings::PemPair;
-use model::{Fixed, Model, Profile, Route, Shell};
+use model::{Fixed, HostRecord, Model, Profile, Route, Shell};
 use ngx_value::{Seconds, Size, Snippet};
 use render::{Capabilities, ConfFilter, FileSet, Paths};
 use support::{accepted_by_nginx, config, fixed, installed, model, paths, record, regex_record, route};
@@ -294,4 +294,30 @@ fn text_of_regex_hosts() {
         "text_of_regex_hosts",
         &model(fixed(Config::default(), []), vec![("*.example.com", wild), ("_", catch_all)], &["*.example.com"]),
     );
+}
+
+#[test]
+fn text_of_answers() {
+    let header = |name: &str, value: &str| (Arc::from(name), Arc::from(value));
+    let cors = |origins: Option<&[&str]>| {
+        let headers = vec![header("Access-Control-Allow-Methods", "GET, PUT"), header("Access-Control-Max-Age", "200")];
+        let origins = origins.map(|origins| origins.iter().map(|origin| Arc::from(*origin)).collect());
+        Some(Arc::new(Cors { origins, headers }))
+    };
+    let open = Route { cors: cors(None), headers: vec![header("X-Price", "5$ \"each\"")], ..route("open", "/") };
+    let listed = Route { cors: cors(Some(&["https://a.example:8443", "https://*.example", "null"])), ..route("listed", "/listed") };
+    let answer = Some((301, Arc::from("/new?a=b")));
+    let moved =
+        Route { redirects: Some(Arc::new(Redirects { answer, relative: true, with_port: Some(true) })), ..route("moved", "/moved") };
+    let away = Route {
+        rewrite: Some(("/away/(.*)".into(), "https://other.example/$1".into())),
+        forwarded_prefix: Some("/away/$1".into()),
+        force_ssl_redirect: Some(true),
+        ..route("away", "/away/(.*)")
+    };
+    let mut host = (*record(&[], &[("/", 0), ("/listed/", 1), ("/moved/", 2), ("/away/", 3)], vec![open, listed, moved, away])).clone();
+    host.app_root = Some("/app".into());
+    let twin = Arc::new(HostRecord { redirect_to: Some("shop.example".into()), ..HostRecord::default() });
+    let hosts = vec![("shop.example", Arc::new(host)), ("www.shop.example", twin)];
+    check_conf("text_of_answers", &model(fixed(Config::default(), []), hosts, &[]));
 }

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use annotations::Config;
+use model::live::{Cors, Redirects};
 use model::{BackendRecord, Fixed, Globals, HostRecord, Live, Model, Route, Shell};
 use ngx_value::lexer::{self, Body, Directive};
 use proptest::prelude::*;
@@ -31,14 +32,19 @@ fn model(texts: &Texts) -> Model {
         rewrite: Some((path(6), path(7))),
         upstream_vhost: Some(text(8)),
         force_ssl_redirect: Some(true),
+        forwarded_prefix: Some(path(4)),
+        redirects: Some(Arc::new(Redirects { answer: Some((302, text(0))), relative: true, with_port: Some(true) })),
+        cors: Some(Arc::new(Cors { origins: Some(vec![text(1)]), headers: vec![("Access-Control-Max-Age".into(), text(2))] })),
+        headers: vec![("X-Custom".into(), text(3))],
         ..Route::default()
     };
     let routes = vec![Arc::new(route)];
     let plain = HostRecord {
         exact: BTreeMap::from([(path(9), 0), (format!("{}/", path(10)).into(), 0)]),
         prefix: BTreeMap::from([(format!("{}/", path(11)).into(), 0)]),
-        regex: Vec::new(),
+        app_root: Some(path(3)),
         routes: routes.clone(),
+        ..HostRecord::default()
     };
     let regex = HostRecord { regex: vec![(format!("^{}", path(12)).into(), 0)], routes, ..HostRecord::default() };
     let host: Arc<str> = format!("h{}", text(13)).into();
@@ -48,6 +54,7 @@ fn model(texts: &Texts) -> Model {
     live.backends.insert(text(5), Arc::new(BackendRecord { name: text(15), ..BackendRecord::default() }));
     live.hosts.insert(host.clone(), Arc::new(plain));
     live.hosts.insert(wildcard.clone(), Arc::new(regex));
+    live.hosts.insert("www.twin".into(), Arc::new(HostRecord { redirect_to: Some(text(13)), ..HostRecord::default() }));
     let globals = Globals { health_check_path: path(15).to_string(), ..(*globals(Config::default())).clone() };
     let mut fixed = Fixed { globals: Arc::new(globals), ..Fixed::default() };
     fixed.shells.insert(host, Arc::new(Shell { aliases: vec![text(14)], snippet: None }));
@@ -161,7 +168,7 @@ proptest! {
         let (mut locations, mut sets) = (Vec::new(), Vec::new());
         arguments(&read, "location", &mut locations);
         arguments(&read, "set", &mut sets);
-        for record in model.live.hosts.values() {
+        for record in model.live.hosts.values().filter(|record| record.redirect_to.is_none()) {
             let route = &record.routes[0];
             for (path, kind) in record.exact.keys().map(|path| (path, Some("="))).chain(record.prefix.keys().map(|path| (path, None))).chain(record.regex.iter().map(|(regex, _)| (regex, Some("~*")))) {
                 let wanted: Vec<String> = kind.map(str::to_owned).into_iter().chain([path.replace("${narthex_dollar}", "$")]).collect();

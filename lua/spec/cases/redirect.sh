@@ -72,6 +72,31 @@ check "a denied route does not redirect" 503 "$(answer force.test /deny/)"
 check "the redirect comes before 'no endpoints'" "308 https://force.test/none" "$(answer force.test /none/)"
 check "an IPv6 host keeps its colons" "308 https://[::1]/a" "$(put h '[::1]' '{"prefix":{"/":0},"routes":[{"path":"/","be":"ns/a:80","fssl":true}]}'; answer '[::1]:80' /a)"
 
+put h ref.answers '{"exact":{"/moved":0,"/choices":1,"/unmodified":2,"/path":3,"/word":4,"/relative":5,"/ported":6},"prefix":{"/slash/":5,"/port/":6},"routes":[{"path":"/","red":{"to":[301,"http://a.test/x"]}},{"path":"/","red":{"to":[300,"http://a.test/x"]}},{"path":"/","red":{"to":[304,"http://a.test/x"]}},{"path":"/","red":{"to":[302,"/x"]}},{"path":"/","red":{"to":[302,"x"]}},{"path":"/","red":{"to":[307,"/x"],"rel":true},"fssl":true},{"path":"/","red":{"to":[308,"/x"],"port":true}}]}'
+seen() { sed "s/ref\.[a-z]*/NAME/; s/:$REFERENCE/:PORT/; s/:$HTTP/:PORT/"; }
+for path in /moved /choices /path /word /relative /ported; do
+    format='%{http_code} %header{location} %header{content-length} %header{content-type}'
+    check "permanent_redirect, temporal_redirect, relative_redirects, use_port_in_redirects: like NGINX: $path" \
+        "$(reference ref.plain $path -w "$format" | seen)" "$(get ref.answers $path -w "$format" | seen)"
+done
+check "a status without a body" "304 15" "$(get ref.answers /unmodified -w '%{http_code} %header{content-length}')"
+check "the redirect to a slash may be relative, and comes before the other" "301 /slash/?a=b" "$(answer ref.answers '/slash?a=b')"
+check "or name the port" "301 http://ref.answers:$HTTP/port/" "$(answer ref.answers /port)"
+put h order.test '{"prefix":{"/":0,"/deny/":1,"/rw/":2,"/in/":3},"routes":[{"path":"/","fssl":true,"red":{"to":[302,"http://a.test"]}},{"path":"/deny","deny":true,"red":{"to":[302,"http://a.test"]}},{"path":"/rw","fssl":true,"rw":["/rw/","https://b.test/"]},{"path":"/in","fssl":true,"be":"ns/none:80","rw":["/in/","/"]}]}'
+check "an annotation's redirect comes before the one to HTTPS" "302 http://a.test" "$(answer order.test /)"
+check "a denied route redirects nobody" 503 "$(answer order.test /deny/)"
+check "a rewrite that redirects comes before HTTPS, too" "302 https://b.test/" "$(answer order.test /rw/)"
+check "HTTPS comes before 'no endpoints', with the target as it was sent" "308 https://order.test/in/x" "$(answer order.test /in/x)"
+
+put h root.test '{"root":"/app$nothing","prefix":{"/":0},"routes":[{"path":"/","fssl":true,"deny":true}]}'
+check "app_root: before everything else, with the host as it was sent" "302 http://root.test:99/app" "$(get root.test:99 '/?a=b' -o /dev/null -w '%{http_code} %header{location}')"
+check "app_root: whatever the body" "302 http://root.test/app" "$(answer root.test / -d "$(printf '%01001d' 0)")"
+check "app_root: on the normalised path, and for / alone" "302 503" "$(answer root.test /x/.. | cut -d' ' -f1) $(answer root.test /x)"
+check "app_root: without HSTS over TLS" "302 https://root.test/app " "$(tls root.test / -o /dev/null -w '%{http_code} %header{location} %header{strict-transport-security}')"
+put h www.twin.test '{"www":"twin.test","routes":[]}'
+check "from_to_www_redirect: with the port, without the slash" "308 http://twin.test:$HTTP/a?b=c" "$(answer www.twin.test '/a?b=c/')"
+check "from_to_www_redirect: as forwarded" "308 https://twin.test:444" "$(answer www.twin.test / -H 'X-Forwarded-Proto: https' -H 'X-Forwarded-Port: 444')"
+
 put h body.test '{"prefix":{"/":0,"/ten/":1,"/any/":2,"/other/":3,"/deny/":4,"/none/":5},"routes":[{"path":"/","be":"ns/a:80"},{"path":"/ten","be":"ns/a:80","body":10},{"path":"/any","be":"ns/a:80","body":0},{"path":"/other","be":"ns/a:80","body":0,"prof":"other"},{"path":"/deny","body":10,"deny":true},{"path":"/none","body":10,"be":"ns/none:80","fssl":true}]}'
 long=$(printf '%01001d' 0)
 check "at the global limit" 200 "$(answer body.test / -d "${long:1}")"
@@ -84,4 +109,8 @@ check "413 goes before everything that the location would do" "413 413 413" "$(a
 configure r2 '' ',"use_port_in_redirects":true,"redirect_code":302,"preserve_trailing_slash":true'
 reload r2
 check "ports in redirects, another code, slash kept" "302 https://force.test:8443/a/" "$(answer force.test /a/)"
+check "and in one of an annotation" "302 http://ref.answers:$HTTP/x" "$(answer ref.answers /path)"
 check "and in the slash redirect" "301 http://ref.plain:$HTTP/foo/" "$(answer ref.plain /foo)"
+configure r3 '' ',"relative_redirects":true'
+reload r3
+check "relative ones" "301 /foo/ 302 /x" "$(answer ref.plain /foo) $(answer ref.answers /path)"

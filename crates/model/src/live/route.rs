@@ -8,7 +8,15 @@ use serde::Serialize;
 
 use crate::profile::ProfileId;
 
+mod cors;
+mod redirect;
+
+pub use cors::Cors;
 pub use proxying::{Mirror, Replacements};
+pub use redirect::Redirects;
+
+/// A header: name and value, which is literal.
+pub type Header = (Arc<str>, Arc<str>);
 
 /// One location. Fields at their default are left out on the wire; `docs/live-protocol.md` lists the short names.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -36,6 +44,18 @@ pub struct Route {
     /// `rewrite-target`: the path as an unanchored case-insensitive regex, and the replacement with `$1`...
     #[serde(rename = "rw", skip_serializing_if = "Option::is_none")]
     pub rewrite: Option<(Arc<str>, Arc<str>)>,
+    /// `x-forwarded-prefix`: that header to the backend, with captures of the rewrite. Only with a rewrite.
+    #[serde(rename = "xfp", skip_serializing_if = "Option::is_none")]
+    pub forwarded_prefix: Option<Arc<str>>,
+    /// What it says about redirects.
+    #[serde(rename = "red", skip_serializing_if = "Option::is_none")]
+    pub redirects: Option<Arc<Redirects>>,
+    /// CORS.
+    #[serde(rename = "cors", skip_serializing_if = "Option::is_none")]
+    pub cors: Option<Arc<Cors>>,
+    /// `custom-headers`: headers of every answer, in order of their names. They replace the backend's.
+    #[serde(rename = "hdr", skip_serializing_if = "Vec::is_empty")]
+    pub headers: Vec<Header>,
     /// `ssl-redirect` where it differs from the global setting.
     #[serde(rename = "ssl", skip_serializing_if = "Option::is_none")]
     pub ssl_redirect: Option<bool>,

@@ -74,6 +74,8 @@ pub(crate) fn build(host: &str, entries: &[&Entry], config: &Config) -> Option<H
     result.record.prefix = matches.prefix;
     result.record.regex = matches.regex;
 
+    result.record.app_root = app_root(&drafts);
+
     // The first Ingress with a list decides about the aliases, the first with text about the snippet.
     let aliases = entries.iter().map(|entry| &entry.spec.names.server_alias).find(|aliases| !aliases.is_empty());
     result.aliases =
@@ -83,6 +85,14 @@ pub(crate) fn build(host: &str, entries: &[&Entry], config: &Config) -> Option<H
     let snippet = entries.iter().find_map(|entry| entry.spec.snippets.server.clone());
     result.shell = snippet.map(|snippet| Shell { aliases: result.aliases.clone(), snippet: Some(snippet) });
     Some(result)
+}
+
+/// Where `/` of the host is redirected to: what the location with the longest path says.
+fn app_root(drafts: &[Draft<'_>]) -> Option<Arc<str>> {
+    let named =
+        drafts.iter().filter(|draft| draft.redirects).filter_map(|draft| Some((&draft.path, draft.entry?.spec.path.app_root.as_ref()?)));
+    let (_, root) = named.max_by(|(a, _), (b, _)| a.len().cmp(&b.len()).then_with(|| a.cmp(b)))?;
+    Some(root.as_str().into())
 }
 
 /// Locations in order of precedence. The placeholder for `/` comes first and is replaced by the first rule for `/` as Prefix.

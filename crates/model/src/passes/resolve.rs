@@ -4,11 +4,13 @@
 
 mod backend_tls;
 mod fastcgi;
+mod headers;
 
 use annotations::{Config, Spec};
 
 use super::ingress::Problems;
 use crate::key::ObjectKey;
+use crate::live::Header;
 use crate::problem::ProblemKind;
 use crate::settings::Settings;
 use crate::snapshot::Snapshot;
@@ -23,6 +25,8 @@ pub(crate) struct Resolved {
     pub(crate) backend_tls: Option<BackendSecret>,
     /// `fastcgi-*`.
     pub(crate) fastcgi: FastcgiSettings,
+    /// `custom-headers`, in order of their names.
+    pub(crate) headers: Vec<Header>,
 }
 
 /// Where to look.
@@ -70,5 +74,9 @@ impl Outcome<'_> {
 
 /// Reads what the annotations name.
 pub(crate) fn resolve(lookup: &Lookup<'_>, outcome: &mut Outcome<'_>) -> Resolved {
-    Resolved { backend_tls: backend_tls::read(lookup, outcome), fastcgi: fastcgi::read(lookup, outcome) }
+    Resolved {
+        backend_tls: backend_tls::read(lookup, outcome),
+        fastcgi: fastcgi::read(lookup, outcome),
+        headers: headers::resolve(lookup, outcome),
+    }
 }

@@ -3,8 +3,12 @@
 //! A module per group of annotations. Each puts what Lua or a variable can do into the [`Route`], which is live, and what NGINX takes only
 //! as text into the [`Profile`].
 
+mod cors;
+mod headers;
 mod https;
+mod path;
 mod proxy;
+mod redirect;
 mod transport;
 
 use std::sync::Arc;
@@ -41,9 +45,12 @@ pub(crate) fn annotate(location: &Location<'_>, route: &mut Route, profile: &mut
     let spec = &location.entry.spec;
     route.denied = location.entry.denied;
     route.no_access_log = spec.observability.enable_access_log == Some(false);
-    route.rewrite = location.rewrite.as_deref().map(|target| (location.path.clone(), target.into()));
     route.upstream_vhost = spec.protocol.upstream_vhost.as_ref().map(|vhost| vhost.to_string().into());
+    path::apply(location, route);
+    redirect::apply(location, route);
     https::apply(location, route);
+    cors::apply(location, route);
+    headers::apply(location, route);
     proxy::apply(location, route, profile);
     transport::apply(location, route, profile);
     profile.snippet = spec.snippets.configuration.clone();

@@ -7,6 +7,9 @@
 //!   comes: slashes are merged. So `= "/foo"` is written out, with the route that `/foo` has otherwise.
 //! - A path that nothing matches is not found. The router has a default, so it is written out as `"/"`.
 
+mod headers;
+mod redirect;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -36,7 +39,10 @@ pub(super) struct LocationView {
     backend: Printed,
     no_access_log: bool,
     denied: bool,
-    redirect: Option<Redirect>,
+    cors: Option<headers::CorsView>,
+    custom_headers: Vec<headers::Literal>,
+    answer: Option<redirect::AnswerView>,
+    redirect: Option<redirect::HttpsView>,
     /// What is answered where the backend has no endpoint.
     no_endpoint: Option<u16>,
     deny: Vec<Printed>,
@@ -50,14 +56,9 @@ pub(super) struct LocationView {
 }
 
 #[derive(Serialize)]
-struct Redirect {
-    code: u16,
-    port: Printed,
-    uri: Printed,
-}
-
-#[derive(Serialize)]
 struct Rewrite {
+    /// It redirects, which it does before anybody is sent to HTTPS.
+    redirects: bool,
     pattern: Printed,
     target: Printed,
 }
@@ -163,7 +164,10 @@ fn view(model: &Model, paths: &Paths, group: &Group<'_>, kind: Kind, name: &str,
         backend: Printed::literal(&route.backend)?,
         no_access_log: route.no_access_log,
         denied: route.denied,
-        redirect: redirect(model, group, route)?,
+        cors: headers::cors(route)?,
+        custom_headers: headers::custom(route)?,
+        answer: redirect::answer(route)?,
+        redirect: redirect::https(model, group, route)?,
         no_endpoint: no_endpoint(model, route),
         deny,
         allow,
@@ -201,27 +205,12 @@ fn upstream_name(model: &Model, route: &Route) -> String {
     }
 }
 
-fn redirect(model: &Model, group: &Group<'_>, route: &Route) -> Result<Option<Redirect>, RenderError> {
-    let globals = &*model.fixed.globals;
-    let config = &globals.config;
-    let force = route.force_ssl_redirect.unwrap_or(config.force_ssl_redirect);
-    let wanted = force || group.tls && route.ssl_redirect.unwrap_or(config.ssl_redirect);
-    let exempt = config.no_tls_redirect_locations.iter().any(|prefix| !prefix.is_empty() && route.path.starts_with(&**prefix));
-    if !wanted || exempt {
-        return Ok(None);
-    }
-    let keep = route.preserve_trailing_slash.unwrap_or(config.preserve_trailing_slash);
-    Ok(Some(Redirect {
-        code: config.http_redirect_code,
-        port: if config.use_port_in_redirects { Printed::word(format!(":{}", globals.listen.https))? } else { Printed::fixed("") },
-        uri: Printed::fixed(if keep { "$request_uri" } else { "$narthex_trimmed_uri" }),
-    }))
-}
-
 /// Variables and captures of the target are meant.
 fn rewrite(route: &Route) -> Result<Option<Rewrite>, RenderError> {
     let Some((regex, target)) = &route.rewrite else { return Ok(None) };
-    Ok(Some(Rewrite { pattern: Printed::quoted(&format!("(?i){regex}"))?, target: Printed::quoted(target)? }))
+    let redirects = ["http://", "https://", "$scheme"].iter().any(|start| target.starts_with(start));
+    let pattern = Printed::quoted(&format!("(?i){regex}"))?;
+    Ok(Some(Rewrite { redirects, pattern, target: Printed::quoted(target)? }))
 }
 
 #[cfg(test)]

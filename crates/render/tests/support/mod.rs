@@ -59,7 +59,8 @@ pub(crate) fn route(ingress: &str, path: &str) -> Route {
 /// A record in plain mode: exact paths and prefixes with their routes.
 pub(crate) fn record(exact: &[(&str, u32)], prefix: &[(&str, u32)], routes: Vec<Route>) -> Arc<HostRecord> {
     let map = |list: &[(&str, u32)]| list.iter().map(|(path, i)| (Arc::from(*path), *i)).collect();
-    Arc::new(HostRecord { exact: map(exact), prefix: map(prefix), regex: Vec::new(), routes: routes.into_iter().map(Arc::new).collect() })
+    let routes = routes.into_iter().map(Arc::new).collect();
+    Arc::new(HostRecord { exact: map(exact), prefix: map(prefix), routes, ..HostRecord::default() })
 }
 
 /// A record in regex mode.

@@ -1,0 +1,39 @@
+//! The ConfigMap of `custom-headers`.
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use ngx_value::{HeaderName, HeaderValue};
+
+use super::{Lookup, Outcome};
+use crate::key::ObjectKey;
+use crate::live::Header;
+
+const ANNOTATION: &str = "custom-headers";
+
+/// The headers in order of their names. Anything wrong closes the locations: what the headers were to protect is not known.
+///
+/// The ConfigMap may be of any namespace, as only headers that the administrator lists come out of it.
+pub(super) fn resolve(lookup: &Lookup<'_>, outcome: &mut Outcome<'_>) -> Vec<Header> {
+    let Some(reference) = &lookup.spec.headers.custom else { return Vec::new() };
+    let Ok((namespace, name)) = reference.resolve(&lookup.ingress.namespace, true) else { return Vec::new() };
+    let Some(map) = lookup.snapshot.config_maps.get(&ObjectKey::new(namespace, name)) else {
+        outcome.deny(ANNOTATION, &format!("the ConfigMap {namespace}/{name} does not exist"));
+        return Vec::new();
+    };
+    read(map, &lookup.config.answers.global_allowed_response_headers).unwrap_or_else(|fault| {
+        outcome.deny(ANNOTATION, &format!("the ConfigMap {namespace}/{name}: {fault}"));
+        Vec::new()
+    })
+}
+
+fn read(map: &ConfigMap, allowed: &[HeaderName]) -> Result<Vec<Header>, String> {
+    map.data.iter().flatten().map(|(name, value)| header(name, value, allowed)).collect()
+}
+
+fn header(name: &str, value: &str, allowed: &[HeaderName]) -> Result<Header, String> {
+    let parsed: HeaderName = name.parse().map_err(|invalid| format!("{name:?}: {invalid}"))?;
+    if !allowed.contains(&parsed) {
+        return Err(format!("{name:?} is not among global-allowed-response-headers, which are compared letter by letter"));
+    }
+    let value: HeaderValue = value.parse().map_err(|invalid| format!("{name:?} has the value {value:?}: {invalid}"))?;
+    Ok((parsed.as_str().into(), value.as_str().into()))
+}

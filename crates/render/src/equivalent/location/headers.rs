@@ -1,0 +1,66 @@
+//! Headers of the answers of a location: CORS and `custom-headers`.
+
+use model::Route;
+use model::live::{Cors, Header};
+use serde::Serialize;
+
+use crate::RenderError;
+use crate::print::Printed;
+
+/// What `equivalent/cors.conf` prints.
+#[derive(Serialize)]
+pub(super) struct CorsView {
+    /// What the header `Origin` must match; none: everybody's pages may read the answers.
+    origins: Option<Printed>,
+    headers: Vec<Conditional>,
+}
+
+/// A header that depends on the origin.
+#[derive(Serialize)]
+struct Conditional {
+    name: Printed,
+    value: Printed,
+    variable: Printed,
+}
+
+/// A header of every answer.
+#[derive(Serialize)]
+pub(super) struct Literal {
+    name: Printed,
+    value: Printed,
+}
+
+/// CORS of a location, if it has any.
+pub(super) fn cors(route: &Route) -> Result<Option<CorsView>, RenderError> {
+    let Some(Cors { origins, headers }) = route.cors.as_deref() else { return Ok(None) };
+    let origins = origins.as_ref().map(|origins| Printed::quoted(&pattern(origins)));
+    let headers = headers.iter().map(|(name, value)| {
+        let variable = name.to_ascii_lowercase().replace("access-control", "cors").replace('-', "_");
+        Ok(Conditional { name: Printed::word(name)?, value: Printed::literal(value)?, variable: Printed::variable(&variable)? })
+    });
+    Ok(Some(CorsView { origins: origins.transpose()?, headers: headers.collect::<Result<_, RenderError>>()? }))
+}
+
+/// The headers of `custom-headers`.
+pub(super) fn custom(route: &Route) -> Result<Vec<Literal>, RenderError> {
+    let header = |(name, value): &Header| Ok(Literal { name: Printed::word(name)?, value: Printed::literal(value)? });
+    route.headers.iter().map(header).collect()
+}
+
+/// A regex over origins; of none, one that nothing matches.
+fn pattern<O: AsRef<str>>(origins: &[O]) -> String {
+    if origins.is_empty() {
+        return "^(?!)".to_owned();
+    }
+    let one = |origin: &O| super::super::escape_regex(origin.as_ref()).replace(r"\*", "[a-z0-9-]+");
+    format!("^({})$", origins.iter().map(one).collect::<Vec<_>>().join("|"))
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn origins_are_a_regex() {
+        assert_eq!(super::pattern(&["https://a.b:80", "http://*.c"]), r"^(https\:\/\/a\.b\:80|http\:\/\/[a-z0-9-]+\.c)$");
+        assert_eq!(super::pattern::<&str>(&[]), "^(?!)");
+    }
+}
