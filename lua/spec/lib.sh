@@ -80,7 +80,7 @@ stop() {
 # A new NGINX without records.
 fresh() {
     stop
-    configure "r1" ',"other"'
+    configure "r1" ',"other","proxying","mirror"'
     start
     : >"$PREFIX/access.log"
 }

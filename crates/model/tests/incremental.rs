@@ -17,7 +17,7 @@ const NAMES: [&str; 4] = ["a", "b", "c", "d"];
 const NAMESPACES: [&str; 2] = ["x", "y"];
 const HOSTS: [&str; 6] = ["one.example.com", "two.example.com", "*.example.com", "three.example.com", "", "four.example.com"];
 const PATHS: [&str; 7] = ["/", "/foo", "/foo/", "/foo/bar", "/id/[0-9]+$", "/a(/|$)(.*)", "/("];
-const ANNOTATIONS: [(&str, &str); 14] = [
+const ANNOTATIONS: [(&str, &str); 19] = [
     ("use-regex", "true"),
     ("rewrite-target", "/$2"),
     ("ssl-redirect", "false"),
@@ -32,6 +32,11 @@ const ANNOTATIONS: [(&str, &str); 14] = [
     ("proxy-body-size", "nonsense"),
     ("no-such-thing", "1"),
     ("force-ssl-redirect", "true"),
+    ("backend-protocol", "HTTPS"),
+    ("proxy-ssl-secret", "x/a"),
+    ("fastcgi-params-configmap", "settings"),
+    ("mirror-target", "http://a/$request_uri"),
+    ("proxy-cookie-path", "/one/ /"),
 ];
 
 /// A source of choices out of one number, so that a failing case shrinks.

@@ -16,9 +16,10 @@
 mod answer;
 mod seen;
 mod server;
+pub mod tls;
 
 pub use seen::Seen;
-pub use server::{Handle, start};
+pub use server::{Handle, start, start_tls};
 
 /// Who a server says it is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -14,6 +14,7 @@ use std::time::Duration;
 use anyhow::Context;
 
 pub use connection::{Connection, Unanswered, raw};
+pub(crate) use tls::connect as connect_tls;
 
 /// How long a request may take unless it says otherwise.
 const TIMEOUT: Duration = Duration::from_secs(10);

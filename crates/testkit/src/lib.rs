@@ -4,12 +4,15 @@
 //! - [`kubelet`]: binds Pods there and really starts an echo server for each.
 //! - [`kube`]: builders, manifests and namespaces for tests. [`dns`]: the names that the bed's resolver knows.
 //! - [`echo`]: the server that answers with what it saw; also the binary `echo`.
+//! - [`grpc`], [`fastcgi`]: servers of other protocols that do the same.
 //! - [`http`]: sends exactly the bytes asked for. [`load`]: a constant rate over time, every failure kept.
 //! - [`poll`]: waits for a state. [`ports`]: ports and addresses that no test beside this one uses.
 
 pub mod bed;
 pub mod dns;
 pub mod echo;
+pub mod fastcgi;
+pub mod grpc;
 pub mod http;
 pub mod kube;
 pub mod kubelet;

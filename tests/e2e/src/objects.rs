@@ -12,7 +12,7 @@ use kube::core::NamespaceResourceScope;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use testkit::echo::{self, Format, Handle, Identity};
+use testkit::echo::{self, Format, Handle, Identity, Seen};
 use testkit::kube::{Certificate, IngressBuilder, PathType, mk_certificate, mk_ingress, mk_service, mk_slice, mk_tls_secret};
 use testkit::ports;
 
@@ -53,6 +53,16 @@ impl Servers {
     /// Where they listen.
     pub fn addresses(&self) -> Vec<SocketAddr> {
         self.0.iter().map(Handle::address).collect()
+    }
+
+    /// How many requests arrived so far.
+    pub fn requests(&self) -> u64 {
+        self.0.iter().map(Handle::requests).sum()
+    }
+
+    /// What the first server saw of the request that it read last.
+    pub fn last(&self) -> Option<Seen> {
+        self.0.first()?.last()
     }
 
     /// The same as sorted text, as [`Controller::endpoints`] has it.

@@ -1,6 +1,7 @@
 //! One request in, one answer out.
 
 use std::net::SocketAddr;
+use std::sync::Mutex;
 use std::time::Duration;
 
 use http_body_util::{BodyExt, Full};
@@ -44,12 +45,12 @@ impl Wish {
     }
 }
 
-/// Answers one request that came over the connection `client` → `address`.
+/// Answers one request that came over the connection `client` → `address`, and keeps what was seen of it.
 pub(super) async fn answer(
     request: Request<Incoming>,
     identity: &Identity,
-    address: SocketAddr,
-    client: SocketAddr,
+    (address, client): (SocketAddr, SocketAddr),
+    last: &Mutex<Option<Seen>>,
 ) -> Result<Response<Full<Bytes>>, Silence> {
     let (parts, mut body) = request.into_parts();
     let wish = Wish::of(parts.uri.query(), &parts.headers);
@@ -57,6 +58,8 @@ pub(super) async fn answer(
     while let Some(frame) = body.frame().await {
         body_bytes += frame?.data_ref().map_or(0, |data| data.len() as u64);
     }
+    let seen = see(&parts, body_bytes, identity, address, client);
+    *last.lock().expect("nobody panics with it") = Some(seen.clone());
     if wish.close {
         return Err(Silence::Asked);
     }
@@ -68,7 +71,6 @@ pub(super) async fn answer(
     let (content_type, content) = match wish.size {
         Some(size) => ("text/plain", Bytes::from(vec![b'x'; size])),
         None => {
-            let seen = see(&parts, body_bytes, identity, address, client);
             if json {
                 ("application/json", Bytes::from(serde_json::to_vec(&seen).expect("strings and numbers are always JSON")))
             } else {

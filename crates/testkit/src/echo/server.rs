@@ -1,27 +1,38 @@
 //! The listener, its connections, and how they end.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anyhow::Context;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
+use hyper::{HeaderMap, Request};
 use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
+use tokio_rustls::TlsAcceptor;
 
-use super::{Identity, answer::answer};
+use super::{Identity, Seen, answer::answer, tls};
 
 /// A running server. Dropping it cuts every connection off.
-#[derive(Debug)]
 pub struct Handle {
     address: SocketAddr,
-    requests: Arc<AtomicU64>,
+    shared: Arc<Shared>,
     draining: watch::Sender<bool>,
     task: JoinHandle<()>,
+}
+
+/// What the connections of a server share.
+struct Shared {
+    identity: Identity,
+    acceptor: Option<TlsAcceptor>,
+    requests: AtomicU64,
+    last: Mutex<Option<Seen>>,
 }
 
 /// Starts a server on `address`; port 0 takes a free one.
@@ -29,13 +40,25 @@ pub struct Handle {
 /// # Errors
 /// The address can't be bound.
 pub async fn start(address: SocketAddr, identity: Identity) -> anyhow::Result<Handle> {
+    listen(address, identity, None).await
+}
+
+/// Starts a server that speaks TLS.
+///
+/// # Errors
+/// The address can't be bound.
+pub async fn start_tls(address: SocketAddr, identity: Identity, acceptor: TlsAcceptor) -> anyhow::Result<Handle> {
+    listen(address, identity, Some(acceptor)).await
+}
+
+async fn listen(address: SocketAddr, identity: Identity, acceptor: Option<TlsAcceptor>) -> anyhow::Result<Handle> {
     let listener =
         TcpListener::bind(address).await.with_context(|| format!("echo server {:?} cannot listen on {address}", identity.name))?;
     let address = listener.local_addr().context("a bound listener has an address")?;
-    let requests = Arc::new(AtomicU64::new(0));
+    let shared = Arc::new(Shared { identity, acceptor, requests: AtomicU64::new(0), last: Mutex::new(None) });
     let (draining, drain) = watch::channel(false);
-    let task = tokio::spawn(serve(listener, Arc::new(identity), Arc::clone(&requests), drain));
-    Ok(Handle { address, requests, draining, task })
+    let task = tokio::spawn(serve(listener, Arc::clone(&shared), drain));
+    Ok(Handle { address, shared, draining, task })
 }
 
 impl Handle {
@@ -46,7 +69,12 @@ impl Handle {
 
     /// How many requests arrived so far.
     pub fn requests(&self) -> u64 {
-        self.requests.load(Ordering::Relaxed)
+        self.shared.requests.load(Ordering::Relaxed)
+    }
+
+    /// What was seen of the request that was read last.
+    pub fn last(&self) -> Option<Seen> {
+        self.shared.last.lock().expect("nobody panics with it").clone()
     }
 
     /// Closes the listener and idle connections, lets open requests end within `grace`, then cuts off the rest.
@@ -57,19 +85,25 @@ impl Handle {
     }
 }
 
+impl std::fmt::Debug for Handle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Handle").field("address", &self.address).field("requests", &self.requests()).finish_non_exhaustive()
+    }
+}
+
 impl Drop for Handle {
     fn drop(&mut self) {
         self.task.abort();
     }
 }
 
-async fn serve(listener: TcpListener, identity: Arc<Identity>, requests: Arc<AtomicU64>, mut drain: watch::Receiver<bool>) {
+async fn serve(listener: TcpListener, shared: Arc<Shared>, mut drain: watch::Receiver<bool>) {
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
                 Ok((stream, client)) => {
-                    connections.spawn(connection(stream, client, Arc::clone(&identity), Arc::clone(&requests), drain.clone()));
+                    connections.spawn(accept(stream, client, Arc::clone(&shared), drain.clone()));
                 }
                 // Out of file descriptors: the peer sees its connection wait, not fail.
                 Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
@@ -82,19 +116,33 @@ async fn serve(listener: TcpListener, identity: Arc<Identity>, requests: Arc<Ato
     while connections.join_next().await.is_some() {}
 }
 
-async fn connection(
-    stream: TcpStream,
-    client: SocketAddr,
-    identity: Arc<Identity>,
-    requests: Arc<AtomicU64>,
-    mut drain: watch::Receiver<bool>,
-) {
+async fn accept(stream: TcpStream, client: SocketAddr, shared: Arc<Shared>, drain: watch::Receiver<bool>) {
     let _ = stream.set_nodelay(true);
     let Ok(address) = stream.local_addr() else { return };
-    let service = service_fn(|request| {
-        requests.fetch_add(1, Ordering::Relaxed);
-        let identity = Arc::clone(&identity);
-        async move { answer(request, &identity, address, client).await }
+    match shared.acceptor.clone() {
+        None => connection(stream, (address, client), HeaderMap::new(), shared, drain).await,
+        Some(acceptor) => {
+            // A handshake that fails is the peer's affair.
+            let Ok(stream) = acceptor.accept(stream).await else { return };
+            let told = tls::told(stream.get_ref().1);
+            connection(stream, (address, client), told, shared, drain).await;
+        }
+    }
+}
+
+/// `ends`: of the server and of the client. `told`: what the handshake told, which is added to every request.
+async fn connection(
+    stream: impl AsyncRead + AsyncWrite + Unpin,
+    ends: (SocketAddr, SocketAddr),
+    told: HeaderMap,
+    shared: Arc<Shared>,
+    mut drain: watch::Receiver<bool>,
+) {
+    let service = service_fn(|mut request: Request<Incoming>| {
+        shared.requests.fetch_add(1, Ordering::Relaxed);
+        let shared = Arc::clone(&shared);
+        request.headers_mut().extend(told.clone());
+        async move { answer(request, &shared.identity, ends, &shared.last).await }
     });
     let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), service);
     tokio::pin!(connection);
@@ -113,6 +161,7 @@ mod tests {
     use super::*;
     use crate::echo::{Format, Seen};
     use crate::http::{Connection, Request};
+    use crate::kube::mk_certificate;
 
     async fn server(format: Format) -> Handle {
         let identity = Identity { service: "shop".into(), namespace: "default".into(), format, ..Identity::named("shop-1") };
@@ -129,6 +178,20 @@ mod tests {
         assert_eq!((response.status, seen.request_uri.as_str(), seen.host.as_str()), (200, "/a%2Fb//../c?x=%20", "shop.example.com"));
         assert_eq!(seen.headers["x-one"], ["1", "2"]);
         assert_eq!((seen.server.as_str(), server.requests()), ("shop-1", 1));
+    }
+
+    #[tokio::test]
+    async fn over_tls_the_answer_has_what_the_handshake_told() {
+        let certificate = mk_certificate(&["shop"]).unwrap();
+        let acceptor = tls::acceptor(&certificate, &[&rustls::version::TLS12], &[]).unwrap();
+        let server = start_tls(([127, 0, 0, 1], 0).into(), Identity::named("shop"), acceptor).await.unwrap();
+        let response = Request::get(server.address(), "/").tls("shop").host("shop").send().await.unwrap();
+        assert_eq!(response.certificates, [certificate.der]);
+        let seen = Seen::read(&response.body).unwrap();
+        assert_eq!(
+            [seen.header(tls::SERVER_NAME), seen.header(tls::VERSION), seen.header(tls::CLIENT)],
+            [Some("shop"), Some("TLSv1_2"), None]
+        );
     }
 
     #[tokio::test]

@@ -50,8 +50,8 @@ impl ServerCertVerifier for AcceptAny {
     }
 }
 
-/// Handshakes as `server_name`; an empty one sends no SNI.
-pub(super) async fn connect(stream: TcpStream, server_name: &str) -> anyhow::Result<TlsStream<TcpStream>> {
+/// Handshakes as `server_name`; an empty one sends no SNI. `alpn`: protocols that are offered.
+pub(crate) async fn connect(stream: TcpStream, server_name: &str, alpn: &[&[u8]]) -> anyhow::Result<TlsStream<TcpStream>> {
     let provider = Arc::new(ring::default_provider());
     let mut config = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
@@ -59,6 +59,7 @@ pub(super) async fn connect(stream: TcpStream, server_name: &str) -> anyhow::Res
         .dangerous()
         .with_custom_certificate_verifier(Arc::new(AcceptAny(provider)))
         .with_no_client_auth();
+    config.alpn_protocols = alpn.iter().map(|protocol| protocol.to_vec()).collect();
     config.enable_sni = !server_name.is_empty();
     let name = if server_name.is_empty() { "no-sni.invalid" } else { server_name };
     let name = ServerName::try_from(name.to_owned()).with_context(|| format!("server name {server_name:?} is not a DNS name"))?;

@@ -1,0 +1,109 @@
+//! TLS of an echo server. What the handshake told goes into the answer as headers of the request that no client sent.
+
+use std::sync::Arc;
+
+use anyhow::Context;
+use hyper::HeaderMap;
+use hyper::header::{HeaderName, HeaderValue};
+use rustls::client::danger::HandshakeSignatureValid;
+use rustls::crypto::{CryptoProvider, ring};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
+use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+pub use rustls::version::{TLS12, TLS13};
+use rustls::{DigitallySignedStruct, DistinguishedName, ServerConfig, ServerConnection, SignatureScheme, SupportedProtocolVersion};
+use tokio_rustls::TlsAcceptor;
+
+use crate::kube::Certificate;
+
+/// The name that the client sent (SNI).
+pub const SERVER_NAME: &str = "echo-tls-server-name";
+/// The client's certificate as hexadecimal digits of its DER.
+pub const CLIENT: &str = "echo-tls-client";
+/// The version, such as `TLSv1_3`.
+pub const VERSION: &str = "echo-tls-version";
+
+/// Takes connections with this certificate and asks for one, which may be any or none.
+///
+/// # Errors
+/// Certificate and key don't belong together.
+pub fn acceptor(certificate: &Certificate, versions: &[&'static SupportedProtocolVersion], alpn: &[&[u8]]) -> anyhow::Result<TlsAcceptor> {
+    let provider = Arc::new(ring::default_provider());
+    let chain = vec![CertificateDer::from(certificate.der.clone())];
+    let key = PrivateKeyDer::from_pem_slice(certificate.key_pem.as_bytes()).context("a private key in PEM")?;
+    let mut config = ServerConfig::builder_with_provider(Arc::clone(&provider))
+        .with_protocol_versions(versions)
+        .context("ring supports these TLS versions")?
+        .with_client_cert_verifier(Arc::new(AcceptAny(provider)))
+        .with_single_cert(chain, key)?;
+    config.alpn_protocols = alpn.iter().map(|protocol| protocol.to_vec()).collect();
+    Ok(TlsAcceptor::from(Arc::new(config)))
+}
+
+/// What a handshake told, as headers.
+pub(super) fn told(session: &ServerConnection) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    let mut add = |name: &'static str, value: String| {
+        headers.insert(HeaderName::from_static(name), HeaderValue::try_from(value).expect("names and digits"));
+    };
+    if let Some(name) = session.server_name() {
+        add(SERVER_NAME, name.to_owned());
+    }
+    if let Some(leaf) = session.peer_certificates().and_then(|chain| chain.first()) {
+        add(CLIENT, hex(leaf));
+    }
+    if let Some(version) = session.protocol_version() {
+        add(VERSION, format!("{version:?}"));
+    }
+    headers
+}
+
+/// Bytes as hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Takes any certificate and none.
+#[derive(Debug)]
+struct AcceptAny(Arc<CryptoProvider>);
+
+impl ClientCertVerifier for AcceptAny {
+    fn client_auth_mandatory(&self) -> bool {
+        false
+    }
+
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        &[]
+    }
+
+    fn verify_client_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: UnixTime,
+    ) -> Result<ClientCertVerified, rustls::Error> {
+        Ok(ClientCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        rustls::crypto::verify_tls12_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        rustls::crypto::verify_tls13_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
