@@ -4,9 +4,11 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread;
 
+const CHANGEABLE: &str = "Set-Cookie: a=b; Domain=localhost; Path=/one/two\r\nRefresh: 5; url=http://in/x\r\n";
+
 /// Starts a backend on a loopback port of its own. It runs as long as the process.
 ///
-/// Its answer is its name on a line, then head and body of the request.
+/// Its answer is its name on a line, then head and body of the request; some of its headers are such as NGINX may change.
 ///
 /// # Errors
 /// No port can be listened on.
@@ -47,7 +49,7 @@ fn serve(name: &str, stream: TcpStream) -> std::io::Result<()> {
             }
         }
         (&mut reader).take(length).read_to_end(&mut seen)?;
-        let mut answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", seen.len()).into_bytes();
+        let mut answer = format!("HTTP/1.1 200 OK\r\n{CHANGEABLE}Content-Length: {}\r\n\r\n", seen.len()).into_bytes();
         if !head_only {
             answer.extend(seen);
         }

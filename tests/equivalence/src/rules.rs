@@ -336,7 +336,26 @@ fn annotations(number: usize, regexes: bool, dice: &mut Dice) -> BTreeMap<String
     if dice.percent(5) {
         set("proxy-read-timeout", "30".into());
     }
+    proxying(&mut set, dice);
     annotations
+}
+
+/// What changes headers of requests and answers.
+fn proxying(set: &mut impl FnMut(&str, String) -> Option<String>, dice: &mut Dice) {
+    for (name, values) in [
+        ("connection-proxy-header", ["close", "keep-alive"]),
+        ("proxy-cookie-domain", [".localhost example.org", "~local example.net"]),
+        ("proxy-cookie-path", ["/one/ /", "~/o.e /x"]),
+        ("proxy-http-version", ["1.0", "1.1"]),
+    ] {
+        if dice.percent(5) {
+            set(name, dice.of(&values).into());
+        }
+    }
+    if dice.percent(5) {
+        set("proxy-redirect-from", dice.of(&["http://in/", "~http", "default", "off"]).into());
+        set("proxy-redirect-to", dice.of(&["/out/", "https://out/", "off"]).into());
+    }
 }
 
 fn backend(dice: &mut Dice) -> IngressBackend {
