@@ -45,7 +45,8 @@ pub fn conf(model: &Model, caps: &Capabilities, paths: &Paths, filter: ConfFilte
         return Ok(page.finish().0);
     }
     let revision = crate::render(&model.fixed, caps, paths)?.revision;
-    let names = groups.iter().flat_map(|group| group.names.iter().map(|name| &**name));
+    let names: Vec<String> = groups.iter().flat_map(Group::server_names).collect();
+    let names = names.iter().map(String::as_str);
     let globals = GlobalView::new(&model.fixed, caps, paths, &revision, Form::Equivalent, names)?;
     page.block("main.conf", &globals)?;
     page.block("http.conf", &globals)?;
@@ -81,12 +82,12 @@ struct ServerView {
 
 fn server(model: &Model, caps: &Capabilities, paths: &Paths, group: &Group<'_>, path: Option<&str>) -> Result<View, RenderError> {
     let globals = &*model.fixed.globals;
-    let names: Vec<&str> = group.names.iter().map(|name| &**name).collect();
-    let begin: Vec<Printed> = names.iter().map(|name| Printed::comment(name)).collect();
+    let begin: Vec<Printed> = group.names.iter().map(|name| Printed::comment(name)).collect();
+    let names: Vec<String> = group.server_names().collect();
     let end = begin.iter().rev().cloned().collect();
     let empty = Arc::new(HostRecord::default());
     let record = group.record.unwrap_or(&empty);
-    let catch_all = names::CATCH_ALL == names[0];
+    let catch_all = names::CATCH_ALL == &*group.names[0];
     Ok(View {
         server: ServerView {
             begin,
