@@ -45,8 +45,7 @@ pub fn conf(model: &Model, caps: &Capabilities, paths: &Paths, filter: ConfFilte
         return Ok(page.finish().0);
     }
     let revision = crate::render(&model.fixed, caps, paths)?.revision;
-    let names: Vec<String> = groups.iter().flat_map(Group::server_names).collect();
-    let names = names.iter().map(String::as_str);
+    let names = groups.iter().flat_map(|group| group.server_names.iter().map(String::as_str));
     let globals = GlobalView::new(&model.fixed, caps, paths, &revision, Form::Equivalent, names)?;
     page.block("main.conf", &globals)?;
     page.block("http.conf", &globals)?;
@@ -83,7 +82,6 @@ struct ServerView {
 fn server(model: &Model, caps: &Capabilities, paths: &Paths, group: &Group<'_>, path: Option<&str>) -> Result<View, RenderError> {
     let globals = &*model.fixed.globals;
     let begin: Vec<Printed> = group.names.iter().map(|name| Printed::comment(name)).collect();
-    let names: Vec<String> = group.server_names().collect();
     let end = begin.iter().rev().cloned().collect();
     let empty = Arc::new(HostRecord::default());
     let record = group.record.unwrap_or(&empty);
@@ -92,7 +90,7 @@ fn server(model: &Model, caps: &Capabilities, paths: &Paths, group: &Group<'_>, 
         server: ServerView {
             begin,
             end,
-            common: Common::new(globals, caps, &names, group.shell, catch_all)?,
+            common: Common::new(globals, caps, &group.server_names, group.shell, catch_all)?,
             health_check: if catch_all { HealthCheck::new(globals, record)? } else { None },
             app_root: record.app_root.as_deref().map(AppRoot::new).transpose()?,
             redirect: record.redirect_to.as_deref().map(|host| HostRedirect::new(globals, host)).transpose()?,
