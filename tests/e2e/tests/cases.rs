@@ -3,10 +3,12 @@
 mod cases {
     mod bproto;
     mod class;
+    mod cors;
     mod defb;
     mod dyn_config;
     mod golden;
     mod golden_routes;
+    mod hdr;
     mod host;
     mod icon;
     mod life;
@@ -14,6 +16,8 @@ mod cases {
     mod path;
     mod proxy;
     mod pssl;
+    mod redir;
+    mod rw;
     mod serve;
     mod status;
     mod svc;
