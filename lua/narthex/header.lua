@@ -2,6 +2,8 @@
 -- @module narthex.header
 
 local ngx = ngx
+local affinity_cookie = require("narthex.affinity_cookie")
+local context = require("narthex.context")
 
 local M = {}
 
@@ -18,8 +20,12 @@ function M.before_location()
   ngx.ctx.narthex_before_location = true
 end
 
---- Clears `Server`, and sets `Strict-Transport-Security` on TLS connections. Phase: header_filter.
+--- Clears `Server`, sets the cookie of affinity, and `Strict-Transport-Security` on TLS connections. Phase: header_filter.
 function M.filter()
+  local state = context.get(ngx.var)
+  if state and state.affinity then
+    affinity_cookie.set(ngx.var, state.affinity)
+  end
   if hide_server then
     ngx.header["Server"] = nil
   end
