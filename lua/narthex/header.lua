@@ -2,6 +2,7 @@
 -- @module narthex.header
 
 local ngx = ngx
+local affinity_cookie = require("narthex.affinity_cookie")
 local context = require("narthex.context")
 local expand = require("narthex.expand")
 local response = require("narthex.response")
@@ -39,8 +40,8 @@ local function is_before_location()
   return status > 300 and status < 309 and ngx.ctx.narthex_before_location
 end
 
---- Clears `Server`, sets `Strict-Transport-Security` on TLS connections, then what the ConfigMap asks for, then the route.
--- Phase: header_filter.
+--- Clears `Server`, sets `Strict-Transport-Security` on TLS connections, then what the ConfigMap asks for, then the cookie of
+-- affinity and what the route asks for. Phase: header_filter.
 function M.filter()
   local var = ngx.var
   if hide_server then
@@ -54,6 +55,9 @@ function M.filter()
   end
   local state = context.get(var)
   if state then
+    if state.affinity then
+      affinity_cookie.set(var, state.affinity)
+    end
     response.filter(state)
   end
 end

@@ -1,6 +1,8 @@
 //! The end-to-end cases, each named after its id in the list of compatible behaviour.
 
 mod cases {
+    mod aff;
+    mod can;
     mod bproto;
     mod class;
     mod cors;
@@ -11,6 +13,7 @@ mod cases {
     mod hdr;
     mod host;
     mod icon;
+    mod lb;
     mod life;
     mod mirror;
     mod path;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use annotations::Config;
 use ngx_value::PathRegex;
 
+use super::canary::{self, Candidate, Primary};
 use super::ingress::{CATCH_ALL, Entry, Path};
 use super::paths::{self, Location};
 use super::route;
@@ -30,6 +31,8 @@ pub(crate) struct Host {
     pub(crate) aliases: Vec<Arc<str>>,
     /// Its name with or without `www.`, whichever it is not, if everything there is to be redirected to it.
     pub(crate) twin: Option<Arc<str>>,
+    /// Backends of its locations, with what canaries offer as alternatives.
+    pub(crate) alternatives: Vec<(BackendId, Candidate)>,
     pub(crate) problems: Vec<Problem>,
 }
 
@@ -47,14 +50,17 @@ struct Draft<'a> {
     at: Option<(u32, u32)>,
 }
 
-/// Builds a host from the Ingresses that name it, oldest first. `None` if none of them makes a server of it.
-pub(crate) fn build(host: &str, entries: &[&Entry], config: &Config) -> Option<Host> {
-    let entries: Vec<&Entry> = entries.iter().copied().filter(|entry| !entry.is_canary()).collect();
-    if entries.is_empty() && host != CATCH_ALL {
-        return None;
-    }
+/// Builds a host from the Ingresses that name it, oldest first. False if none of them makes a server of it: then there are only Problems.
+pub(crate) fn build(host: &Arc<str>, entries: &[&Entry], config: &Config) -> (Host, bool) {
+    let (canaries, entries): (Vec<&Entry>, Vec<&Entry>) = entries.iter().copied().partition(|entry| entry.is_canary());
     let mut result = Host::default();
+    if entries.is_empty() && **host != *CATCH_ALL {
+        canary::pair(host, &canaries, &[], &mut result.problems);
+        return (result, false);
+    }
     let drafts = drafts(host, &entries, &mut result.problems);
+    let primaries: Vec<Primary<'_>> = drafts.iter().filter_map(Draft::primary).collect();
+    result.alternatives = canary::pair(host, &canaries, &primaries, &mut result.problems);
     let regex_mode = drafts.iter().any(Draft::wants_regex);
 
     let host_tls = entries.iter().copied().find(|entry| entry.resolved.backend_tls.as_ref().is_some_and(|tls| tls.material.is_some()));
@@ -87,7 +93,7 @@ pub(crate) fn build(host: &str, entries: &[&Entry], config: &Config) -> Option<H
     result.aliases = whole::aliases(host, &entries);
     result.shell = whole::shell(&entries, &result.aliases);
     surprises::find(host, &drafts, regex_mode, &mut result.problems);
-    Some(result)
+    (result, true)
 }
 
 /// Locations in order of precedence. The placeholder for `/` comes first and is replaced by the first rule for `/` as Prefix.
@@ -154,6 +160,11 @@ fn field(at: (u32, u32)) -> String {
 }
 
 impl Draft<'_> {
+    /// What a canary could add to.
+    fn primary(&self) -> Option<Primary<'_>> {
+        Some(Primary { path: &self.path, exact: self.exact, backend: self.backend? })
+    }
+
     /// The rewrite target where it is in effect: one that equals the path is none.
     fn rewrite(&self) -> Option<String> {
         let target = self.entry.filter(|_| self.redirects)?.spec.path.rewrite_target.as_ref()?.to_string();

@@ -18,7 +18,7 @@ struct Shared {
 impl Shared {
     async fn new(id: &str, annotations: &[(&str, &str)]) -> anyhow::Result<Self> {
         let case = Case::new(id).await?;
-        let echo = case.echoes(&["echo"]).await?;
+        let echo = case.echo(&["echo"]).await?;
         let ingress = e2e::rule("cors", HOST).annotation("enable-cors", "true");
         let ingress = annotations.iter().fold(ingress, |ingress, (name, value)| ingress.annotation(name, value));
         case.create(&ingress.build()).await?;
