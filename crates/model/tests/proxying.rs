@@ -199,7 +199,7 @@ fn mirror_target_and_mirror_host_are_live_and_mirror_request_body_is_a_profile()
 }
 
 #[test]
-fn proxy_ssl_secret_brings_authorities_and_a_certificate() {
+fn proxy_ssl_secret_brings_proxy_ssl_protocols_proxy_ssl_verify_depth_and_proxy_ssl_server_name() {
     let secret = ("proxy-ssl-secret", "ns/tls");
     let world = World::default().settings(&[]).secret(&["tls.crt", "tls.key", "ca.crt"]);
     let tls = of(&world.ingress("shop", "/", &[secret]).build(), "/").1.transport.tls.clone().unwrap();
@@ -224,7 +224,7 @@ fn proxy_ssl_secret_brings_authorities_and_a_certificate() {
 }
 
 #[test]
-fn without_authorities_only_the_name_counts() {
+fn without_authorities_only_proxy_ssl_name_counts() {
     let world = World::default().settings(&[]).secret(&["tls.crt", "tls.key"]);
     let annotations = [("proxy-ssl-secret", "ns/tls"), ("proxy-ssl-name", "a.b"), ("proxy-ssl-server-name", "on")];
     let tls = of(&world.ingress("shop", "/", &annotations).build(), "/").1.transport.tls.clone().unwrap();

@@ -104,14 +104,14 @@ async fn proxy_07_proxy_body_size_of_another_unit_is_ignored() -> anyhow::Result
 }
 
 #[tokio::test]
-async fn proxy_08_timeouts_of_the_annotations() -> anyhow::Result<()> {
+async fn proxy_08_proxy_connect_timeout_proxy_send_timeout_and_proxy_read_timeout() -> anyhow::Result<()> {
     let annotations = [("proxy-connect-timeout", "50"), ("proxy-send-timeout", "20"), ("proxy-read-timeout", "20")];
     let served = Served::new("proxy-08", &[], &annotations).await?;
     served.check(&["proxy_connect_timeout 50s;", "proxy_send_timeout 20s;", "proxy_read_timeout 20s;"])
 }
 
 #[tokio::test]
-async fn proxy_09_buffers_of_the_annotations() -> anyhow::Result<()> {
+async fn proxy_09_proxy_buffering_proxy_buffers_number_proxy_buffer_size_and_proxy_request_buffering() -> anyhow::Result<()> {
     let annotations = [
         ("proxy-buffering", "on"),
         ("proxy-buffers-number", "8"),
@@ -137,7 +137,7 @@ async fn proxy_09_buffers_of_the_annotations() -> anyhow::Result<()> {
 }
 
 #[tokio::test]
-async fn proxy_10_retries_of_the_annotations() -> anyhow::Result<()> {
+async fn proxy_10_proxy_next_upstream_timeout_and_the_other_retries() -> anyhow::Result<()> {
     let annotations = [
         ("proxy-next-upstream", "error timeout http_502"),
         ("proxy-next-upstream-timeout", "999999"),
