@@ -1,8 +1,7 @@
 //! CORS.
 
 use anyhow::ensure;
-use e2e::{Case, Controller};
-use testkit::echo::Handle;
+use e2e::{Case, Controller, Servers};
 use testkit::http::{Request, Response};
 
 const HOST: &str = "cors.foo.com";
@@ -11,14 +10,14 @@ const ALLOW_ORIGIN: &str = "access-control-allow-origin";
 /// A controller that serves one Ingress with CORS and these annotations.
 struct Shared {
     _case: Case,
-    _echo: Vec<Handle>,
+    _echo: Servers,
     controller: Controller,
 }
 
 impl Shared {
     async fn new(id: &str, annotations: &[(&str, &str)]) -> anyhow::Result<Self> {
         let case = Case::new(id).await?;
-        let echo = case.echoes(&["echo"]).await?;
+        let echo = case.echo(1).await?;
         let ingress = e2e::rule("cors", HOST).annotation("enable-cors", "true");
         let ingress = annotations.iter().fold(ingress, |ingress, (name, value)| ingress.annotation(name, value));
         case.create(&ingress.build()).await?;

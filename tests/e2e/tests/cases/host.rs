@@ -70,7 +70,7 @@ async fn host_04_snippets_know_the_name_of_the_upstream() -> anyhow::Result<()> 
 #[tokio::test]
 async fn server_alias_may_be_a_pattern() -> anyhow::Result<()> {
     let case = Case::new("host-patterns").await?;
-    let _echo = case.echoes(&["echo"]).await?;
+    let _echo = case.echo(1).await?;
     case.create(&rule("foo", "foo.com", "/").annotation("server-alias", "*.bar.com,~^v[0-9]+\\.baz$").build()).await?;
     let controller = case.controller().start().await?;
     for host in ["foo.com", "a.b.bar.com", "a.bar.com", "v12.baz"] {
@@ -87,7 +87,7 @@ async fn server_alias_may_be_a_pattern() -> anyhow::Result<()> {
 #[tokio::test]
 async fn ssl_ciphers_and_ssl_prefer_server_ciphers_are_the_host_s_own() -> anyhow::Result<()> {
     let case = Case::new("host-ciphers").await?;
-    let _echo = case.echoes(&["echo"]).await?;
+    let _echo = case.echo(1).await?;
     let ingress = rule("foo", "foo.com", "/").annotation("ssl-ciphers", "ECDHE-ECDSA-AES256-GCM-SHA384");
     case.create(&ingress.annotation("ssl-prefer-server-ciphers", "false").annotation("ssl-redirect", "false").build()).await?;
     let controller = case.controller().start().await?;
