@@ -70,10 +70,10 @@ pub(super) fn groups(model: &Model) -> Vec<Group<'_>> {
     }
     if !live.hosts.contains_key(CATCH_ALL) {
         let shell = shells.get(CATCH_ALL).map(|(_, shell)| *shell);
-        let at = groups.partition_point(|group| *group.names[0] < *CATCH_ALL);
         let (names, server_names) = (vec![CATCH_ALL.into()], vec![CATCH_ALL.into()]);
-        groups.insert(at, Group { names, server_names, record: None, shell, tls: false });
+        groups.push(Group { names, server_names, record: None, shell, tls: false });
     }
+    groups.sort_by(|one, other| one.names[0].cmp(&other.names[0]));
     groups
 }
 
