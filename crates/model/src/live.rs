@@ -15,7 +15,7 @@ use crate::profile::ProfileId;
 
 mod route;
 
-pub use route::{Cors, Header, Mirror, Redirects, Replacements, Route};
+pub use route::{Cors, Errors, Header, Limits, Mirror, Redirects, Replacements, Route};
 
 /// Everything that NGINX holds as data.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use annotations::Config;
 use imbl::OrdMap;
 use k8s_openapi::api::networking::v1::Ingress;
+use ngx_value::Snippet;
 
 use super::built::{Built, Origin};
 use super::index::{Counted, Index};
@@ -34,6 +35,8 @@ pub(super) struct State {
     pub(super) aliases: Index<Arc<str>, Arc<str>>,
     pub(super) host_aliases: OrdMap<Arc<str>, Arc<[Arc<str>]>>,
     pub(super) host_profiles: OrdMap<Arc<str>, Arc<[ProfileId]>>,
+    /// `stream-snippet`s, older Ingresses first.
+    pub(super) streams: OrdMap<Order, Arc<Snippet>>,
     pub(super) profiles: Counted<ProfileId>,
     pub(super) certificates: Counted<Arc<str>>,
     pub(super) default_certificate: Option<Certificate>,
@@ -49,6 +52,9 @@ impl State {
         // A canary's backend serves through its primary's locations; alone it has none.
         for backend in entry.backends() {
             self.backends.set(&backend, &entry.order, present);
+        }
+        if let Some(text) = &entry.spec.snippets.stream {
+            set(&mut self.streams, &entry.order, present.then(|| Arc::new(text.clone())));
         }
         for secret in entry.secrets() {
             self.secrets.set(&secret, entry.key(), present);

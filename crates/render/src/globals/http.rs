@@ -8,6 +8,7 @@ use ngx_value::Size;
 use serde::Serialize;
 
 use super::hashes::Hashes;
+use super::limits::LimitsView;
 use super::{Form, path};
 use crate::lua;
 use crate::pass;
@@ -32,6 +33,7 @@ pub(super) struct HttpView {
     large_client_header_buffers: Printed,
     http2_max_concurrent_streams: u32,
     hashes: Hashes,
+    limits: LimitsView,
     server_tokens: bool,
     port_in_redirect: bool,
     absolute_redirect: bool,
@@ -107,6 +109,7 @@ impl HttpView {
             ])?,
             http2_max_concurrent_streams: config.http2_max_concurrent_streams,
             hashes: Hashes::new(config, names),
+            limits: LimitsView::new(config),
             server_tokens: config.server_tokens,
             port_in_redirect: config.use_port_in_redirects,
             absolute_redirect: !config.relative_redirects,
