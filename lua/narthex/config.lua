@@ -28,6 +28,10 @@ local FIELDS = {
   add_headers = { "table", {} },
   generate_request_id = { "boolean", true },
   serve_base_inline = { "boolean", false },
+  error_statuses = { "table", {} },
+  limit_key = { "string", "$binary_remote_addr" },
+  limit_req_status = { "number", 503 },
+  limit_conn_status = { "number", 503 },
 }
 
 local REDIRECT_CODES = { [301] = true, [302] = true, [307] = true, [308] = true }

@@ -5,6 +5,7 @@ local ngx = ngx
 local backend = require("narthex.backend")
 local context = require("narthex.context")
 local ewma = require("narthex.ewma")
+local limits = require("narthex.limits")
 local store = require("narthex.store")
 
 local match = string.match
@@ -33,11 +34,18 @@ local function feed(var)
   end
 end
 
---- Feeds the response time to EWMA balancers, and ends the request's state. Costs two tests while nothing uses either. Phase: log.
+--- Feeds the response time to EWMA balancers, counts the end of limited requests, and ends the request's state. Costs three tests while
+-- nothing uses any of it. Phase: log.
 function M.log()
   local var = ngx.var
   if ewma.in_use then
     feed(var)
+  end
+  if limits.in_use and not ngx.is_subrequest then
+    local state = context.get(var)
+    if state then
+      limits.leave(state)
+    end
   end
   context.close(var)
 end

@@ -88,19 +88,26 @@ end
 -- @tparam table rule from `compile`
 -- @tparam table var `ngx.var`
 -- @tparam string uri the normalised one
+-- @tparam boolean log whether what happens is logged
 -- @treturn ?table the captures; nil if the regex does not match
-function M.apply(rule, var, uri)
+function M.apply(rule, var, uri, log)
   local captures, err = re_match(uri, rule.regex, "ijo")
   if not captures then
     if err then
       ngx.log(ngx.ERR, "rewrite with ", rule.regex, ": ", err)
       return ngx.exit(ngx.HTTP_INTERNAL_SERVER_ERROR)
     end
+    if log then
+      ngx.log(ngx.NOTICE, '"', rule.regex, '" does not match "', uri, '"')
+    end
     return
   end
   local quoted = is_quoted(var)
   local target = expand.eval(rule.uri, var, captures, quoted and rule.redirect and escape_args or nil)
   local args = rule.args and expand.eval(rule.args, var, captures, quoted and escape_args or nil)
+  if log then
+    ngx.log(ngx.NOTICE, '"', rule.regex, '" matches "', uri, '", rewritten data: "', target, '", args: "', args or "", '"')
+  end
   if rule.redirect then
     return redirect(rule, var, unescape_redirect(target), args)
   end

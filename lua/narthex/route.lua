@@ -5,8 +5,10 @@
 local ngx = ngx
 local backend = require("narthex.backend")
 local choice = require("narthex.choice")
+local errors = require("narthex.errors")
 local expand = require("narthex.expand")
 local host = require("narthex.host")
+local limits = require("narthex.limits")
 local locations = require("narthex.locations")
 local proxying = require("narthex.proxying")
 local redirect = require("narthex.redirect")
@@ -104,9 +106,9 @@ local function before_location(var, record, uri)
 end
 
 --- What few routes answer before anybody is sent to HTTPS. Returns when the request goes on.
-local function answer_early(var, extra, uri)
+local function answer_early(var, route, extra, uri)
   if extra.deny then
-    return exit(ngx.HTTP_SERVICE_UNAVAILABLE)
+    return errors.exit(var, route, ngx.HTTP_SERVICE_UNAVAILABLE)
   end
   if extra.response and extra.response.cors then
     response.share(var, extra.response)
@@ -115,7 +117,7 @@ local function answer_early(var, extra, uri)
     return redirect.answer(var, extra.redirects)
   end
   if extra.rewrite and extra.rewrite.redirect then
-    rewrite.apply(extra.rewrite, var, uri)
+    rewrite.apply(extra.rewrite, var, uri, extra.log_rewrite)
   end
 end
 
@@ -128,7 +130,7 @@ end
 --- What few routes ask for.
 local function prepare(var, extra, uri)
   if extra.rewrite then
-    local captures = not extra.rewrite.redirect and rewrite.apply(extra.rewrite, var, uri) or nil
+    local captures = not extra.rewrite.redirect and rewrite.apply(extra.rewrite, var, uri, extra.log_rewrite) or nil
     if extra.prefix then
       set_prefix(var, extra.prefix, captures)
     end
@@ -141,6 +143,9 @@ local function prepare(var, extra, uri)
   end
   if extra.proxying then
     proxying.apply(extra.proxying, var)
+  end
+  if extra.bandwidth then
+    var.limit_rate, var.narthex_rate_after = extra.bandwidth[1], extra.bandwidth[2]
   end
 end
 
@@ -181,16 +186,19 @@ function M.rewrite()
   if extra and extra.response then
     response.begin(var, extra.response)
   end
+  if extra and extra.errors then
+    errors.arm(var, extra.errors)
+  end
   if too_large then
-    return exit(413)
+    return errors.exit(var, route, 413)
   end
   if special == locations.ADD_SLASH then
     return redirect.add_slash(var, uri, extra and extra.redirects)
   elseif special == locations.FAILED then
-    return exit(ngx.HTTP_INTERNAL_SERVER_ERROR)
+    return errors.exit(var, route, ngx.HTTP_INTERNAL_SERVER_ERROR)
   end
   if extra then
-    answer_early(var, extra, uri)
+    answer_early(var, route, extra, uri)
   end
   if wants_https(var, route, name, record, own, revision) then
     return redirect.to_https(var, extra and extra.keep_slash, extra and extra.redirects)
@@ -199,15 +207,20 @@ function M.rewrite()
     if not store.is_complete() then
       return await_records()
     end
-    return exit(route.backend == backend.DEFAULT and ngx.HTTP_NOT_FOUND or ngx.HTTP_SERVICE_UNAVAILABLE)
+    if not errors.substitute(var, route) then
+      return errors.exit(var, route, route.backend == backend.DEFAULT and ngx.HTTP_NOT_FOUND or ngx.HTTP_SERVICE_UNAVAILABLE)
+    end
+  elseif pool.choice then
+    var.narthex_backend = choice.make(var, route, pool, revision, uri)
+  else
+    var.narthex_backend = route.backend
   end
-  local key = route.backend
-  if pool.choice then
-    key = choice.make(var, route, pool, revision, uri)
-  end
-  var.narthex_backend = key
   if extra then
     prepare(var, extra, uri)
+    local status = extra.limits and limits.enter(var, extra.limits)
+    if status then
+      return errors.exit(var, route, status)
+    end
   end
   if not route.is_inline or not has_no_body(var, length) then
     return exec(route.target)

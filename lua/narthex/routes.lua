@@ -4,7 +4,9 @@
 local ngx = ngx
 local backend = require("narthex.backend")
 local balancer = require("narthex.balancer")
+local errors = require("narthex.errors")
 local expand = require("narthex.expand")
+local limits = require("narthex.limits")
 local proxying = require("narthex.proxying")
 local redirect = require("narthex.redirect")
 local response = require("narthex.response")
@@ -72,6 +74,10 @@ local function extras(key, given, config)
   local extra = {
     deny = given.deny,
     keep_slash = either(given.keep, config.preserve_trailing_slash) or nil,
+    errors = given.errs and errors.compile(given.errs.codes, given.errs.be),
+    log_rewrite = given.rlog,
+    bandwidth = given.rate and { given.rate[1] .. "k", given.rate[2] .. "k" },
+    limits = given.lim and limits.compile(given.lim, (given.ns or "") .. "/" .. (given.ing or "")),
     no_log = given.nolog,
     proxying = proxying.compile(given),
     prefix = given.xfp and expand.compile(given.xfp),

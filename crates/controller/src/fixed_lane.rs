@@ -200,6 +200,7 @@ fn explain(reason: &Reason, wanted: &Built) -> String {
     let who = match reason {
         Reason::ProfileAdded(id, _) => wanted.users_of_profile(id),
         Reason::Shell(host) => wanted.users_of_shell(host),
+        Reason::Stream(ingress) => ingress.iter().cloned().collect(),
         Reason::Start | Reason::Globals(_) => Vec::new(),
     };
     match (reason, who.as_slice()) {
@@ -213,6 +214,7 @@ fn users(wanted: &Built, culprit: &Culprit) -> Vec<ObjectKey> {
     match culprit {
         Culprit::Profile(id) => wanted.users_of_profile(id),
         Culprit::Shell(host) => wanted.users_of_shell(host),
+        Culprit::Stream(ingress) => vec![ingress.clone()],
     }
 }
 
@@ -230,5 +232,10 @@ fn each_alone(wanted: &Fixed, running: &Fixed) -> Vec<(Culprit, Fixed)> {
         alone.shells.insert(host.clone(), shell.clone());
         (Culprit::Shell(host.clone()), alone)
     });
-    profiles.chain(shells).collect()
+    let streams = wanted.streams.iter().filter(|stream| !base.streams.contains(stream)).map(|stream| {
+        let mut alone = base.clone();
+        alone.streams.push(stream.clone());
+        (Culprit::Stream(stream.0.clone()), alone)
+    });
+    profiles.chain(shells).chain(streams).collect()
 }

@@ -59,6 +59,8 @@ pub enum Culprit {
     Profile(ProfileId),
     /// A host's own server block.
     Shell(Arc<str>),
+    /// Text of an Ingress for the stream block.
+    Stream(model::ObjectKey),
 }
 
 /// The live interface of a running NGINX.

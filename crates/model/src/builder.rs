@@ -20,6 +20,7 @@ use imbl::OrdMap;
 use crate::fixed::{GlobalHeaders, Globals, Listen};
 use crate::key::{BackendId, BackendPort, ObjectKey, ObjectRef};
 use crate::live::BackendRecord;
+use crate::modules::withhold;
 use crate::passes::backend::{DEFAULT_KEY, DEFAULT_NAME, Users};
 use crate::passes::certificate::Certificate;
 use crate::passes::ingress::{CATCH_ALL, Entry, Order};
@@ -143,14 +144,22 @@ impl Builder {
             let detail = "the ConfigMap of --configmap does not exist; every setting has its default".to_owned();
             return (Config::default(), vec![Problem { object, field: String::new(), kind: ProblemKind::Configuration, detail }]);
         };
-        let (config, findings) = Config::parse(map.data.as_ref().unwrap_or(&empty));
+        let (mut config, findings) = Config::parse(map.data.as_ref().unwrap_or(&empty));
+        let absent = withhold(&mut config, &self.settings.missing);
+        let absent = absent.into_iter().map(|(key, module)| Problem {
+            object: object.clone(),
+            field: format!("data[{key:?}]"),
+            kind: ProblemKind::Configuration,
+            detail: format!("NGINX lacks {}; it is as if this was not set", module.describe()),
+        });
+        let absent: Vec<Problem> = absent.collect();
         let problems = findings.into_iter().map(|finding| Problem {
             object: object.clone(),
             field: format!("data[{:?}]", finding.key),
             kind: ProblemKind::Configuration,
             detail: finding.detail,
         });
-        (config, problems.collect())
+        (config, problems.chain(absent).collect())
     }
 
     fn read_headers(&self, config: &Config, snapshot: &Snapshot, problems: &mut Vec<Problem>) -> GlobalHeaders {
@@ -189,6 +198,8 @@ impl Builder {
                 self.state.built.entries.insert(key.clone(), entry);
             }
         }
+        let streams = self.state.streams.iter().map(|(order, text)| (order.key().clone(), text.clone()));
+        self.state.built.model.fixed.streams = streams.collect();
     }
 
     fn parse(&self, key: &ObjectKey) -> (Option<Arc<Entry>>, Vec<Problem>) {
@@ -236,11 +247,8 @@ impl Builder {
         }
         for name in &changes.addresses {
             for (id, _) in self.state.backend_names.iter().filter(|(_, target)| *target == name) {
-                if id.port == BackendPort::First {
-                    dirty.default_backend = true;
-                } else {
-                    dirty.backends.insert(id.clone());
-                }
+                dirty.default_backend |= id.port == BackendPort::First;
+                dirty.backends.insert(id.clone());
             }
         }
         for secret in &changes.secrets {
@@ -337,7 +345,10 @@ impl Builder {
             let Some(first) = first else {
                 self.state.built.model.live.backends.remove(&key);
                 self.state.set_problems(Origin::Backend(id.clone()), Vec::new());
-                self.state.set_external_name(id, None);
+                // The default backend of all may be the same Service.
+                if id.port != BackendPort::First || self.settings.default_backend_service.as_ref() != Some(&id.service) {
+                    self.state.set_external_name(id, None);
+                }
                 continue;
             };
             let (record, problems) = self.used_backend(id, &first);

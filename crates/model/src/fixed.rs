@@ -8,6 +8,7 @@ use annotations::Config;
 use imbl::OrdMap;
 use ngx_value::{CipherList, Snippet};
 
+use crate::key::ObjectKey;
 use crate::profile::{Profile, ProfileId};
 use crate::settings::PemPair;
 
@@ -20,6 +21,8 @@ pub struct Fixed {
     pub globals: Arc<Globals>,
     /// Profiles in use, and always the default one.
     pub profiles: OrdMap<ProfileId, Arc<Profile>>,
+    /// Text for the stream block (`stream-snippet`), that of older Ingresses first.
+    pub streams: Vec<(ObjectKey, Arc<Snippet>)>,
     /// Hosts that need a server block of their own, by host name (`_`, a literal name, or `*.example.com`).
     pub shells: OrdMap<Arc<str>, Arc<Shell>>,
 }

@@ -74,7 +74,7 @@ pub enum BackendPort {
     Number(u16),
     /// `backend.service.port.name`.
     Name(Arc<str>),
-    /// No port given: the Service's first one (`--default-backend-service`).
+    /// No port given: the Service's first one (`--default-backend-service`, `default-backend`).
     First,
 }
 
@@ -103,9 +103,13 @@ impl BackendId {
         format!("{}:{}", self.service, self.port)
     }
 
-    /// The name users know from access logs: `namespace-service-port`. For people only; it is ambiguous.
+    /// The name users know from access logs: `namespace-service-port`, or `custom-default-backend-namespace-service`. For people only; it is ambiguous.
     pub fn log_name(&self) -> String {
-        format!("{}-{}-{}", self.service.namespace, self.service.name, self.port)
+        let Self { service: ObjectKey { namespace, name }, port } = self;
+        match port {
+            BackendPort::First => format!("custom-default-backend-{namespace}-{name}"),
+            _ => format!("{namespace}-{name}-{port}"),
+        }
     }
 }
 

@@ -12,6 +12,7 @@ pub mod builder;
 pub mod fixed;
 pub mod key;
 pub mod live;
+mod modules;
 mod passes;
 pub mod plan;
 pub mod problem;
@@ -23,10 +24,13 @@ pub mod snapshot;
 pub use builder::{Builder, Built, Quarantine};
 pub use fixed::{Fixed, GlobalHeaders, Globals, Listen, Shell};
 pub use key::{BackendId, BackendPort, ObjectKey, ObjectRef};
-pub use live::{Alternative, BackendRecord, CertificateRecord, Delta, HashRule, HostRecord, Live, Op, Route, Stickiness, Table};
+pub use live::{
+    Alternative, BackendRecord, CertificateRecord, Delta, Errors, HashRule, HostRecord, Limits, Live, Op, Route, Stickiness, Table,
+};
+pub use modules::Module;
 pub use plan::{Plan, Reason, plan};
 pub use problem::{Problem, ProblemKind};
-pub use profile::{Profile, ProfileId};
+pub use profile::{ErrorPages, FirewallText, Profile, ProfileId, Watching};
 pub use settings::Settings;
 pub use snapshot::Snapshot;
 

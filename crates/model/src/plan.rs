@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::Model;
 use crate::fixed::Fixed;
+use crate::key::ObjectKey;
 use crate::live::Delta;
 use crate::profile::ProfileId;
 
@@ -35,6 +36,8 @@ pub enum Reason {
     ProfileAdded(ProfileId, String),
     /// A host came to need, changed, or ceased to need server-level text.
     Shell(Arc<str>),
+    /// Text of an Ingress for the stream block was added or changed, or some went.
+    Stream(Option<ObjectKey>),
 }
 
 impl Reason {
@@ -45,6 +48,7 @@ impl Reason {
             Self::Globals(_) => "globals",
             Self::ProfileAdded(..) => "profile",
             Self::Shell(_) => "shell",
+            Self::Stream(_) => "stream",
         }
     }
 }
@@ -56,6 +60,7 @@ impl fmt::Display for Reason {
             Self::Globals(what) => write!(f, "global settings changed: {what}"),
             Self::ProfileAdded(_, what) => write!(f, "first use of {what}"),
             Self::Shell(host) => write!(f, "server-level text of host {host} changed"),
+            Self::Stream(_) => f.write_str("text of the stream block changed"),
         }
     }
 }
@@ -98,6 +103,10 @@ pub fn reasons(old: &Fixed, new: &Fixed) -> Vec<Reason> {
         if old.shells.get(host) != new.shells.get(host) {
             reasons.push(Reason::Shell(host.clone()));
         }
+    }
+    if old.streams != new.streams {
+        let changed = new.streams.iter().find(|stream| !old.streams.contains(stream));
+        reasons.push(Reason::Stream(changed.map(|(ingress, _)| ingress.clone())));
     }
     reasons
 }

@@ -6,6 +6,7 @@
 
 mod proxying;
 mod transport;
+mod watching;
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use sha2::{Digest, Sha256};
 
 pub use proxying::{Proxying, Replacement};
 pub use transport::{BackendName, BackendTls, BackendTrust, TlsMaterial, Transport};
+pub use watching::{ErrorPages, FirewallText, Watching};
 
 /// Content address of a profile: `base` for the default one, else 16 hexadecimal digits. The named location is `@` + this.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -42,6 +44,8 @@ pub struct Profile {
     pub transport: Transport,
     /// `mirror-target`: a copy of each request goes elsewhere too; true: with its body.
     pub mirror: Option<bool>,
+    /// Errors, the firewall and logs.
+    pub watching: Watching,
     /// `configuration-snippet`: allowed by the risk level, balanced, parsed.
     pub snippet: Option<Snippet>,
 }
@@ -64,7 +68,7 @@ impl Profile {
     fn parts(&self) -> Vec<(&'static str, Option<String>)> {
         let on_off = |value: bool| if value { "on" } else { "off" }.to_owned();
         // Destructured so that a new field can't be forgotten in the digest.
-        let Self { body_size, buffering, request_buffering, proxying, transport, mirror, snippet } = self;
+        let Self { body_size, buffering, request_buffering, proxying, transport, mirror, watching, snippet } = self;
         let mut parts = vec![
             ("proxy-body-size", body_size.map(|size| size.to_string())),
             ("proxy-buffering", buffering.map(on_off)),
@@ -72,6 +76,7 @@ impl Profile {
         ];
         parts.extend(proxying.parts());
         parts.extend(transport.parts());
+        parts.extend(watching.parts());
         parts.extend([
             ("mirror-request-body", mirror.map(on_off)),
             ("configuration-snippet", snippet.as_ref().map(|snippet| snippet.as_str().to_owned())),
@@ -82,7 +87,7 @@ impl Profile {
 
 fn describe(name: &str, value: &str) -> String {
     match name {
-        "configuration-snippet" | "fastcgi-params-configmap" => format!("a {name}"),
+        "configuration-snippet" | "fastcgi-params-configmap" | "firewall" => format!("a {name}"),
         _ => format!("{name} {value}"),
     }
 }

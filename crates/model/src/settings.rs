@@ -1,6 +1,9 @@
 //! What the command line says about building the model. Plain data; parsed and checked by the binary.
 
+use std::collections::BTreeSet;
+
 use crate::key::ObjectKey;
+use crate::modules::Module;
 
 /// Inputs of the build that are not objects. A change of any of them rebuilds everything.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,6 +43,8 @@ pub struct Settings {
     pub disable_external_name: bool,
     /// The zone of our own node, when `--enable-topology-aware-routing` is set and it is known.
     pub zone: Option<String>,
+    /// What the NGINX at hand can't do.
+    pub missing: BTreeSet<Module>,
     /// `--http-port`.
     pub http_port: u16,
     /// `--https-port`.
@@ -68,6 +73,7 @@ impl Default for Settings {
             fallback_certificate: PemPair::default(),
             disable_external_name: false,
             zone: None,
+            missing: BTreeSet::new(),
             http_port: 80,
             https_port: 443,
             health_check_path: "/healthz".into(),

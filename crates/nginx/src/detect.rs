@@ -108,8 +108,20 @@ pub async fn detect(binary: Option<&Path>) -> Result<Capabilities, DetectError> 
         cpus: cpus(),
         open_files_limit: getrlimit(Resource::Nofile).maximum,
         backlog: read_number("/proc/sys/net/core/somaxconn").unwrap_or(511),
+        core_rules: core_rules(),
         name_servers: name_servers(&fs::read_to_string("/etc/resolv.conf").unwrap_or_default()),
     })
+}
+
+/// Where images and distributions put the OWASP core rule set: a file of includes, or its settings and its rules.
+fn core_rules() -> Vec<String> {
+    const LAYOUTS: [&[&str]; 2] = [
+        &["/etc/nginx/owasp-modsecurity-crs/nginx-modsecurity.conf"],
+        &["/etc/modsecurity/crs/crs-setup.conf", "/usr/share/modsecurity-crs/rules/*.conf"],
+    ];
+    let exists = |file: &&&str| Path::new(file.trim_end_matches("/*.conf")).exists();
+    let found = LAYOUTS.into_iter().find(|layout| layout.iter().all(|file| exists(&file)));
+    found.unwrap_or_default().iter().map(|file| (*file).to_owned()).collect()
 }
 
 /// Reads `nginx version: nginx/1.22.1 (Debian)`; for a derivative, the version of NGINX in it.

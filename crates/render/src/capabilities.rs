@@ -4,6 +4,11 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
+use model::Module;
+
+use crate::firewall;
+use crate::globals::stream;
+
 /// The NGINX binary, its modules and the machine it runs on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Capabilities {
@@ -23,6 +28,8 @@ pub struct Capabilities {
     pub open_files_limit: Option<u64>,
     /// Longest queue of connections that wait to be accepted (`net.core.somaxconn`).
     pub backlog: u32,
+    /// Files of the OWASP core rule set in the order of loading, may hold `*`. Empty: it is not installed.
+    pub core_rules: Vec<String>,
     /// Name servers of the machine (`/etc/resolv.conf`), for names in snippets. May be empty.
     pub name_servers: Vec<IpAddr>,
 }
@@ -39,8 +46,19 @@ impl Capabilities {
             cpus: 1,
             open_files_limit: None,
             backlog: 511,
+            core_rules: Vec::new(),
             name_servers: Vec::new(),
         }
+    }
+
+    /// What users may ask for and this NGINX can't do.
+    pub fn missing(&self) -> BTreeSet<Module> {
+        let needs = [
+            (Module::Firewall, self.has(firewall::MODULE)),
+            (Module::CoreRules, !self.core_rules.is_empty()),
+            (Module::Stream, self.has(stream::MODULE)),
+        ];
+        needs.into_iter().filter(|(_, present)| !present).map(|(module, _)| module).collect()
     }
 
     /// HTTP/2 is a directive of its own (else a parameter of `listen`).

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use model::{Globals, HostRecord, Model};
 use serde::Serialize;
 
-use self::location::LocationView;
+use self::location::{ErrorLocation, ErrorLocations, LocationView, ZonesView};
 use self::names::Group;
 use crate::globals::{Form, GlobalView};
 use crate::mirror::{self, MirrorLocation};
@@ -50,11 +50,17 @@ pub fn conf(model: &Model, caps: &Capabilities, paths: &Paths, filter: ConfFilte
     page.block("main.conf", &globals)?;
     page.block("http.conf", &globals)?;
     page.block("equivalent/maps.conf", &globals)?;
+    page.block("equivalent/zones.conf", Zones { zones: ZonesView::new(model)? })?;
     for group in &groups {
         page.block("equivalent/server.conf", server(model, caps, paths, group, filter.path)?)?;
     }
     page.block("http_end.conf", &globals)?;
     Ok(page.finish().0)
+}
+
+#[derive(Serialize)]
+struct Zones {
+    zones: ZonesView,
 }
 
 #[derive(Serialize)]
@@ -77,6 +83,9 @@ struct ServerView {
     tls: Option<TlsView>,
     mirrors: Vec<MirrorLocation>,
     locations: Vec<LocationView>,
+    error_locations: Vec<ErrorLocation>,
+    /// `server-snippet` of the ConfigMap.
+    global_snippet: Option<Printed>,
 }
 
 fn server(model: &Model, caps: &Capabilities, paths: &Paths, group: &Group<'_>, path: Option<&str>) -> Result<View, RenderError> {
@@ -85,6 +94,11 @@ fn server(model: &Model, caps: &Capabilities, paths: &Paths, group: &Group<'_>, 
     let end = begin.iter().rev().cloned().collect();
     let empty = Arc::new(HostRecord::default());
     let record = group.record.unwrap_or(&empty);
+    let mut error_locations = ErrorLocations::new();
+    let locations = match record.redirect_to {
+        Some(_) => Vec::new(),
+        None => location::locations(model, paths, group, record, path, &mut error_locations)?,
+    };
     let catch_all = names::CATCH_ALL == &*group.names[0];
     Ok(View {
         server: ServerView {
@@ -96,7 +110,9 @@ fn server(model: &Model, caps: &Capabilities, paths: &Paths, group: &Group<'_>, 
             redirect: record.redirect_to.as_deref().map(|host| HostRedirect::new(globals, host)).transpose()?,
             tls: location::host_tls(model, record).map(|tls| TlsView::server(paths, tls)).transpose()?,
             mirrors: mirror::of_host(model, record)?,
-            locations: if record.redirect_to.is_none() { location::locations(model, paths, group, record, path)? } else { Vec::new() },
+            locations,
+            global_snippet: globals.config.snippets.server.as_ref().map(Printed::raw),
+            error_locations: error_locations.into_values().collect(),
         },
     })
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use model::ProfileId;
+use model::{ObjectKey, ProfileId};
 
 /// One file, ready to be written.
 #[derive(Clone, PartialEq, Eq)]
@@ -71,6 +71,8 @@ pub enum OriginKind {
     Profile(ProfileId),
     /// The server block of a host.
     Shell(Arc<str>),
+    /// Text of an Ingress for the stream block.
+    Stream(ObjectKey),
     /// Flags and ConfigMap.
     Globals,
 }

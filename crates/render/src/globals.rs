@@ -3,8 +3,10 @@
 pub(crate) mod client;
 mod hashes;
 mod http;
+mod limits;
 mod log;
 mod main;
+pub(crate) mod stream;
 mod tls;
 
 use model::Fixed;
@@ -15,6 +17,7 @@ use self::http::HttpView;
 use self::log::LogView;
 use self::main::MainView;
 use self::tls::TlsView;
+use crate::firewall::GlobalFirewall;
 use crate::print::Printed;
 use crate::proxy::{HeadersView, ProxyView};
 use crate::{Capabilities, Paths, RenderError};
@@ -32,6 +35,8 @@ pub(crate) struct GlobalView {
     tls: TlsView,
     proxy: ProxyView,
     headers: HeadersView,
+    firewall: Option<GlobalFirewall>,
+    http_snippet: Option<Printed>,
 }
 
 /// What the `http` block is for.
@@ -56,7 +61,7 @@ impl GlobalView {
         let globals = &*fixed.globals;
         let config = &globals.config;
         Ok(Self {
-            main: MainView::new(config, caps, paths, revision)?,
+            main: MainView::new(fixed, caps, paths, revision)?,
             http: HttpView::new(fixed, caps, paths, revision, form, names)?,
             real_ip: RealIp::new(config)?,
             block_cidrs: client::networks(&config.block_cidrs)?,
@@ -66,6 +71,8 @@ impl GlobalView {
             tls: TlsView::new(config, paths)?,
             proxy: ProxyView::http(config)?,
             headers: HeadersView::http(globals)?,
+            firewall: GlobalFirewall::new(config, paths)?,
+            http_snippet: config.snippets.http.as_ref().map(Printed::raw),
         })
     }
 }

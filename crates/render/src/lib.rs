@@ -11,6 +11,7 @@ mod capabilities;
 mod equivalent;
 mod error;
 mod files;
+mod firewall;
 mod globals;
 mod lua;
 mod mirror;

@@ -55,6 +55,12 @@ struct Settings<'a> {
     generate_request_id: bool,
     /// The location that finds the route also proxies what has the default profile and no body: it spares NGINX a change of location.
     serve_base_inline: bool,
+    /// Statuses that the default backend answers.
+    error_statuses: Vec<u16>,
+    /// What requests and connections are counted by: text with variables.
+    limit_key: &'a str,
+    limit_req_status: u16,
+    limit_conn_status: u16,
 }
 
 /// The settings as JSON.
@@ -86,13 +92,22 @@ pub(crate) fn configuration(fixed: &Fixed, revision: &str, form: Form) -> String
         },
         generate_request_id: config.generate_request_id,
         serve_base_inline: serves_base_inline(config),
+        error_statuses: crate::server::error_statuses(config),
+        limit_key: config.answers.limit_conn_zone_variable.as_str(),
+        limit_req_status: config.answers.limit_req_status_code,
+        limit_conn_status: config.answers.limit_conn_status_code,
     };
     serde_json::to_string(&settings).expect("settings are plain data with string keys")
 }
 
 /// Whether the location that finds the route can proxy as well: there is nothing that it had to decide after the route is known.
 pub(crate) fn serves_base_inline(config: &Config) -> bool {
-    config.whitelist_source_range.is_empty() && config.denylist_source_range.is_empty()
+    !has_access_lists(config) && config.snippets.location.is_none() && !config.watching.enable_modsecurity
+}
+
+/// Whether lists of the ConfigMap refuse some addresses.
+pub(crate) fn has_access_lists(config: &Config) -> bool {
+    !config.whitelist_source_range.is_empty() || !config.denylist_source_range.is_empty()
 }
 
 fn hsts(config: &Config) -> Option<String> {
@@ -121,7 +136,8 @@ mod tests {
                 r#""redirect_code":308,"https_port":443,"use_port_in_redirects":false,"relative_redirects":false,"#,
                 r#""no_tls_redirect_locations":["/.well-known/acme-challenge"],"body_limit_bytes":1048576,"timeouts":[5,60,60],"tries":3,"#,
                 r#""hsts":"max-age=31536000; includeSubDomains","hide_server":true,"log_default_backend":false,"health_check_path":"/healthz","#,
-                r#""add_headers":[],"generate_request_id":true,"serve_base_inline":true}"#,
+                r#""add_headers":[],"generate_request_id":true,"serve_base_inline":true,"error_statuses":[],"#,
+                r#""limit_key":"$binary_remote_addr","limit_req_status":503,"limit_conn_status":503}"#,
             )
         );
     }

@@ -92,6 +92,11 @@ impl Printed {
         Ok(Self(format!("{prefix}{}", Self::word(word)?.0).into()))
     }
 
+    /// A number of KiB as a size.
+    pub(crate) fn size_kib(kib: u32) -> Self {
+        Self(format!("{kib}k").into())
+    }
+
     /// A variable.
     pub(crate) fn variable(name: &str) -> Result<Self, RenderError> {
         Ok(Self(format!("${}", Self::word(name)?.0).into()))

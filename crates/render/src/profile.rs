@@ -5,10 +5,11 @@ mod proxying;
 use std::sync::{Arc, LazyLock};
 
 use annotations::Config;
-use model::{Fixed, Profile, ProfileId};
+use model::{Fixed, Profile, ProfileId, Watching};
 use serde::Serialize;
 
 use self::proxying::ProxyingView;
+use crate::firewall::FirewallView;
 use crate::mirror::MirrorView;
 use crate::pass::PassView;
 use crate::print::Printed;
@@ -24,13 +25,18 @@ pub(crate) struct ProfileView {
     proxying: ProxyingView,
     mirror: Option<MirrorView>,
     pass: PassView,
+    firewall: Option<FirewallView>,
+    rewrite_log: bool,
+    intercept_errors: bool,
+    error_statuses: Vec<u16>,
     snippet: Option<Printed>,
 }
 
 impl ProfileView {
     pub(crate) fn new(config: &Config, paths: &Paths, id: &str, profile: &Profile) -> Result<Self, RenderError> {
         // Destructured so that a new field can't be forgotten.
-        let Profile { body_size, buffering, request_buffering, proxying, transport: _, mirror, snippet } = profile;
+        let Profile { body_size, buffering, request_buffering, proxying, transport: _, mirror, watching, snippet } = profile;
+        let Watching { errors, firewall, rewrite_log } = watching;
         Ok(Self {
             name: Printed::word(format!("@{id}"))?,
             body_size: body_size.map(Printed::word).transpose()?,
@@ -39,6 +45,10 @@ impl ProfileView {
             proxying: ProxyingView::new(proxying)?,
             mirror: mirror.map(MirrorView::router),
             pass: PassView::router(config, paths, profile)?,
+            firewall: firewall.as_ref().map(|firewall| FirewallView::router(firewall, paths)).transpose()?,
+            rewrite_log: *rewrite_log,
+            intercept_errors: errors.as_ref().is_some_and(|errors| !errors.only_own),
+            error_statuses: errors.as_ref().map(|errors| errors.statuses.clone()).unwrap_or_default(),
             snippet: snippet.as_ref().map(Printed::raw),
         })
     }

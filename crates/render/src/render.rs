@@ -7,6 +7,7 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use crate::files::{File, FileSet, Origin, OriginKind};
+use crate::globals::stream::StreamView;
 use crate::globals::{Form, GlobalView};
 use crate::mirror::MirrorLocation;
 use crate::page::Page;
@@ -15,7 +16,7 @@ use crate::print::Printed;
 use crate::profile::{self, ProfileView};
 use crate::proxy::HeadersView;
 use crate::server::ServerView;
-use crate::{Capabilities, Paths, RenderError, lua, mirror, pass};
+use crate::{Capabilities, Paths, RenderError, firewall, lua, mirror, pass};
 
 /// The host of requests for no other; its server is the default one.
 const CATCH_ALL: &str = "_";
@@ -33,6 +34,7 @@ pub fn render(fixed: &Fixed, caps: &Capabilities, paths: &Paths) -> Result<FileS
     let mut others: Vec<File> = lua::files().collect();
     others.push(certificate(fixed));
     others.extend(pass::files(fixed));
+    others.extend(firewall::files(fixed, caps));
 
     // The revision is part of the text that it is the address of: computed over the text without it.
     let (anonymous, _) = text(fixed, caps, paths, "0")?;
@@ -97,6 +99,14 @@ struct ProfileBlock {
     headers: Option<HeadersView>,
     /// Lists of the ConfigMap refuse some addresses.
     access: bool,
+    /// `location-snippet` of the ConfigMap.
+    location_snippet: Option<Printed>,
+}
+
+#[derive(Serialize)]
+struct ServerEnd {
+    /// `server-snippet` of the ConfigMap.
+    global_snippet: Option<Printed>,
 }
 
 #[derive(Serialize)]
@@ -120,7 +130,32 @@ fn text(fixed: &Fixed, caps: &Capabilities, paths: &Paths, revision: &str) -> Re
 
     page.block("control.conf", ControlBlock { listen: Printed::quoted(&format!("unix:{}", paths.control_socket().display()))? })?;
     page.block("http_end.conf", ())?;
+    stream(&mut page, fixed, caps)?;
     Ok(page.finish())
+}
+
+/// The stream block, where NGINX has one.
+fn stream(page: &mut Page, fixed: &Fixed, caps: &Capabilities) -> Result<(), RenderError> {
+    let Some(view) = StreamView::new(&fixed.globals.config, caps)? else { return Ok(()) };
+    page.block("stream.conf", StreamBlock { stream: view })?;
+    for (ingress, text) in &fixed.streams {
+        let snippet = StreamSnippet { snippet: Printed::raw(text) };
+        page.origin(OriginKind::Stream(ingress.clone()), |page| page.block("stream_snippet.conf", snippet))?;
+    }
+    if let Some(text) = &fixed.globals.config.snippets.stream {
+        page.block("stream_snippet.conf", StreamSnippet { snippet: Printed::raw(text) })?;
+    }
+    page.block("stream_end.conf", ())
+}
+
+#[derive(Serialize)]
+struct StreamBlock {
+    stream: StreamView,
+}
+
+#[derive(Serialize)]
+struct StreamSnippet {
+    snippet: Printed,
 }
 
 /// A server of the router. Named locations are a server's own, so each has all of them.
@@ -130,19 +165,24 @@ fn server(page: &mut Page, fixed: &Fixed, paths: &Paths, view: ServerView, shell
     let block = |page: &mut Page| {
         let inline = lua::serves_base_inline(config);
         let headers = |snippet: Option<&Snippet>| {
-            let own = [of_server, snippet].into_iter().flatten().any(may_set_headers);
+            let own = [of_server, config.snippets.server.as_ref(), snippet].into_iter().flatten().any(may_set_headers);
             own.then(|| HeadersView::profile(&fixed.globals)).transpose()
         };
         page.block("server.conf", ServerBlock { server: view, inline, mirrors: mirror::locations(fixed), headers: headers(None)? })?;
         for (id, profile) in profile::complete(fixed) {
             let headers = match profile.transport.protocol {
                 BackendProtocol::Grpc | BackendProtocol::Grpcs => Some(HeadersView::grpc(&fixed.globals)?),
-                _ => headers(profile.snippet.as_ref())?,
+                _ => match headers(profile.snippet.as_ref())? {
+                    None => headers(config.snippets.location.as_ref())?,
+                    own => own,
+                },
             };
-            let view = ProfileBlock { profile: ProfileView::new(config, paths, id, profile)?, headers, access: !inline };
+            let location_snippet = config.snippets.location.as_ref().map(Printed::raw);
+            let access = lua::has_access_lists(config);
+            let view = ProfileBlock { profile: ProfileView::new(config, paths, id, profile)?, headers, access, location_snippet };
             page.origin(OriginKind::Profile(model::ProfileId(id.into())), |page| page.block("profile.conf", view))?;
         }
-        page.block("server_end.conf", ())
+        page.block("server_end.conf", ServerEnd { global_snippet: config.snippets.server.as_ref().map(Printed::raw) })
     };
     match shell {
         Some(host) => page.origin(OriginKind::Shell(host.into()), block),

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use annotations::Config;
 use model::{Globals, Listen, Shell};
 use serde::Serialize;
 
@@ -13,6 +14,13 @@ use crate::{Capabilities, RenderError};
 pub(crate) struct ServerView {
     /// What it is, for the reader.
     comment: Printed,
+    /// How quickly answers are sent unless the route says otherwise.
+    rate_kib: Option<Printed>,
+    /// Errors that the default backend answers, unless the route says otherwise; those of endpoints as well.
+    error_statuses: Vec<u16>,
+    intercept_errors: bool,
+    /// ModSecurity looks at everything.
+    firewall: bool,
     #[serde(flatten)]
     common: Common,
 }
@@ -42,15 +50,33 @@ impl ServerView {
     /// The server of every host that has none of its own.
     pub(crate) fn catch_all(globals: &Globals, caps: &Capabilities, shell: Option<&Shell>) -> Result<Self, RenderError> {
         let comment = Printed::comment("every host: Lua finds the route");
-        Ok(Self { comment, common: Common::new(globals, caps, &["_".to_owned()], shell, true)? })
+        Ok(Self::new(globals, comment, Common::new(globals, caps, &["_".to_owned()], shell, true)?))
     }
 
     /// The server of a host with text of its own.
     pub(crate) fn shell(globals: &Globals, caps: &Capabilities, host: &str, shell: &Shell) -> Result<Self, RenderError> {
         let names: Vec<String> = [server_name(host)].into_iter().chain(shell.aliases.iter().map(ToString::to_string)).collect();
         let comment = Printed::comment(&format!("host {host}: the same routes, and text of its own"));
-        Ok(Self { comment, common: Common::new(globals, caps, &names, Some(shell), false)? })
+        Ok(Self::new(globals, comment, Common::new(globals, caps, &names, Some(shell), false)?))
     }
+
+    fn new(globals: &Globals, comment: Printed, common: Common) -> Self {
+        let answers = &globals.config.answers;
+        let error_statuses: Vec<u16> = error_statuses(&globals.config);
+        Self {
+            comment,
+            rate_kib: Some(answers.limit_rate).filter(|rate| *rate > 0).map(Printed::size_kib),
+            intercept_errors: !error_statuses.is_empty() && !answers.disable_proxy_intercept_errors,
+            error_statuses,
+            firewall: globals.config.watching.enable_modsecurity,
+            common,
+        }
+    }
+}
+
+/// The global list of errors that are taken over.
+pub(crate) fn error_statuses(config: &Config) -> Vec<u16> {
+    config.answers.custom_http_errors.iter().map(|status| status.code()).collect()
 }
 
 impl Common {

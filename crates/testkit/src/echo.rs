@@ -7,6 +7,7 @@
 //!
 //! | query | header | effect |
 //! |---|---|---|
+//! | path `/status/503` | | this status, with an empty body |
 //! | `status=503` | `x-echo-status: 503` | this status |
 //! | `delay_ms=100` | `x-echo-delay-ms: 100` | wait before the answer |
 //! | `size=N` | `x-echo-size: N` | a body of N bytes `x` instead |

@@ -1,13 +1,15 @@
 //! The end-to-end cases, each named after its id in the list of compatible behaviour.
 
 mod cases {
+    mod adm;
     mod aff;
-    mod can;
     mod bproto;
+    mod can;
     mod class;
     mod cors;
     mod defb;
     mod dyn_config;
+    mod err;
     mod golden;
     mod golden_routes;
     mod hdr;
@@ -15,13 +17,17 @@ mod cases {
     mod icon;
     mod lb;
     mod life;
+    mod limit;
+    mod log;
     mod mirror;
+    mod modsec;
     mod path;
     mod proxy;
     mod pssl;
     mod redir;
     mod rw;
     mod serve;
+    mod snip;
     mod status;
     mod svc;
 }

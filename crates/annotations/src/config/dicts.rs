@@ -37,6 +37,8 @@ pub(super) fn defaults() -> BTreeMap<Identifier, Size> {
         ("certificate_data", 20),
         ("certificate_servers", 5),
         ("configuration_data", 64),
+        ("limit_conn", 5),
+        ("limit_req", 20),
         ("ocsp_response_cache", 5),
     ]
     .into_iter()

@@ -12,6 +12,16 @@ settings! {
     /// Logs, traces and the firewall.
     WatchingDefaults in watching;
 
+    /// Write no access log of HTTP.
+    disable_http_access_log: bool = false, "disable-http-access-log", BOOL;
+    /// Write no access log of TCP and UDP.
+    disable_stream_access_log: bool = false, "disable-stream-access-log", BOOL;
+    /// Where the access log of HTTP goes, instead of `access-log-path`.
+    http_access_log_path: Option<Word> = None, "http-access-log-path", optional("a path, syslog:server=..., or empty");
+    /// Where the access log of TCP and UDP goes, instead of `access-log-path`.
+    stream_access_log_path: Option<Word> = None, "stream-access-log-path", optional("a path, syslog:server=..., or empty");
+    /// Format of the access log of TCP and UDP.
+    log_format_stream: Template = default("[$remote_addr] [$time_local] $protocol $status $bytes_sent $bytes_received $session_time"), "log-format-stream", own("text with NGINX variables");
     /// Log the requests to authentication services as well.
     enable_auth_access_log: bool = false, "enable-auth-access-log", BOOL;
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use annotations::Config;
 use imbl::OrdMap;
 use k8s_openapi::api::networking::v1::Ingress;
+use ngx_value::Snippet;
 
 use super::built::{Built, Origin};
 use super::index::{Counted, Index};
@@ -43,6 +44,8 @@ pub(super) struct State {
     pub(super) twins: Index<Arc<str>, Arc<str>>,
     pub(super) host_twins: OrdMap<Arc<str>, Arc<str>>,
     pub(super) host_profiles: OrdMap<Arc<str>, Arc<[ProfileId]>>,
+    /// `stream-snippet`s, older Ingresses first.
+    pub(super) streams: OrdMap<Order, Arc<Snippet>>,
     pub(super) profiles: Counted<ProfileId>,
     pub(super) certificates: Counted<Arc<str>>,
     pub(super) default_certificate: Option<Certificate>,
@@ -61,6 +64,9 @@ impl State {
             if entry.spec.affinity.cookie.is_some() && !entry.is_canary() {
                 self.sticky.set(&backend, &entry.order, present);
             }
+        }
+        if let Some(text) = &entry.spec.snippets.stream {
+            set(&mut self.streams, &entry.order, present.then(|| Arc::new(text.clone())));
         }
         for secret in entry.secrets() {
             self.secrets.set(&secret, entry.key(), present);

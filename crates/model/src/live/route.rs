@@ -1,6 +1,10 @@
 //! One location of a host, as Lua reads it.
 
+mod cors;
+mod errors;
+mod limits;
 mod proxying;
+mod redirect;
 
 use std::sync::Arc;
 
@@ -8,10 +12,9 @@ use serde::Serialize;
 
 use crate::profile::ProfileId;
 
-mod cors;
-mod redirect;
-
 pub use cors::Cors;
+pub use errors::Errors;
+pub use limits::Limits;
 pub use proxying::{Mirror, Replacements};
 pub use redirect::Redirects;
 
@@ -86,12 +89,24 @@ pub struct Route {
     /// `upstream-vhost`: the Host header; `$name` and `${name}` are variables.
     #[serde(rename = "vhost", skip_serializing_if = "Option::is_none")]
     pub upstream_vhost: Option<Arc<str>>,
+    /// Errors that another backend answers.
+    #[serde(rename = "errs", skip_serializing_if = "Option::is_none")]
+    pub errors: Option<Arc<Errors>>,
+    /// Limits of requests and connections.
+    #[serde(rename = "lim", skip_serializing_if = "Option::is_none")]
+    pub limits: Option<Arc<Limits>>,
+    /// KiB of an answer in a second (0 = unlimited), and KiB before that begins, where one differs from the global settings (then both).
+    #[serde(rename = "rate", skip_serializing_if = "Option::is_none")]
+    pub bandwidth_kib: Option<[u32; 2]>,
     /// No access log for this route.
     #[serde(rename = "nolog", skip_serializing_if = "std::ops::Not::not")]
     pub no_access_log: bool,
     /// Its Ingress has cookie affinity, so a client that comes to a new endpoint gets a cookie.
     #[serde(rename = "stick", skip_serializing_if = "std::ops::Not::not")]
     pub issues_cookie: bool,
+    /// What rewriting does is logged.
+    #[serde(rename = "rlog", skip_serializing_if = "std::ops::Not::not")]
+    pub rewrite_log: bool,
     /// Answer 503: a protecting setting of the Ingress is unusable.
     #[serde(rename = "deny", skip_serializing_if = "std::ops::Not::not")]
     pub denied: bool,

@@ -103,7 +103,7 @@ impl Entry {
     /// Backends it refers to, without duplicates.
     pub(crate) fn backends(&self) -> Vec<BackendId> {
         let paths = self.rules.iter().flat_map(|rule| rule.paths.iter().map(|path| path.backend.clone()));
-        let mut backends: Vec<BackendId> = paths.chain(self.default_backend.clone()).collect();
+        let mut backends: Vec<BackendId> = paths.chain(self.default_backend.clone()).chain(self.resolved.default_backend.clone()).collect();
         backends.sort();
         backends.dedup();
         backends

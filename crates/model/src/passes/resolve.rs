@@ -3,13 +3,15 @@
 //! It belongs to parsing an Ingress: the builder parses it again when something that it names changes ([`crate::references`]).
 
 mod backend_tls;
+mod default_backend;
 mod fastcgi;
 mod headers;
+mod modules;
 
 use annotations::{Config, Spec};
 
 use super::ingress::Problems;
-use crate::key::ObjectKey;
+use crate::key::{BackendId, ObjectKey};
 use crate::live::Header;
 use crate::problem::ProblemKind;
 use crate::settings::Settings;
@@ -27,6 +29,8 @@ pub(crate) struct Resolved {
     pub(crate) fastcgi: FastcgiSettings,
     /// `custom-headers`, in order of their names.
     pub(crate) headers: Vec<Header>,
+    /// `default-backend`.
+    pub(crate) default_backend: Option<BackendId>,
 }
 
 /// Where to look.
@@ -74,9 +78,11 @@ impl Outcome<'_> {
 
 /// Reads what the annotations name.
 pub(crate) fn resolve(lookup: &Lookup<'_>, outcome: &mut Outcome<'_>) -> Resolved {
+    modules::check(lookup, outcome);
     Resolved {
         backend_tls: backend_tls::read(lookup, outcome),
         fastcgi: fastcgi::read(lookup, outcome),
         headers: headers::resolve(lookup, outcome),
+        default_backend: default_backend::resolve(lookup, outcome),
     }
 }

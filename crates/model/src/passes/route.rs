@@ -4,8 +4,11 @@
 //! as text into the [`Profile`].
 
 mod cors;
+mod errors;
+mod firewall;
 mod headers;
 mod https;
+mod limits;
 mod path;
 mod proxy;
 mod redirect;
@@ -54,6 +57,11 @@ pub(crate) fn annotate(location: &Location<'_>, route: &mut Route, profile: &mut
     headers::apply(location, route);
     proxy::apply(location, route, profile);
     transport::apply(location, route, profile);
+    limits::apply(location, route);
+    errors::apply(location, route, profile);
+    firewall::apply(location, profile);
+    route.rewrite_log = spec.observability.rewrite_log;
+    profile.watching.rewrite_log = route.rewrite_log;
     profile.snippet = spec.snippets.configuration.clone();
 }
 

@@ -130,6 +130,7 @@ impl ModelArgs {
             bail!("--health-check-path {:?} does not start with /", self.health_check_path);
         }
         Ok(Settings {
+            missing: Default::default(),
             controller_class: self.controller_class.clone(),
             ingress_class: self.ingress_class.clone(),
             ingress_class_by_name: self.ingress_class_by_name,

@@ -57,7 +57,8 @@ async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
     let fallback = crate::fallback::load_or_generate(&paths.work_dir)?;
 
     let mut tasks = Tasks::new();
-    let (settings, client) = source::settings(&args, fallback).await?;
+    let (mut settings, client) = source::settings(&args, fallback).await?;
+    settings.missing = capabilities.missing();
     let settings = Arc::new(settings);
     let source = source::start(&args, settings.clone(), client, &mut tasks).await?;
     let metrics = Metrics::new(&identity(&settings), crate::commands::version::VERSION);

@@ -7,7 +7,9 @@
 //!   comes: slashes are merged. So `= "/foo"` is written out, with the route that `/foo` has otherwise.
 //! - A path that nothing matches is not found. The router has a default, so it is written out as `"/"`.
 
+mod errors;
 mod headers;
+mod limits;
 mod redirect;
 
 use std::collections::BTreeMap;
@@ -17,13 +19,19 @@ use model::profile::BackendTls;
 use model::{BackendRecord, HostRecord, Model, Profile, Route};
 use serde::Serialize;
 
+use self::errors::ErrorsView;
+use self::limits::LimitsView;
 use super::names::{CATCH_ALL, Group};
+use crate::firewall::FirewallView;
 use crate::globals::client;
 use crate::mirror::MirrorView;
 use crate::pass::PassView;
 use crate::print::Printed;
 use crate::proxy::{HeadersView, ProxyView, timeouts};
 use crate::{Paths, RenderError};
+
+pub(super) use self::errors::{ErrorLocation, ErrorLocations};
+pub(super) use self::limits::ZonesView;
 
 /// What `equivalent/location.conf` prints.
 #[derive(Serialize)]
@@ -50,6 +58,13 @@ pub(super) struct LocationView {
     choice: Option<Choice>,
     deny: Vec<Printed>,
     allow: Vec<Printed>,
+    errors: ErrorsView,
+    /// Another backend takes the place of one that has no endpoint, and is told so.
+    substituted: bool,
+    rewrite_log: bool,
+    firewall: Option<FirewallView>,
+    location_snippet: Option<Printed>,
+    limits: LimitsView,
     proxy: ProxyView,
     headers: HeadersView,
     mirror: Option<MirrorView>,
@@ -87,13 +102,14 @@ pub(super) fn locations(
     group: &Group<'_>,
     record: &HostRecord,
     path: Option<&str>,
+    errors: &mut ErrorLocations,
 ) -> Result<Vec<LocationView>, RenderError> {
     let default = unmatched(model, group);
     matches(record)
         .into_iter()
         .map(|(kind, name, index)| (kind, name, index.and_then(|i| record.routes.get(i as usize)).map_or(&default, |route| &**route)))
         .filter(|(_, name, route)| path.is_none_or(|path| *route.path == *path || &**name == path))
-        .map(|(kind, name, route)| view(model, paths, group, kind, &name, route))
+        .map(|(kind, name, route)| view(&Place { model, paths, group }, kind, &name, route, errors))
         .collect()
 }
 
@@ -145,7 +161,21 @@ fn anchored(regex: &Arc<str>) -> Arc<str> {
     if regex.starts_with('^') { regex.clone() } else { format!("^{regex}").into() }
 }
 
-fn view(model: &Model, paths: &Paths, group: &Group<'_>, kind: Kind, name: &str, route: &Route) -> Result<LocationView, RenderError> {
+/// Where a location stands.
+struct Place<'a> {
+    model: &'a Model,
+    paths: &'a Paths,
+    group: &'a Group<'a>,
+}
+
+fn view(
+    place: &Place<'_>,
+    kind: Kind,
+    name: &str,
+    route: &Route,
+    error_locations: &mut ErrorLocations,
+) -> Result<LocationView, RenderError> {
+    let Place { model, paths, group } = *place;
     let config = &model.fixed.globals.config;
     let default = Profile::default();
     let profile = model.fixed.profiles.get(&route.profile).map_or(&default, |profile| profile);
@@ -157,6 +187,8 @@ fn view(model: &Model, paths: &Paths, group: &Group<'_>, kind: Kind, name: &str,
         deny.extend(client::networks(&config.denylist_source_range)?);
         allow = client::networks(&config.whitelist_source_range)?;
     }
+    let substitute = errors::substitute(model, route);
+    let backend = substitute.map_or(&*route.backend, |(key, _)| key);
     Ok(LocationView {
         modifier: Printed::fixed(match kind {
             Kind::Exact => "= ",
@@ -169,8 +201,8 @@ fn view(model: &Model, paths: &Paths, group: &Group<'_>, kind: Kind, name: &str,
         service: Printed::literal(&route.service)?,
         port: Printed::literal(&route.port)?,
         path: Printed::literal(&route.path)?,
-        upstream_name: Printed::literal(&upstream_name(model, route))?,
-        backend: Printed::literal(&route.backend)?,
+        upstream_name: Printed::literal(&substitute.map_or_else(|| upstream_name(model, route), |(_, backend)| backend.name.to_string()))?,
+        backend: Printed::literal(backend)?,
         no_access_log: route.no_access_log,
         denied: route.denied,
         cors: headers::cors(route)?,
@@ -178,10 +210,16 @@ fn view(model: &Model, paths: &Paths, group: &Group<'_>, kind: Kind, name: &str,
         inherited: headers::inherited(&model.fixed.globals, route)?,
         answer: redirect::answer(route)?,
         redirect: redirect::https(model, group, route)?,
-        no_endpoint: no_endpoint(model, route),
+        no_endpoint: if substitute.is_some() { None } else { no_endpoint(model, route) },
         choice: choice(model, route),
         deny,
         allow,
+        errors: ErrorsView::new(model, profile, route, error_locations)?,
+        substituted: substitute.is_some(),
+        rewrite_log: route.rewrite_log,
+        firewall: profile.watching.firewall.as_ref().map(|firewall| FirewallView::equivalent(firewall, paths)).transpose()?,
+        location_snippet: config.snippets.location.as_ref().filter(|_| !route.denied).map(Printed::raw),
+        limits: LimitsView::new(config, route)?,
         proxy: ProxyView::location(config, profile, route)?,
         headers: HeadersView::location(&model.fixed.globals, profile, route)?,
         mirror: MirrorView::text(profile, route)?,

@@ -36,6 +36,7 @@ pub(super) struct MapsView {
     connection: Printed,
     /// The upstream's name is looked up when it is asked for: Lua finds it after the directives of the rewrite phase have run.
     router: bool,
+    rate_after: Printed,
     /// Lua makes the ids of requests that bring none.
     lua_request_id: bool,
     /// The id of a request that brings none.
@@ -62,6 +63,7 @@ impl MapsView {
         Self {
             connection: Printed::fixed(if config.upstream_keepalive_connections == 0 { "close" } else { "\"\"" }),
             router,
+            rate_after: Printed::size_kib(config.answers.limit_rate_after),
             lua_request_id: router && config.generate_request_id,
             request_id: Printed::fixed(match (config.generate_request_id, router) {
                 (false, _) => "\"\"",

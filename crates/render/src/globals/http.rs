@@ -8,6 +8,7 @@ use ngx_value::Size;
 use serde::Serialize;
 
 use super::hashes::Hashes;
+use super::limits::LimitsView;
 use super::{Form, path};
 use crate::lua;
 use crate::pass;
@@ -38,6 +39,7 @@ pub(super) struct HttpView {
     hidden_headers: Vec<Printed>,
     pass_server_header: bool,
     added_headers: Vec<HeaderView>,
+    limits: LimitsView,
     server_tokens: bool,
     port_in_redirect: bool,
     absolute_redirect: bool,
@@ -118,6 +120,7 @@ impl HttpView {
             hidden_headers: config.headers.hide_headers.iter().map(Printed::word).collect::<Result<_, _>>()?,
             pass_server_header: config.headers.allow_backend_server_header,
             added_headers: if form == Form::Equivalent { HeaderView::all(&globals.headers.answer)? } else { Vec::new() },
+            limits: LimitsView::new(config),
             server_tokens: config.server_tokens,
             port_in_redirect: config.use_port_in_redirects,
             absolute_redirect: !config.relative_redirects,

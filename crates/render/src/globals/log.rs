@@ -1,6 +1,7 @@
 //! The access log.
 
 use annotations::Config;
+use ngx_value::Word;
 use serde::Serialize;
 
 use crate::RenderError;
@@ -24,11 +25,19 @@ impl LogView {
             (false, true) => Some("json"),
             (false, false) => None,
         };
-        let target = match config.access_log_path.as_str() {
-            _ if config.disable_access_log => None,
-            STDOUT_LINK => Some(Printed::fixed("/dev/stdout")),
-            target => Some(Printed::argument(target)?),
-        };
+        let watching = &config.watching;
+        let target = target(config, watching.disable_http_access_log, watching.http_access_log_path.as_ref())?;
         Ok(Self { escape: escape.map(Printed::fixed), format: Printed::template(&config.log_format_upstream), target })
+    }
+}
+
+/// Where one of the access logs goes, if anywhere.
+pub(super) fn target(config: &Config, disabled: bool, own: Option<&Word>) -> Result<Option<Printed>, RenderError> {
+    if disabled || config.disable_access_log {
+        return Ok(None);
+    }
+    match own.unwrap_or(&config.access_log_path).as_str() {
+        STDOUT_LINK => Ok(Some(Printed::fixed("/dev/stdout"))),
+        target => Printed::argument(target).map(Some),
     }
 }

@@ -1,9 +1,11 @@
 //! The main context and `events`.
 
 use annotations::{Config, Workers};
+use model::Fixed;
 use serde::Serialize;
 
-use super::path;
+use super::{path, stream};
+use crate::firewall;
 use crate::print::Printed;
 use crate::{Capabilities, Paths, RenderError};
 
@@ -22,13 +24,14 @@ pub(super) struct MainView {
     refusals: Printed,
     multi_accept: bool,
     worker_connections: u64,
+    snippet: Option<Printed>,
 }
 
 /// Modules without which nothing works, in the order of loading, with the Debian package that brings them.
 const REQUIRED: [(&str, &str); 2] = [("ndk_http_module", "libnginx-mod-http-ndk"), ("ngx_http_lua_module", "libnginx-mod-http-lua")];
 
-/// Modules for snippets, loaded where they are present.
-const OPTIONAL: [&str; 1] = ["ngx_http_headers_more_filter_module"];
+/// Modules that are loaded where they are present.
+const OPTIONAL: [&str; 2] = ["ngx_http_headers_more_filter_module", stream::MODULE];
 
 /// Where the predecessor's image links its error log to.
 const STDERR_LINK: &str = "/var/log/nginx/error.log";
@@ -37,7 +40,8 @@ const STDERR_LINK: &str = "/var/log/nginx/error.log";
 const RESERVED_FILES: u64 = 1024;
 
 impl MainView {
-    pub(super) fn new(config: &Config, caps: &Capabilities, paths: &Paths, revision: &str) -> Result<Self, RenderError> {
+    pub(super) fn new(fixed: &Fixed, caps: &Capabilities, paths: &Paths, revision: &str) -> Result<Self, RenderError> {
+        let config = &fixed.globals.config;
         let open_files = match config.max_worker_open_files {
             0 => caps.open_files_limit.map(|limit| limit.saturating_sub(RESERVED_FILES).max(RESERVED_FILES)),
             files => Some(files.into()),
@@ -50,7 +54,7 @@ impl MainView {
         Ok(Self {
             revision: Printed::word(revision)?,
             pid: path(&paths.pid())?,
-            modules: modules(caps)?,
+            modules: modules(fixed, caps)?,
             user: caps.worker_user.as_ref().map(|user| Printed::words(user.splitn(2, ':'))).transpose()?,
             worker_processes: match config.worker_processes {
                 Workers::Auto => caps.cpus.max(1),
@@ -66,16 +70,18 @@ impl MainView {
             refusals: path(&paths.error_log())?,
             multi_accept: config.enable_multi_accept,
             worker_connections,
+            snippet: config.snippets.main.as_ref().map(Printed::raw),
         })
     }
 }
 
-fn modules(caps: &Capabilities) -> Result<Vec<Printed>, RenderError> {
+fn modules(fixed: &Fixed, caps: &Capabilities) -> Result<Vec<Printed>, RenderError> {
     for (module, package) in REQUIRED {
         if !caps.has(module) {
             return Err(RenderError::ModuleMissing { module, directory: caps.modules_dir.clone(), package });
         }
     }
-    let names = REQUIRED.iter().map(|(module, _)| *module).chain(OPTIONAL.into_iter().filter(|module| caps.has(module)));
+    let optional = OPTIONAL.into_iter().chain(firewall::is_used(fixed).then_some(firewall::MODULE));
+    let names = REQUIRED.iter().map(|(module, _)| *module).chain(optional.filter(|module| caps.has(module)));
     names.map(|module| path(&caps.modules_dir.join(format!("{module}.so")))).collect()
 }

@@ -29,17 +29,19 @@ struct Wish {
 }
 
 impl Wish {
-    fn of(query: Option<&str>, headers: &HeaderMap) -> Self {
+    fn of(path: &str, query: Option<&str>, headers: &HeaderMap) -> Self {
         let ask = |parameter: &str, header: &str| {
             let pairs = query.unwrap_or_default().split('&').filter_map(|pair| pair.split_once('='));
             let in_query = pairs.filter(|(name, _)| *name == parameter).map(|(_, value)| value).next();
             in_query.or_else(|| headers.get(header)?.to_str().ok()).and_then(|value| value.parse::<u64>().ok())
         };
-        let status = ask("status", "x-echo-status").and_then(|code| StatusCode::from_u16(u16::try_from(code).ok()?).ok());
+        let in_path = path.strip_prefix("/status/").and_then(|code| code.parse::<u64>().ok());
+        let status =
+            in_path.or_else(|| ask("status", "x-echo-status")).and_then(|code| StatusCode::from_u16(u16::try_from(code).ok()?).ok());
         Self {
             status: status.unwrap_or(StatusCode::OK),
             delay: Duration::from_millis(ask("delay_ms", "x-echo-delay-ms").unwrap_or(0)),
-            size: ask("size", "x-echo-size").and_then(|size| usize::try_from(size).ok()),
+            size: ask("size", "x-echo-size").and_then(|size| usize::try_from(size).ok()).or(in_path.map(|_| 0)),
             close: ask("close", "x-echo-close") == Some(1),
         }
     }
@@ -53,7 +55,7 @@ pub(super) async fn answer(
     last: &Mutex<Option<Seen>>,
 ) -> Result<Response<Full<Bytes>>, Silence> {
     let (parts, mut body) = request.into_parts();
-    let wish = Wish::of(parts.uri.query(), &parts.headers);
+    let wish = Wish::of(parts.uri.path(), parts.uri.query(), &parts.headers);
     let mut body_bytes = 0_u64;
     while let Some(frame) = body.frame().await {
         body_bytes += frame?.data_ref().map_or(0, |data| data.len() as u64);

@@ -53,6 +53,7 @@ fn refine(error: nginx::ApplyError, files: &FileSet) -> ApplyError {
     let culprit = line.filter(|_| file == "nginx.conf").and_then(|line| match files.origin(line) {
         OriginKind::Profile(id) => Some(Culprit::Profile(id.clone())),
         OriginKind::Shell(host) => Some(Culprit::Shell(host.clone())),
+        OriginKind::Stream(ingress) => Some(Culprit::Stream(ingress.clone())),
         OriginKind::Globals => None,
     });
     ApplyError::Refused { message: message.clone(), culprit }

@@ -1,0 +1,28 @@
+//! Annotations that need a module of NGINX which is not there.
+
+use super::{Lookup, Outcome};
+use crate::modules::Module;
+use crate::problem::ProblemKind;
+
+/// Reports them. What was to be guarded by the firewall is closed.
+pub(super) fn check(lookup: &Lookup<'_>, outcome: &mut Outcome<'_>) {
+    let lacks = |module: Module| lookup.settings.missing.contains(&module).then(|| format!("NGINX lacks {}", module.describe()));
+    let firewall = &lookup.spec.firewall;
+    if firewall.enabled == Some(true)
+        && let Some(what) = lacks(Module::Firewall)
+    {
+        return outcome.deny("enable-modsecurity", &what);
+    }
+    let watched = firewall.enabled.unwrap_or(lookup.config.watching.enable_modsecurity);
+    if watched
+        && firewall.core_rules == Some(true)
+        && let Some(what) = lacks(Module::CoreRules)
+    {
+        outcome.deny("enable-owasp-core-rules", &what);
+    }
+    if lookup.spec.snippets.stream.is_some()
+        && let Some(what) = lacks(Module::Stream)
+    {
+        outcome.problem("stream-snippet", ProblemKind::InvalidValue, format!("{what}; the text is left out"));
+    }
+}

@@ -1,0 +1,25 @@
+//! ModSecurity.
+
+use super::Location;
+use crate::profile::{FirewallText, Profile};
+
+pub(super) fn apply(location: &Location<'_>, profile: &mut Profile) {
+    // What answers 503 needs no watching, and perhaps does so because it can't be watched.
+    if location.entry.denied {
+        return;
+    }
+    let own = &location.entry.spec.firewall;
+    let global = &location.config.watching;
+    let wanted = match (global.enable_modsecurity, own.enabled) {
+        (false, None | Some(false)) => return,
+        (true, Some(false)) => FirewallText { switch: Some(false), ..FirewallText::default() },
+        (by_all, _) => FirewallText {
+            switch: (!by_all).then_some(true),
+            recommended: !by_all && own.rules.is_none(),
+            core_rules: own.core_rules == Some(true) && !(by_all && global.enable_owasp_modsecurity_crs),
+            transaction_id: own.transaction_id.clone(),
+            rules: own.rules.clone(),
+        },
+    };
+    profile.watching.firewall = Some(wanted).filter(|wanted| *wanted != FirewallText::default());
+}

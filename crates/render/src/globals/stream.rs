@@ -1,0 +1,30 @@
+//! The stream block.
+
+use annotations::Config;
+use serde::Serialize;
+
+use super::log::target;
+use crate::print::Printed;
+use crate::{Capabilities, RenderError};
+
+/// The module that knows the block.
+pub(crate) const MODULE: &str = "ngx_stream_module";
+
+/// What `stream.conf` prints.
+#[derive(Serialize)]
+pub(crate) struct StreamView {
+    format: Printed,
+    target: Option<Printed>,
+}
+
+impl StreamView {
+    /// `None` where NGINX has no such block.
+    pub(crate) fn new(config: &Config, caps: &Capabilities) -> Result<Option<Self>, RenderError> {
+        if !caps.has(MODULE) {
+            return Ok(None);
+        }
+        let watching = &config.watching;
+        let target = target(config, watching.disable_stream_access_log, watching.stream_access_log_path.as_ref())?;
+        Ok(Some(Self { format: Printed::template(&watching.log_format_stream), target }))
+    }
+}

@@ -1,0 +1,192 @@
+--- Limits of requests and connections, per Ingress and client, over all workers.
+--
+-- Requests: the leaky bucket of `limit_req` with `nodelay`. A bucket is kept as the time at which it will be empty, so that one
+-- number is all of its state and adding a request is one atomic increment: no request is counted twice or lost between workers.
+-- A bucket whose time has passed by more than the room of one request is as good as none, and expires just then.
+--
+-- Connections: as `limit_conn` counts them, a request from here to its log phase.
+-- @module narthex.limits
+
+local ngx = ngx
+local context = require("narthex.context")
+local expand = require("narthex.expand")
+local networks = require("narthex.networks")
+
+local max = math.max
+local now = ngx.now
+
+--- `in_use`: whether this worker has let a request in whose end must be counted.
+local M = { in_use = false }
+
+local requests, connections = ngx.shared.limit_req, ngx.shared.limit_conn
+
+--- How long the count of a client without connections is kept, in seconds.
+local LINGER = 10
+local ADDRESS = "$binary_remote_addr"
+
+local key_of_client, status_of_requests, status_of_connections
+
+--- Takes the global settings. Phase: init.
+-- @tparam table config from `narthex.config`
+function M.setup(config)
+  key_of_client = config.limit_key ~= ADDRESS and expand.compile(config.limit_key)
+  status_of_requests, status_of_connections = config.limit_req_status, config.limit_conn_status
+end
+
+--- A rate of `given[1]` requests in `seconds`, of which `given[2]` more may come at once.
+local function bucket(kind, identity, given, seconds)
+  local room = seconds * 1000 / given[1]
+  return { prefix = kind .. identity .. " ", room = room, depth = room * given[2] }
+end
+
+--- Compiles the limits of a route.
+-- Phase: any.
+-- @tparam table given the decoded record
+-- @tparam string identity of the Ingress: its locations share what is counted
+-- @treturn table what `enter` takes
+function M.compile(given, identity)
+  local buckets = {}
+  if given.rps then
+    buckets[#buckets + 1] = bucket("s ", identity, given.rps, 1)
+  end
+  if given.rpm then
+    buckets[#buckets + 1] = bucket("m ", identity, given.rpm, 60)
+  end
+  return {
+    allow = given.allow and networks.compile(given.allow),
+    buckets = buckets,
+    connections = given.conn,
+    prefix = identity .. " ",
+  }
+end
+
+--- Whether there is room for one more request, by what the bucket holds at this moment.
+local function has_room(one, key, time)
+  local empty_at = requests:get(key)
+  return not empty_at or empty_at + one.room - time <= one.depth
+end
+
+--- Counts a request. False if others came first and took the room.
+local function add(one, key, time)
+  local start = time - one.room
+  local empty_at, err = requests:incr(key, one.room, start)
+  if not empty_at then
+    ngx.log(ngx.ERR, "shared dictionary limit_req: ", err, ", the request is not counted")
+    return true
+  end
+  if empty_at - time > one.depth then
+    requests:incr(key, -one.room)
+    return false
+  end
+  requests:expire(key, max(empty_at + one.room - time, 1) / 1000)
+  return true
+end
+
+--- First all buckets are looked at, then all are filled: a request that one of them refuses fills none.
+local function admit(buckets, client)
+  local time = now() * 1000
+  for i = 1, #buckets do
+    if not has_room(buckets[i], buckets[i].prefix .. client, time) then
+      return false
+    end
+  end
+  for i = 1, #buckets do
+    if not add(buckets[i], buckets[i].prefix .. client, time) then
+      for earlier = 1, i - 1 do
+        requests:incr(buckets[earlier].prefix .. client, -buckets[earlier].room)
+      end
+      return false
+    end
+  end
+  return true
+end
+
+--- One more, without pushing out another client's count.
+local function increment(key)
+  local count, err = connections:incr(key, 1)
+  if count then
+    return count
+  end
+  if err == "not found" then
+    local ok
+    ok, err = connections:safe_add(key, 1)
+    if ok then
+      return 1
+    end
+    if err == "exists" then
+      return connections:incr(key, 1)
+    end
+  end
+  return nil, err
+end
+
+--- One less. A count that stays at 0 expires; whoever counts meanwhile makes it stay, and the second look makes up for an
+-- expiry that was set just after that.
+local function decrement(key)
+  local count = connections:incr(key, -1)
+  if count and count <= 0 then
+    connections:expire(key, LINGER)
+    count = connections:get(key)
+    if count and count > 0 then
+      connections:expire(key, 0)
+    end
+  end
+end
+
+local function connect(var, limits, client)
+  local state = context.open(var)
+  if state.connection then
+    -- The same request, come here a second time.
+    return true
+  end
+  local key = limits.prefix .. client
+  local count, err = increment(key)
+  if not count then
+    ngx.log(ngx.ERR, "shared dictionary limit_conn: ", err, ", the request is refused")
+    return false
+  end
+  if count > limits.connections then
+    decrement(key)
+    return false
+  end
+  if count == 1 then
+    connections:expire(key, 0)
+  end
+  state.connection, M.in_use = key, true
+  return true
+end
+
+--- Counts a request, or says how to refuse it.
+-- Phase: rewrite.
+-- @tparam table var `ngx.var`
+-- @tparam table limits from `compile`
+-- @treturn ?number the status of a request that is too much
+function M.enter(var, limits)
+  local address = var.binary_remote_addr
+  if limits.allow and networks.contains(limits.allow, address) then
+    return nil
+  end
+  local client = key_of_client and expand.eval(key_of_client, var) or address
+  if client == "" then
+    return nil
+  end
+  if not admit(limits.buckets, client) then
+    ngx.log(ngx.ERR, "limiting requests of Ingress ", limits.prefix)
+    return status_of_requests
+  end
+  if limits.connections and not connect(var, limits, client) then
+    ngx.log(ngx.ERR, "limiting connections of Ingress ", limits.prefix)
+    return status_of_connections
+  end
+end
+
+--- The end of a request. Phase: log.
+-- @tparam table state of the request, see `narthex.context`
+function M.leave(state)
+  if state.connection then
+    decrement(state.connection)
+    state.connection = nil
+  end
+end
+
+return M

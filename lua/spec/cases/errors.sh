@@ -1,0 +1,31 @@
+# shellcheck shell=bash disable=SC2154
+# Errors that a backend answers, and what takes the place of a backend without endpoints.
+
+configure r2 ',"errors","other"' ',"error_statuses":[501],"limit_req_status":501'
+reload r2
+control /generation -d g >/dev/null
+backend ns/a:80 "$A"
+backend ns/pages:- "$B"
+put b ns/none:80 '{"name":"ns-none-80","eps":[]}'
+put h err.test '{"prefix":{"/":0,"/default/":1,"/none/":2,"/both/":3,"/deny/":4},"routes":[{"ns":"n","ing":"i","path":"/","be":"ns/a:80","prof":"errors","errs":{"codes":[404,418],"be":"ns/pages:-"}},{"ns":"n","ing":"i","path":"/default","be":"ns/none:80","prof":"errors","errs":{"codes":[503,404]}},{"ns":"n","ing":"i","svc":"none","port":"80","path":"/none","be":"ns/none:80","prof":"other","errs":{"be":"ns/pages:-"}},{"ns":"n","ing":"i","path":"/both","be":"ns/a:80","body":10,"prof":"errors","errs":{"codes":[404]}},{"path":"/deny","be":"ns/a:80","deny":true,"prof":"errors","errs":{"codes":[503],"be":"ns/pages:-"}}]}'
+
+check "an endpoint's error goes to the backend for errors" "port=$B host=err.test uri=/?a=b route=code=404 original=/missing?a=b ingress=n/i body=" \
+    "$(get err.test '/missing?a=b')"
+check "the client gets that backend's status" "200" "$(answer err.test /missing)"
+check "the body goes along" "body=5" "$(get err.test /teapot -d hello | grep -o 'body=.*')"
+check "another error is the endpoint's own" "backend's own" "$(get err.test /gone)"
+check "what clients say about errors is not believed" "code=404 original=/missing" "$(get err.test /missing -H 'X-Code: 7' -H 'X-Original-URI: /x' | grep -o 'code=404 original=/missing')"
+check "without a default backend its page is the built-in 404" "404" "$(answer err.test /default/)"
+backend - "$C"
+check "an error that Lua makes goes there" "port=$C host=err.test uri=/ route=code=503 original=/default/ ingress=n/i body=" "$(get err.test /default/)"
+check "a denied route as well" "port=$B host=err.test uri=/ route=code=503 original=/deny/ ingress=/ body=" "$(get err.test /deny/)"
+check "a body that is too large is 413 where the route's list has no 413" "413" "$(answer err.test /both/ -d 'more than ten bytes')"
+put h all.test '{"prefix":{"/":0,"/own/":1},"routes":[{"path":"/","be":"ns/a:80","lim":{"rpm":[1,0]}},{"ing":"o","path":"/own","be":"ns/a:80","prof":"errors","lim":{"rpm":[1,0]},"errs":{"codes":[404]}}]}'
+answers=$(get all.test /x; get all.test /own/; get all.test /x; answer all.test /own/)
+check "an error of the global list goes to the default backend" "1" "$(grep -c "port=$C host=all.test uri=/ route=code=501 original=/x" <<<"$answers")"
+check "but not where the route's own list hides it" "501" "$(tail -1 <<<"$answers")"
+
+check "a backend without endpoints is replaced by the default_backend" "port=$B host=err.test uri=/none/x?a=b route=other" "$(get err.test '/none/x?a=b')"
+put b ns/pages:- '{"name":"p","eps":[]}'
+check "if that has endpoints" "503" "$(answer err.test /none/x)"
+check "and errors go to the default backend then" "$C" "$(get err.test /missing | port_of)"

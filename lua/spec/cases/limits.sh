@@ -1,0 +1,59 @@
+# shellcheck shell=bash disable=SC2154
+# Limits of requests, connections and bandwidth.
+
+backend ns/a:80 "$A"
+route() { # HOST LIMITS [INGRESS]
+    put h "$1" "{\"prefix\":{\"/\":0},\"routes\":[{\"ns\":\"n\",\"ing\":\"${3:-$1}\",\"path\":\"/\",\"be\":\"ns/a:80\",$2}]}"
+}
+# answers HOST N [PATH]: how often each status came, one request after the other
+answers() {
+    local i
+    for ((i = 0; i < $2; i++)); do answer "$1" "${3:-/}"; echo; done | sort | uniq -c | awk '{ printf "%s%s:%s", sep, $2, $1; sep = " " }'
+}
+# together HOST N PATH: the same, all at once
+together() {
+    local i
+    for ((i = 0; i < $2; i++)); do { echo "$(answer "$1" "$3")" & }; done | sort | uniq -c | awk '{ printf "%s%s:%s", sep, $2, $1; sep = " " }'
+    wait
+}
+
+route rpm.test '"lim":{"rpm":[1,5]}'
+check "limit_rpm: the burst and one more, then no more" "200:6 503:4" "$(answers rpm.test 10)"
+check "a refused request is not counted" "503:3" "$(answers rpm.test 3)"
+check "the reason is in the log" 1 "$(($(logged 'limiting requests of Ingress n/rpm.test' error) > 0))"
+
+route one.test '"lim":{"rpm":[1,5]}' shared
+route two.test '"lim":{"rpm":[1,5]}' shared
+check "hosts of one Ingress share its limit" "200:3 200:3 503:2" "$(answers one.test 3) $(answers two.test 3) $(answers one.test 2)"
+
+route rps.test '"lim":{"rps":[50,1]}'
+answers rps.test 1 >/dev/null
+until_is 200 answer rps.test /
+check "limit_rps: room comes back with time" "" "$(until_is 200 answer rps.test /)"
+
+route both.test '"lim":{"rps":[1000,1000],"rpm":[1,2]}'
+check "all limits hold together" "200:3 503:2" "$(answers both.test 5)"
+
+route allow.test '"lim":{"rpm":[1,0],"conn":1,"allow":["10.0.0.0/8","127.0.0.0/30","::1"]}'
+check "limit_allowlist: a client in the list is not counted" "200:5" "$(answers allow.test 5)"
+route other.test '"lim":{"rpm":[1,0],"allow":["10.0.0.0/8","127.0.0.2","::ffff:1.2.3.4/128"]}'
+check "one beside it is" "200:1 503:2" "$(answers other.test 3)"
+
+route conn.test '"lim":{"conn":2}'
+check "limit_connections: so many at once" "200:2 503:4" "$(together conn.test 6 /hold)"
+check "and again when they have ended" "200:2 503:1" "$(together conn.test 3 /hold)"
+check "ended requests leave nothing behind" "0" "$(control '/spec/get?d=limit_conn&k=n%2Fconn.test%20%7F%00%00%01')"
+
+route rate.test '"rate":[1,2]'
+check "limit_rate: of an answer of 4 KiB 2 are sent at once and the rest takes two seconds" "1" \
+    "$(get rate.test /4k -o /dev/null -w '%{time_total}' | awk '{ print ($1 >= 1 && $1 < 4) }')"
+route free.test '"rate":[0,0]'
+check "0 is no limit" "1" "$(get free.test /4k -o /dev/null -w '%{time_total}' | awk '{ print ($1 < 1) }')"
+
+configure r2 ',"other"' ',"limit_key":"$http_x_client","limit_req_status":429,"limit_conn_status":430'
+reload r2
+route key.test '"lim":{"rpm":[1,0]}'
+check "limit_conn_zone_variable: counted by what the settings say" "200 429 200" \
+    "$(get key.test / -H 'X-Client: a' -o /dev/null -w '%{http_code} '; get key.test / -H 'X-Client: a' -o /dev/null -w '%{http_code} '
+       get key.test / -H 'X-Client: b' -o /dev/null -w '%{http_code}')"
+check "who has no key is not counted" "200:3" "$(answers key.test 3)"
