@@ -25,6 +25,7 @@ local FIELDS = {
   hide_server = { "boolean", true },
   log_default_backend = { "boolean", false },
   health_check_path = { "string", "/healthz" },
+  add_headers = { "table", {} },
   generate_request_id = { "boolean", true },
   serve_base_inline = { "boolean", false },
 }

@@ -3,16 +3,23 @@
 
 local ngx = ngx
 local context = require("narthex.context")
+local expand = require("narthex.expand")
 local response = require("narthex.response")
 
 local M = {}
 
 local hsts, hide_server = false, true
+--- Headers of every answer: pairs of name and compiled value; false: none.
+local added = false
 
 --- Takes the global settings. Phase: init.
 -- @tparam table config from `narthex.config`
 function M.setup(config)
   hsts, hide_server = config.hsts, config.hide_server
+  added = #config.add_headers > 0 and {}
+  for i, header in ipairs(config.add_headers) do
+    added[i] = { header[1], expand.compile(header[2]) }
+  end
 end
 
 --- Marks a redirect that NGINX would have sent before any location is entered: it has no HSTS header. Phase: rewrite.
@@ -20,12 +27,20 @@ function M.before_location()
   ngx.ctx.narthex_before_location = true
 end
 
+local function add(var)
+  local header = ngx.header
+  for i = 1, #added do
+    header[added[i][1]] = expand.eval(added[i][2], var)
+  end
+end
+
 local function is_before_location()
   local status = ngx.status
   return status > 300 and status < 309 and ngx.ctx.narthex_before_location
 end
 
---- Clears `Server`, sets `Strict-Transport-Security` on TLS connections, and then what the route asks for. Phase: header_filter.
+--- Clears `Server`, sets `Strict-Transport-Security` on TLS connections, then what the ConfigMap asks for, then the route.
+-- Phase: header_filter.
 function M.filter()
   local var = ngx.var
   if hide_server then
@@ -33,6 +48,9 @@ function M.filter()
   end
   if hsts and var.https == "on" and not is_before_location() then
     ngx.header["Strict-Transport-Security"] = hsts
+  end
+  if added then
+    add(var)
   end
   local state = context.get(var)
   if state then

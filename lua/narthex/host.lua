@@ -4,6 +4,7 @@
 local ngx = ngx
 local cjson = require("cjson.safe")
 local locations = require("narthex.locations")
+local names = require("narthex.names")
 local store = require("narthex.store")
 
 local byte = string.byte
@@ -11,7 +12,10 @@ local find = string.find
 local sub = string.sub
 
 local LIMIT = 16384
-local STAR = byte("*")
+local STAR, TILDE = byte("*~", 1, 2)
+
+--- The record of names that are patterns.
+local PATTERNS = "~"
 
 local M = {}
 
@@ -30,6 +34,9 @@ local function parse(key, text, previous)
   if type(given) ~= "table" or type(given.routes) ~= "table" then
     return nil, err or "no list of routes"
   end
+  if given.names then
+    return names.compile(given.names)
+  end
   -- A worker that is being replaced keeps what it can serve.
   if previous and has_unknown_profile(given) then
     return previous
@@ -45,7 +52,14 @@ function M.setup(given)
   empty = locations.compile("_", { routes = {} }, config)
 end
 
---- The record for a host: its own, else that of the wildcard one label up, else that of `_`.
+--- The record of the first other name that a host has.
+local function of_name(patterns, name, host, revision)
+  local target = patterns and name(patterns, host)
+  return target and hosts:get(target, revision)
+end
+
+--- The record for a host: its own, else of a suffix that is another name, else that of the wildcard one label up, else of a regular
+-- expression that is another name, else that of `_`.
 -- Phase: any with `ngx.shared`.
 -- @tparam string host lower case, without port
 -- @tparam number revision
@@ -53,11 +67,17 @@ end
 -- @treturn boolean whether the record is of exactly this name, so that facts about the host can be kept in it
 -- @treturn boolean whether it is the catch-all
 function M.find(host, revision)
-  if byte(host) ~= STAR then
+  local first = byte(host)
+  if first ~= STAR and first ~= TILDE then
     local record = hosts:get(host, revision)
     if record then
       -- A request without a host has that of the default server, "_".
       return record, true, host == "_"
+    end
+    local patterns = hosts:get(PATTERNS, revision)
+    record = of_name(patterns, names.suffix, host, revision)
+    if record then
+      return record, false, false
     end
     local dot = find(host, ".", 1, true)
     if dot and find(host, "^[%w_-]+%.") then
@@ -65,6 +85,10 @@ function M.find(host, revision)
       if record then
         return record, false, false
       end
+    end
+    record = of_name(patterns, names.regex, host, revision)
+    if record then
+      return record, false, false
     end
   end
   return hosts:get("_", revision) or empty, false, true

@@ -4,6 +4,7 @@ mod answers;
 mod dicts;
 mod external_auth;
 mod grammar;
+mod headers;
 mod keys;
 mod proxying;
 mod snippets;
@@ -21,6 +22,7 @@ use crate::known;
 
 pub use answers::AnswerDefaults;
 pub use external_auth::ExternalAuthDefaults;
+pub use headers::HeaderDefaults;
 pub use keys::Config;
 pub use proxying::ProxyingDefaults;
 pub use snippets::SnippetDefaults;
@@ -28,7 +30,7 @@ pub use watching::{Ratio, Sampler, WatchingDefaults};
 
 /// Every key that is supported, grouped by subject.
 pub static CONFIG_KEYS: LazyLock<Vec<&'static ConfigEntry>> = LazyLock::new(|| {
-    [keys::KEYS, proxying::KEYS, external_auth::KEYS, answers::KEYS, watching::KEYS, snippets::KEYS].into_iter().flatten().collect()
+    [keys::KEYS, proxying::KEYS, external_auth::KEYS, answers::KEYS, headers::KEYS, watching::KEYS, snippets::KEYS].into_iter().flatten().collect()
 });
 
 /// One key of the main ConfigMap: everything that is known about it.

@@ -13,7 +13,7 @@ mod spec;
 mod table;
 
 pub use config::{
-    AnswerDefaults, CONFIG_KEYS, Config, ConfigEntry, ConfigFinding, ExternalAuthDefaults, HeaderBuffers, ProxyingDefaults, Ratio, Sampler,
+    AnswerDefaults, CONFIG_KEYS, Config, ConfigEntry, ConfigFinding, ExternalAuthDefaults, HeaderBuffers, HeaderDefaults, ProxyingDefaults, Ratio, Sampler,
     SnippetDefaults, WatchingDefaults, Workers,
 };
 pub use describe::{Description, describe, descriptions, descriptions_of};

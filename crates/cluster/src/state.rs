@@ -50,6 +50,8 @@ pub(crate) struct State {
     slices: Store<EndpointSlice>,
     secrets: Held<Secret>,
     config_maps: Held<ConfigMap>,
+    /// The ConfigMap with the settings.
+    main: Option<ObjectKey>,
     namespaces: Store<Namespace>,
     addresses: OrdMap<Arc<str>, Arc<[IpAddr]>>,
     statuses: Statuses,
@@ -83,6 +85,7 @@ impl State {
             slices: Store::default(),
             secrets: Held::new(references::secrets_of_settings(settings)),
             config_maps: Held::new(references::config_maps_of_settings(settings)),
+            main: settings.configmap.clone(),
             namespaces: Store::default(),
             addresses: OrdMap::new(),
             statuses: OrdMap::new(),
@@ -142,6 +145,7 @@ impl State {
                 let progress = &mut self.feeds[feed];
                 progress.note(&input, now);
                 let changes = self.config_maps.input(feed, input, &progress.feed.scope);
+                self.refer_of_main(&changes);
                 self.note(changes);
             }
         }
@@ -164,6 +168,7 @@ impl State {
             }
             Answer::ConfigMap(ticket, outcome) => {
                 let changes = self.config_maps.answer(&ticket, outcome);
+                self.refer_of_main(&changes);
                 self.note(changes);
             }
         }
@@ -255,6 +260,25 @@ impl State {
             Kind::Secret => self.secrets.store().objects().len(),
             Kind::ConfigMap => self.config_maps.store().objects().len(),
             Kind::Namespace => self.namespaces.objects().len(),
+        }
+    }
+
+    /// Follows what the ConfigMap with the settings names.
+    fn refer_of_main(&mut self, changes: &Changes<ConfigMap>) {
+        for change in &changes.objects {
+            let meta = change.new.as_deref().or(change.old.as_deref()).map(|object| &object.metadata);
+            let is_main = |main: &ObjectKey| {
+                meta.is_some_and(|meta| meta.namespace.as_deref() == Some(&*main.namespace) && meta.name.as_deref() == Some(&*main.name))
+            };
+            if !self.main.as_ref().is_some_and(is_main) {
+                continue;
+            }
+            let refer = |object: Option<&ConfigMap>| object.map(references::config_maps_of_config).unwrap_or_default();
+            let references = (refer(change.old.as_deref()), refer(change.new.as_deref()));
+            let mut tickets = Vec::new();
+            let dropped = self.config_maps.refer(references, |key| listed(&self.feeds, Kind::ConfigMap, key), &mut tickets);
+            self.broken_changed |= dropped.broken;
+            self.requests.extend(tickets.drain(..).map(Request::ConfigMap));
         }
     }
 

@@ -8,6 +8,7 @@
 mod built;
 mod changes;
 mod index;
+mod names;
 mod state;
 
 use std::collections::BTreeSet;
@@ -16,13 +17,13 @@ use std::sync::Arc;
 use annotations::Config;
 use imbl::OrdMap;
 
-use crate::fixed::{Globals, Listen};
+use crate::fixed::{GlobalHeaders, Globals, Listen};
 use crate::key::{BackendId, BackendPort, ObjectKey, ObjectRef};
 use crate::live::BackendRecord;
 use crate::passes::backend::{DEFAULT_KEY, DEFAULT_NAME};
-use crate::passes::certificate::{Certificate, Choice};
+use crate::passes::certificate::Certificate;
 use crate::passes::ingress::{CATCH_ALL, Entry};
-use crate::passes::{accept, backend, certificate, host, ingress};
+use crate::passes::{accept, backend, globals, host, ingress};
 use crate::problem::{Problem, ProblemKind};
 use crate::profile::Profile;
 use crate::settings::Settings;
@@ -93,7 +94,8 @@ impl Builder {
 
     /// Brings the model up to `snapshot`. Cheap when little changed since the last call.
     pub fn build(&mut self, snapshot: &Snapshot) -> Built {
-        let (config, config_problems) = self.read_config(snapshot);
+        let (config, mut config_problems) = self.read_config(snapshot);
+        let headers = self.read_headers(&config, snapshot, &mut config_problems);
         let owned = accept::owned_classes(snapshot, &self.settings);
         let everything = config != *self.state.config
             || owned != self.state.owned_classes
@@ -117,8 +119,10 @@ impl Builder {
         self.state.snapshot = snapshot.clone();
         self.state.set_problems(Origin::Config, config_problems);
 
+        if everything || headers != self.state.built.model.fixed.globals.headers {
+            self.globals(headers);
+        }
         if everything {
-            self.globals();
             self.profile_base();
         }
         let mut dirty = Dirty { everything, ..Dirty::default() };
@@ -149,9 +153,15 @@ impl Builder {
         (config, problems.collect())
     }
 
-    fn globals(&mut self) {
+    fn read_headers(&self, config: &Config, snapshot: &Snapshot, problems: &mut Vec<Problem>) -> GlobalHeaders {
+        let Some(key) = &self.settings.configmap else { return GlobalHeaders::default() };
+        globals::headers(&ObjectRef::namespaced("ConfigMap", key), config, snapshot, problems)
+    }
+
+    fn globals(&mut self, headers: GlobalHeaders) {
         self.state.built.model.fixed.globals = Arc::new(Globals {
             config: (*self.state.config).clone(),
+            headers,
             listen: Listen { http: self.settings.http_port, https: self.settings.https_port },
             static_certificate: self.settings.fallback_certificate.clone(),
             health_check_path: self.settings.health_check_path.clone(),
@@ -289,9 +299,12 @@ impl Builder {
         for name in &names {
             self.name(name);
         }
+        if names.iter().any(|name| names::is_pattern(name)) {
+            self.list_patterns();
+        }
     }
 
-    /// Builds one host's record. Returns the aliases that it had or has.
+    /// Builds one host's record. Returns the further names that it had or has.
     fn build_host(&mut self, name: &Arc<str>) -> Vec<Arc<str>> {
         let state = &mut self.state;
         let entries: Vec<&Entry> =
@@ -316,66 +329,8 @@ impl Builder {
         set(&mut state.built.model.fixed.shells, name, host.shell.map(Arc::new));
         set(&mut state.built.model.live.hosts, name, exists.then(|| Arc::new(host.record)));
 
-        let old: Vec<Arc<str>> = state.host_aliases.get(name).iter().flat_map(|aliases| aliases.iter().cloned()).collect();
-        for alias in &old {
-            state.aliases.remove(alias, name);
-        }
-        for alias in &host.aliases {
-            state.aliases.add(alias, name);
-        }
-        set(&mut state.host_aliases, name, (!host.aliases.is_empty()).then(|| host.aliases.clone().into()));
         state.set_problems(Origin::Host(name.clone()), host.problems);
-        old.into_iter().chain(host.aliases).collect()
-    }
-
-    /// Settles what a name means after hosts changed: a host, an alias of one, or nothing; and which certificate it has.
-    fn name(&mut self, name: &Arc<str>) {
-        let is_host = self.state.host_profiles.contains_key(name);
-        let alias_of = if is_host { None } else { self.state.aliases.values(name).next().cloned() };
-        if !is_host {
-            let record = alias_of.as_ref().and_then(|host| self.state.built.model.live.hosts.get(host)).cloned();
-            set(&mut self.state.built.model.live.hosts, name, record);
-        }
-        self.state.set_problems(Origin::HostCertificate(name.clone()), Vec::new());
-        let certificate = match &alias_of {
-            Some(host) => match self.choose(host).0 {
-                Choice::Own(certificate) if certificate.covers(name) => Some(certificate),
-                _ => None,
-            },
-            None => {
-                let (choice, problem) = self.choose(name);
-                self.state.set_problems(Origin::HostCertificate(name.clone()), problem.into_iter().collect());
-                match choice {
-                    Choice::None => None,
-                    Choice::Default(_) => self.state.default_certificate.clone(),
-                    Choice::Own(certificate) => Some(certificate),
-                }
-            }
-        };
-        self.state.set_certificate(name, certificate);
-    }
-
-    /// The certificate of a host, from the first of its Ingresses that has a TLS section.
-    fn choose(&self, name: &Arc<str>) -> (Choice, Option<Problem>) {
-        if **name == *CATCH_ALL {
-            return (Choice::Default(None), None);
-        }
-        let entries = self.state.hosts.values(name).filter_map(|order| self.state.built.entries.get(order.key()));
-        let Some(entry) = entries.filter(|entry| !entry.is_canary()).find(|entry| !entry.tls.is_empty()) else {
-            return (Choice::None, None);
-        };
-        let read = |key: &ObjectKey| self.state.snapshot.secrets.get(key).map(|secret| Certificate::from_secret(secret));
-        let choice = certificate::choose(name, entry, read);
-        let problem = match &choice {
-            Choice::Default(Some((field, detail))) => Some(Problem {
-                object: ObjectRef::ingress(entry.key()),
-                field: field.clone(),
-                kind: ProblemKind::Certificate,
-                detail: detail.clone(),
-            }),
-            _ => None,
-        };
-        (choice, problem)
+        self.set_names(name, host.aliases, host.twin)
     }
 
     fn build_backends(&mut self, dirty: &Dirty) {

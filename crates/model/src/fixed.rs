@@ -1,13 +1,17 @@
 //! The part of the model that is text in `nginx.conf`.
 
+mod headers;
+
 use std::sync::Arc;
 
 use annotations::Config;
 use imbl::OrdMap;
-use ngx_value::Snippet;
+use ngx_value::{CipherList, Snippet};
 
 use crate::profile::{Profile, ProfileId};
 use crate::settings::PemPair;
+
+pub use headers::GlobalHeaders;
 
 /// What needs a reload. A handful of entries however many Ingresses there are.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -25,6 +29,8 @@ pub struct Fixed {
 pub struct Globals {
     /// The main ConfigMap merged over the defaults.
     pub config: Config,
+    /// The headers that it names.
+    pub headers: GlobalHeaders,
     /// Where to listen.
     pub listen: Listen,
     /// Certificate NGINX must have to open a TLS port at all; the handshake takes the live one.
@@ -45,8 +51,12 @@ pub struct Listen {
 /// Text at server level that one host asks for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Shell {
-    /// Other names of the same server.
+    /// Other names of the same server: literal ones, `*.` and a suffix of any number of labels, `~` and a regular expression.
     pub aliases: Vec<Arc<str>>,
     /// `server-snippet`.
     pub snippet: Option<Snippet>,
+    /// `ssl-ciphers`.
+    pub ciphers: Option<CipherList>,
+    /// `ssl-prefer-server-ciphers`.
+    pub prefer_server_ciphers: Option<bool>,
 }

@@ -21,7 +21,7 @@ pub mod settings;
 pub mod snapshot;
 
 pub use builder::{Builder, Built, Quarantine};
-pub use fixed::{Fixed, Globals, Listen, Shell};
+pub use fixed::{Fixed, GlobalHeaders, Globals, Listen, Shell};
 pub use key::{BackendId, BackendPort, ObjectKey, ObjectRef};
 pub use live::{BackendRecord, CertificateRecord, Delta, HostRecord, Live, Op, Route, Table};
 pub use plan::{Plan, Reason, plan};

@@ -49,8 +49,22 @@ pub struct HostRecord {
     /// Another host, to which everything is redirected (`from-to-www-redirect`). Such a record has no routes.
     #[serde(rename = "www", skip_serializing_if = "Option::is_none")]
     pub redirect_to: Option<Arc<str>>,
+    /// Names of hosts that are patterns. The record that has them, `~`, has nothing else.
+    #[serde(rename = "names", skip_serializing_if = "Option::is_none")]
+    pub patterns: Option<NamePatterns>,
     /// What the matches lead to. Indexes are zero-based.
     pub routes: Vec<Arc<Route>>,
+}
+
+/// Names that stand for others, each with the host that it is another name of.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct NamePatterns {
+    /// What a name ends in, with the dot, whatever is before it; the longest wins, and it wins over `*.example.com` as a host.
+    #[serde(rename = "suffix", skip_serializing_if = "BTreeMap::is_empty")]
+    pub suffixes: BTreeMap<Arc<str>, Arc<str>>,
+    /// Unanchored, case-insensitive regular expressions; the first that matches wins, after every other name.
+    #[serde(rename = "regex", skip_serializing_if = "Vec::is_empty")]
+    pub regexes: Vec<(Arc<str>, Arc<str>)>,
 }
 
 /// One backend.

@@ -4,6 +4,7 @@ pub(crate) mod accept;
 pub(crate) mod backend;
 pub(crate) mod certificate;
 pub(crate) mod endpoints;
+pub(crate) mod globals;
 pub(crate) mod host;
 pub(crate) mod ingress;
 pub(crate) mod inspect;

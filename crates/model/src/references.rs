@@ -1,6 +1,8 @@
 //! Which Secrets, ConfigMaps and Services an object refers to: sources hold the data of these only, and an Ingress is parsed again when one
 //! of them changes.
 
+use annotations::{Config, Reference as Named};
+use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::api::networking::v1::Ingress;
 
 use crate::key::ObjectKey;
@@ -79,6 +81,18 @@ pub fn config_maps_of(ingress: &Ingress) -> Vec<ObjectKey> {
 /// ConfigMaps that the settings refer to.
 pub fn config_maps_of_settings(settings: &Settings) -> Vec<ObjectKey> {
     settings.configmap.iter().cloned().collect()
+}
+
+/// ConfigMaps that the ConfigMap with the settings refers to. May hold duplicates.
+pub fn config_maps_of_config(config: &ConfigMap) -> Vec<ObjectKey> {
+    let (config, _) = Config::parse(config.data.as_ref().unwrap_or(&Default::default()));
+    [config.headers.add_headers, config.headers.proxy_set_headers].iter().flatten().filter_map(named).collect()
+}
+
+/// The object that a setting names with its namespace; administrators may name any.
+pub(crate) fn named(reference: &Named) -> Option<ObjectKey> {
+    let (namespace, name) = reference.resolve("", true).ok()?;
+    reference.is_qualified().then(|| ObjectKey::new(namespace, name))
 }
 
 #[cfg(test)]

@@ -15,9 +15,17 @@ use proptest::test_runner::RngSeed;
 
 const NAMES: [&str; 4] = ["a", "b", "c", "d"];
 const NAMESPACES: [&str; 2] = ["x", "y"];
-const HOSTS: [&str; 6] = ["one.example.com", "two.example.com", "*.example.com", "three.example.com", "", "four.example.com"];
+const HOSTS: [&str; 7] = ["one.example.com", "www.one.example.com", "two.example.com", "*.example.com", "three.example.com", "", "four.example.com"];
 const PATHS: [&str; 7] = ["/", "/foo", "/foo/", "/foo/bar", "/id/[0-9]+$", "/a(/|$)(.*)", "/("];
-const ANNOTATIONS: [(&str, &str); 14] = [
+const ANNOTATIONS: [(&str, &str); 22] = [
+    ("from-to-www-redirect", "true"),
+    ("app-root", "/x"),
+    ("server-alias", "*.four.example.com,~^v[0-9],www.one.example.com"),
+    ("server-alias", "~^v[0-9],*.example.com"),
+    ("ssl-ciphers", "HIGH"),
+    ("enable-cors", "true"),
+    ("permanent-redirect", "/new"),
+    ("custom-headers", "x/a"),
     ("use-regex", "true"),
     ("rewrite-target", "/$2"),
     ("ssl-redirect", "false"),

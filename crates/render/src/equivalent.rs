@@ -45,7 +45,7 @@ pub fn conf(model: &Model, caps: &Capabilities, paths: &Paths, filter: ConfFilte
         return Ok(page.finish().0);
     }
     let revision = crate::render(&model.fixed, caps, paths)?.revision;
-    let names = groups.iter().flat_map(|group| group.names.iter().map(|name| &**name));
+    let names = groups.iter().flat_map(|group| group.server_names.iter().map(String::as_str));
     let globals = GlobalView::new(&model.fixed, caps, paths, &revision, Form::Equivalent, names)?;
     page.block("main.conf", &globals)?;
     page.block("http.conf", &globals)?;
@@ -81,17 +81,16 @@ struct ServerView {
 
 fn server(model: &Model, caps: &Capabilities, paths: &Paths, group: &Group<'_>, path: Option<&str>) -> Result<View, RenderError> {
     let globals = &*model.fixed.globals;
-    let names: Vec<&str> = group.names.iter().map(|name| &**name).collect();
-    let begin: Vec<Printed> = names.iter().map(|name| Printed::comment(name)).collect();
+    let begin: Vec<Printed> = group.names.iter().map(|name| Printed::comment(name)).collect();
     let end = begin.iter().rev().cloned().collect();
     let empty = Arc::new(HostRecord::default());
     let record = group.record.unwrap_or(&empty);
-    let catch_all = names::CATCH_ALL == names[0];
+    let catch_all = names::CATCH_ALL == &*group.names[0];
     Ok(View {
         server: ServerView {
             begin,
             end,
-            common: Common::new(globals, caps, &names, group.shell, catch_all)?,
+            common: Common::new(globals, caps, &group.server_names, group.shell, catch_all)?,
             health_check: if catch_all { HealthCheck::new(globals, record)? } else { None },
             app_root: record.app_root.as_deref().map(AppRoot::new).transpose()?,
             redirect: record.redirect_to.as_deref().map(|host| HostRedirect::new(globals, host)).transpose()?,

@@ -65,7 +65,7 @@ impl GlobalView {
             log: LogView::new(config)?,
             tls: TlsView::new(config, paths)?,
             proxy: ProxyView::http(config)?,
-            headers: HeadersView::http(config)?,
+            headers: HeadersView::http(globals)?,
         })
     }
 }

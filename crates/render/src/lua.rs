@@ -5,6 +5,7 @@ use model::Fixed;
 use serde::Serialize;
 
 use crate::files::File;
+use crate::globals::Form;
 
 /// `lua/narthex/*.lua`: path below the work directory, and content. In the order of names.
 const MODULES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/lua_modules.rs"));
@@ -49,13 +50,15 @@ struct Settings<'a> {
     hide_server: bool,
     log_default_backend: bool,
     health_check_path: &'a str,
+    /// Name and value of headers of every answer.
+    add_headers: Vec<(&'a str, &'a str)>,
     generate_request_id: bool,
     /// The location that finds the route also proxies what has the default profile and no body: it spares NGINX a change of location.
     serve_base_inline: bool,
 }
 
 /// The settings as JSON.
-pub(crate) fn configuration(fixed: &Fixed, revision: &str) -> String {
+pub(crate) fn configuration(fixed: &Fixed, revision: &str, form: Form) -> String {
     let globals = &*fixed.globals;
     let config = &globals.config;
     let settings = Settings {
@@ -76,6 +79,11 @@ pub(crate) fn configuration(fixed: &Fixed, revision: &str) -> String {
         hide_server: !config.server_tokens,
         log_default_backend: config.enable_access_log_for_default_backend,
         health_check_path: &globals.health_check_path,
+        // The equivalent text has directives for them.
+        add_headers: match form {
+            Form::Router => globals.headers.answer.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect(),
+            Form::Equivalent => Vec::new(),
+        },
         generate_request_id: config.generate_request_id,
         serve_base_inline: serves_base_inline(config),
     };
@@ -107,13 +115,13 @@ mod tests {
             Globals { health_check_path: "/healthz".into(), listen: model::Listen { http: 80, https: 443 }, ..Globals::default() };
         let fixed = Fixed { globals: Arc::new(globals), ..Fixed::default() };
         assert_eq!(
-            configuration(&fixed, "00ff"),
+            configuration(&fixed, "00ff", Form::Router),
             concat!(
                 r#"{"revision":"00ff","profiles":["base"],"ssl_redirect":true,"force_ssl_redirect":false,"preserve_trailing_slash":false,"#,
                 r#""redirect_code":308,"https_port":443,"use_port_in_redirects":false,"relative_redirects":false,"#,
                 r#""no_tls_redirect_locations":["/.well-known/acme-challenge"],"body_limit_bytes":1048576,"timeouts":[5,60,60],"tries":3,"#,
                 r#""hsts":"max-age=31536000; includeSubDomains","hide_server":true,"log_default_backend":false,"health_check_path":"/healthz","#,
-                r#""generate_request_id":true,"serve_base_inline":true}"#,
+                r#""add_headers":[],"generate_request_id":true,"serve_base_inline":true}"#,
             )
         );
     }

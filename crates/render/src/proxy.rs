@@ -4,8 +4,8 @@ mod replacements;
 
 use annotations::Config;
 use annotations::groups::Proxy;
-use model::{Profile, Route};
-use ngx_value::Size;
+use model::{Globals, Profile, Route};
+use ngx_value::{HeaderName, HeaderTemplate, Size};
 use serde::Serialize;
 
 use crate::RenderError;
@@ -53,6 +53,21 @@ pub(crate) struct HeadersView {
     original_forwarded_host: Printed,
     /// `X-Forwarded-Prefix`.
     prefix: Option<Printed>,
+    /// `proxy-set-headers`.
+    more: Vec<HeaderView>,
+}
+
+/// A header with variables.
+#[derive(Serialize)]
+pub(crate) struct HeaderView {
+    name: Printed,
+    value: Printed,
+}
+
+impl HeaderView {
+    pub(crate) fn all(headers: &[(HeaderName, HeaderTemplate)]) -> Result<Vec<Self>, RenderError> {
+        headers.iter().map(|(name, value)| Ok(Self { name: Printed::word(name)?, value: Printed::quoted(value.as_str())? })).collect()
+    }
 }
 
 impl ProxyView {
@@ -113,22 +128,22 @@ impl ProxyView {
 
 impl HeadersView {
     /// The defaults of the `http` block.
-    pub(crate) fn http(config: &Config) -> Result<Self, RenderError> {
-        Self::new(config, HTTP, Printed::fixed("$narthex_vhost"), Some(Printed::fixed(CONNECTION)))
+    pub(crate) fn http(globals: &Globals) -> Result<Self, RenderError> {
+        Self::new(globals, HTTP, Printed::fixed("$narthex_vhost"), Some(Printed::fixed(CONNECTION)))
     }
 
     /// The same in a named location, where a header of its own puts an end to inheriting.
-    pub(crate) fn profile(config: &Config) -> Result<Self, RenderError> {
-        Self::new(config, LOCATION, Printed::fixed("$narthex_vhost"), Some(Printed::fixed(CONNECTION)))
+    pub(crate) fn profile(globals: &Globals) -> Result<Self, RenderError> {
+        Self::new(globals, LOCATION, Printed::fixed("$narthex_vhost"), Some(Printed::fixed(CONNECTION)))
     }
 
     /// The same for gRPC.
-    pub(crate) fn grpc(config: &Config) -> Result<Self, RenderError> {
-        Self::new(config, LOCATION, Printed::fixed("$narthex_vhost"), None)
+    pub(crate) fn grpc(globals: &Globals) -> Result<Self, RenderError> {
+        Self::new(globals, LOCATION, Printed::fixed("$narthex_vhost"), None)
     }
 
     /// The same for one route.
-    pub(crate) fn location(config: &Config, profile: &Profile, route: &Route) -> Result<Self, RenderError> {
+    pub(crate) fn location(globals: &Globals, profile: &Profile, route: &Route) -> Result<Self, RenderError> {
         let connection = Printed::fixed(route.connection.map_or(CONNECTION, |connection| connection.as_str()));
         let host = match &route.upstream_vhost {
             // Its variables are meant.
@@ -138,11 +153,12 @@ impl HeadersView {
         // As above.
         let prefix = route.forwarded_prefix.as_deref().map(Printed::quoted).transpose()?;
         let connection = Some(connection).filter(|_| !crate::pass::is_grpc(&profile.transport));
-        Ok(Self { prefix, ..Self::new(config, LOCATION, host, connection)? })
+        Ok(Self { prefix, ..Self::new(globals, LOCATION, host, connection)? })
     }
 
     /// gRPC without `connection`.
-    fn new(config: &Config, pad: &'static str, host: Printed, connection: Option<Printed>) -> Result<Self, RenderError> {
+    fn new(globals: &Globals, pad: &'static str, host: Printed, connection: Option<Printed>) -> Result<Self, RenderError> {
+        let config = &globals.config;
         Ok(Self {
             pad: Printed::fixed(pad),
             directive: Printed::fixed(if connection.is_some() { "proxy_set_header" } else { "grpc_set_header" }),
@@ -153,6 +169,7 @@ impl HeadersView {
             original_forwarded_for: header_variable(config.forwarded_for_header.as_str())?,
             original_forwarded_host: header_variable(config.forwarded_host_header.as_str())?,
             prefix: None,
+            more: HeaderView::all(&globals.headers.request)?,
         })
     }
 }

@@ -131,12 +131,12 @@ fn server(page: &mut Page, fixed: &Fixed, paths: &Paths, view: ServerView, shell
         let inline = lua::serves_base_inline(config);
         let headers = |snippet: Option<&Snippet>| {
             let own = [of_server, snippet].into_iter().flatten().any(may_set_headers);
-            own.then(|| HeadersView::profile(config)).transpose()
+            own.then(|| HeadersView::profile(&fixed.globals)).transpose()
         };
         page.block("server.conf", ServerBlock { server: view, inline, mirrors: mirror::locations(fixed), headers: headers(None)? })?;
         for (id, profile) in profile::complete(fixed) {
             let headers = match profile.transport.protocol {
-                BackendProtocol::Grpc | BackendProtocol::Grpcs => Some(HeadersView::grpc(config)?),
+                BackendProtocol::Grpc | BackendProtocol::Grpcs => Some(HeadersView::grpc(&fixed.globals)?),
                 _ => headers(profile.snippet.as_ref())?,
             };
             let view = ProfileBlock { profile: ProfileView::new(config, paths, id, profile)?, headers, access: !inline };

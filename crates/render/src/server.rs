@@ -24,6 +24,10 @@ pub(crate) struct Common {
     listen: Vec<ListenView>,
     /// `http2 on`.
     http2: bool,
+    /// `ssl_ciphers` of the host.
+    ciphers: Option<Printed>,
+    /// `ssl_prefer_server_ciphers` of the host.
+    prefer_server_ciphers: Option<bool>,
     /// `server-snippet` of the host.
     snippet: Option<Printed>,
 }
@@ -38,31 +42,33 @@ impl ServerView {
     /// The server of every host that has none of its own.
     pub(crate) fn catch_all(globals: &Globals, caps: &Capabilities, shell: Option<&Shell>) -> Result<Self, RenderError> {
         let comment = Printed::comment("every host: Lua finds the route");
-        Ok(Self { comment, common: Common::new(globals, caps, &["_"], shell, true)? })
+        Ok(Self { comment, common: Common::new(globals, caps, &["_".to_owned()], shell, true)? })
     }
 
     /// The server of a host with text of its own.
     pub(crate) fn shell(globals: &Globals, caps: &Capabilities, host: &str, shell: &Shell) -> Result<Self, RenderError> {
-        let names: Vec<&str> = [host].into_iter().chain(shell.aliases.iter().map(|alias| &**alias)).collect();
+        let names: Vec<String> = [server_name(host)].into_iter().chain(shell.aliases.iter().map(ToString::to_string)).collect();
         let comment = Printed::comment(&format!("host {host}: the same routes, and text of its own"));
         Ok(Self { comment, common: Common::new(globals, caps, &names, Some(shell), false)? })
     }
 }
 
 impl Common {
+    /// `names` as NGINX writes them: [`server_name`] for hosts, aliases as they are.
     pub(crate) fn new(
         globals: &Globals,
         caps: &Capabilities,
-        names: &[&str],
+        names: &[String],
         shell: Option<&Shell>,
         default: bool,
     ) -> Result<Self, RenderError> {
         let config = &globals.config;
-        let names: Vec<String> = names.iter().map(|name| server_name(name)).collect();
         Ok(Self {
             names: Printed::all_quoted(names.iter().map(String::as_str))?,
             listen: listen(globals, caps, default)?,
             http2: config.use_http2 && caps.has_http2_directive(),
+            ciphers: shell.and_then(|shell| shell.ciphers.as_ref()).map(Printed::word).transpose()?,
+            prefer_server_ciphers: shell.and_then(|shell| shell.prefer_server_ciphers),
             snippet: shell.and_then(|shell| shell.snippet.as_ref()).map(Printed::raw),
         })
     }

@@ -66,7 +66,7 @@ fn the_revision_is_the_address_of_everything() {
 fn a_line_leads_to_what_it_comes_from() {
     let profile = Profile { snippet: snippet("limit_rate\n  1k;"), ..Profile::default() };
     let mut fixed = fixed(Config::default(), [profile.clone()]);
-    fixed.shells.insert("foo.com".into(), Arc::new(Shell { aliases: Vec::new(), snippet: snippet("set $shell 1;") }));
+    fixed.shells.insert("foo.com".into(), Arc::new(Shell { aliases: Vec::new(), snippet: snippet("set $shell 1;"), ..Shell::default() }));
     let set = rendered(&fixed);
     let mut found = Vec::new();
     for (line, content) in (1..).zip(text(&set).lines()) {
@@ -100,7 +100,7 @@ fn headers_are_complete_where_a_snippet_may_set_one() {
     assert_eq!(count(&fixed(Config::default(), [Profile { snippet: snippet("limit_rate 1k;"), ..Profile::default() }])), 1);
     let mut fixed = fixed(Config::default(), [Profile { snippet: snippet("proxy_set_header A b;"), ..Profile::default() }]);
     assert_eq!(count(&fixed), 2);
-    fixed.shells.insert("foo.com".into(), Arc::new(Shell { aliases: Vec::new(), snippet: snippet("proxy_set_header A b;") }));
+    fixed.shells.insert("foo.com".into(), Arc::new(Shell { aliases: Vec::new(), snippet: snippet("proxy_set_header A b;"), ..Shell::default() }));
     // The shell has them in the location that finds the route, too.
     assert_eq!(count(&fixed), 5);
 }

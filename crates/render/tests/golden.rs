@@ -106,11 +106,11 @@ fn profiles_and_shells() {
     let tagged =
         Profile { snippet: snippet("proxy_set_header X-Tag $service_name;\nproxy_hide_header X-Powered-By; # why"), ..Profile::default() };
     let mut fixed = fixed(Config::default(), [large, buffered, tagged]);
-    let shop = Shell { aliases: vec!["www.shop.example".into()], snippet: snippet("location = /robots.txt {\n    return 204;\n}") };
+    let shop = Shell { aliases: vec!["www.shop.example".into()], snippet: snippet("location = /robots.txt {\n    return 204;\n}"), ..Shell::default() };
     fixed.shells.insert("shop.example".into(), Arc::new(shop));
     fixed
         .shells
-        .insert("*.shop.example".into(), Arc::new(Shell { aliases: Vec::new(), snippet: snippet("add_header X-Label $subdomain;") }));
+        .insert("*.shop.example".into(), Arc::new(Shell { aliases: Vec::new(), snippet: snippet("add_header X-Label $subdomain;"), ..Shell::default() }));
     check("profiles_and_shells", &fixed, &bookworm());
 }
 
@@ -275,7 +275,7 @@ fn text_of_plain_hosts() {
     let mut fixed = fixed(config(&[("whitelist-source-range", "1.1.1.1")]), [own]);
     fixed.shells.insert(
         "shop.example".into(),
-        Arc::new(Shell { aliases: vec!["www.shop.example".into()], snippet: snippet("add_header X-Shell on;") }),
+        Arc::new(Shell { aliases: vec!["www.shop.example".into()], snippet: snippet("add_header X-Shell on;"), ..Shell::default() }),
     );
     let hosts = vec![
         ("shop.example", routes.clone()),

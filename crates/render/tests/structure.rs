@@ -57,7 +57,7 @@ fn model(texts: &Texts) -> Model {
     live.hosts.insert("www.twin".into(), Arc::new(HostRecord { redirect_to: Some(text(13)), ..HostRecord::default() }));
     let globals = Globals { health_check_path: path(15).to_string(), ..(*globals(Config::default())).clone() };
     let mut fixed = Fixed { globals: Arc::new(globals), ..Fixed::default() };
-    fixed.shells.insert(host, Arc::new(Shell { aliases: vec![text(14)], snippet: None }));
+    fixed.shells.insert(host, Arc::new(Shell { aliases: vec![text(14)], ..Shell::default() }));
     fixed.shells.insert(wildcard, Arc::new(Shell::default()));
     Model { fixed, live }
 }

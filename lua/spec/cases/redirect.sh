@@ -111,6 +111,7 @@ reload r2
 check "ports in redirects, another code, slash kept" "302 https://force.test:8443/a/" "$(answer force.test /a/)"
 check "and in one of an annotation" "302 http://ref.answers:$HTTP/x" "$(answer ref.answers /path)"
 check "and in the slash redirect" "301 http://ref.plain:$HTTP/foo/" "$(answer ref.plain /foo)"
-configure r3 '' ',"relative_redirects":true'
+configure r3 '' ',"relative_redirects":true,"add_headers":[["X-Own","from-config on ${host}"]]'
 reload r3
 check "relative ones" "301 /foo/ 302 /x" "$(answer ref.plain /foo) $(answer ref.answers /path)"
+check "add-headers: on every answer, instead of the backend's" "from-config on force.test from-config on ref.plain" "$(get force.test / -o /dev/null -w '%header{x-own}') $(get ref.plain /own -o /dev/null -w '%header{x-own}')"

@@ -34,6 +34,15 @@ check "a label of other characters" "404" "$(answer 'a+b.wild.test' /)"
 drop h own.wild.test
 check "a removed host falls back to the wildcard at once" "$A" "$(get own.wild.test / | port_of)"
 
+put h alias.host '{"prefix":{"/":0},"routes":[{"path":"/alias","be":"ns/a:80"}]}'
+put h '~' '{"names":{"suffix":{".wild.test":"alias.host",".test2":"alias.host",".deep.test2":"foo.test",".gone":"no.host"},"regex":[["(",""],["^x[0-9]+\\.re$","alias.host"],["^x","foo.test"]]},"routes":[]}'
+path_of() { get "$1" /foo | sed 's/.*route=[^|]*|[^|]*|[^|]*|[^|]*|\([^|]*\)|.*/\1/'; }
+check "server_alias: a suffix of any number of labels, before a wildcard host" "/alias /alias" "$(path_of a.b.wild.test) $(path_of one.wild.test)"
+check "server_alias: the longest suffix, and not the name alone" "/foo /alias 404" "$(path_of a.deep.test2) $(path_of a.test2) $(answer test2 /foo)"
+check "server_alias: a regular expression, the first that matches" "/alias /foo" "$(path_of X12.re) $(path_of x12.other)"
+check "a suffix of a host that is gone" 404 "$(answer a.gone /)"
+check "the list is no host" "404 404" "$(answer '~' /) $(answer '~x' /)"
+drop h '~'
 put h some.test '{"prefix":{"/x/":0},"routes":[{"path":"/x","be":"ns/a:80"}]}'
 check "no path matches: the default backend, which is missing" "404" "$(answer some.test /y)"
 check "the stock page" "1" "$(get some.test /y | grep -c '<center>nginx</center>')"

@@ -2,14 +2,18 @@
 
 mod cases {
     mod class;
+    mod cors;
     mod defb;
     mod dyn_config;
     mod golden;
     mod golden_routes;
+    mod hdr;
     mod host;
     mod icon;
     mod life;
     mod path;
+    mod redir;
+    mod rw;
     mod serve;
     mod status;
     mod svc;

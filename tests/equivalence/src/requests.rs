@@ -188,7 +188,7 @@ fn host(set: &RuleSet, number: usize, dice: &mut Dice) -> Option<String> {
     if dice.percent(80) {
         return Some(known);
     }
-    Some(match dice.roll(16) {
+    Some(match dice.roll(19) {
         0 => known.to_ascii_uppercase(),
         1 => format!("{known}:8080"),
         2 => format!("{known}."),
@@ -198,13 +198,15 @@ fn host(set: &RuleSet, number: usize, dice: &mut Dice) -> Option<String> {
         6 => format!("w{number}.test"),
         7 => format!("y.x.w{number}.test"),
         8 => format!("{}.w{number}.test", dice.of(&["", "ü", "a b", "*", "-", "x%41", "(", "~"])),
-        9 => (dice.of(&["unknown.test", "test", "localhost", "127.0.0.1", "[::1]", "[::1]:80", "_", "*", "a..b", "a/b", ":80", ".", "-"]))
+        9 => (dice.of(&["unknown.test", "test", "localhost", "127.0.0.1", "[::1]", "[::1]:80", "_", "*", "~", "a..b", "a/b", ":80", ".", "-"]))
             .into(),
         10 => String::new(),
         11 => format!(" {known}\t"),
         12 => format!("{known}:"),
         13 => format!("{known}:x"),
         14 => format!("user@{known}"),
+        15 | 16 => format!("www.{known}"),
+        17 => format!("z.y.alias{number}.test"),
         _ => return None,
     })
 }

@@ -330,13 +330,39 @@ fn annotations(number: usize, regexes: bool, dice: &mut Dice) -> BTreeMap<String
     if dice.percent(10) {
         set(
             "server-alias",
-            dice.among(&[format!("alias{number}.test"), format!("*.alias{number}.test"), format!("b{number}.test")]).clone(),
+            dice.among(&[
+                format!("alias{number}.test"),
+                format!("*.alias{number}.test"),
+                format!("b{number}.test"),
+                format!("~^x[.]alias{number}"),
+            ])
+            .clone(),
         );
     }
     if dice.percent(5) {
         set("proxy-read-timeout", "30".into());
     }
+    redirects(dice, set);
     annotations
+}
+
+fn redirects(dice: &mut Dice, mut set: impl FnMut(&str, String) -> Option<String>) {
+    for name in ["use-port-in-redirects", "relative-redirects", "from-to-www-redirect"] {
+        if dice.percent(8) {
+            set(name, dice.of(&["true", "true", "false"]).to_string());
+        }
+    }
+    if dice.percent(6) {
+        set("app-root", dice.of(&["/app", "/$host", "/foo/"]).to_string());
+    }
+    if dice.percent(6) {
+        set("permanent-redirect", dice.of(&["/new", "http://other.test/x?a=b", "new"]).to_string());
+        set("permanent-redirect-code", dice.of(&["300", "301", "305", "308"]).to_string());
+    }
+    if dice.percent(3) {
+        set("temporal-redirect", "https://other.test".into());
+        set("temporal-redirect-code", dice.of(&["302", "307"]).to_string());
+    }
 }
 
 fn backend(dice: &mut Dice) -> IngressBackend {

@@ -12,6 +12,7 @@ use super::grammar::{
     ADDRESSES, ALLOWED_CIDRS, BOOL, BUFFER, BUFFERS, CIDRS, COUNT, LEVEL, LIST, LOAD_BALANCE, MIME_TYPES, ON_OFF, PROTOCOLS, REDIRECT,
     RISK, SECONDS, SIZE, optional, own,
 };
+use super::headers::HeaderDefaults;
 use super::proxying::ProxyingDefaults;
 use super::snippets::SnippetDefaults;
 use super::table::{default, settings};
@@ -28,6 +29,8 @@ settings! {
         external_auth: ExternalAuthDefaults,
         /// Defaults of the annotations about errors, answers and limits.
         answers: AnswerDefaults,
+        /// Headers of all requests and answers.
+        headers: HeaderDefaults,
         /// Logs, traces and the firewall.
         watching: WatchingDefaults,
         /// Defaults of the annotations about endpoints and proxying.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ngx_value::{HostName, Invalid};
+use ngx_value::{HostName, Invalid, Pattern};
 
 use super::common::{self, LOCATION};
 use crate::parse::FindingKind;
@@ -16,13 +16,15 @@ pub(super) static GROUP: Group =
 pub struct Names {
     /// `server-alias`: further names of the host, sorted, without duplicates.
     pub server_alias: Vec<HostName>,
+    /// Those of `server-alias` that are regular expressions, without the `~` before them; sorted, without duplicates.
+    pub server_alias_patterns: Vec<Pattern>,
 }
 
 static ENTRIES: &[Entry] = &[Entry {
     name: "server-alias",
     scope: Scope::Host,
     risk: Risk::High,
-    value: "host names between commas; `*.` for all sub-domains",
+    value: "host names between commas; `*.` for all sub-domains, `~` before a regular expression",
     doc: "Further names of the host. A name that is the host of a rule somewhere is dropped; the oldest Ingress of the host that lists any decides.",
     example: "www.example.com,*.example.org",
     on_invalid: OnInvalid::Refuse,
@@ -31,8 +33,15 @@ static ENTRIES: &[Entry] = &[Entry {
 }];
 
 fn server_alias(text: &str, draft: &mut Draft) -> Result<(), Invalid> {
-    let mut names = BTreeSet::new();
+    let (mut names, mut patterns) = (BTreeSet::new(), BTreeSet::new());
     for item in text.split(',').map(str::trim).filter(|item| !item.is_empty()) {
+        if let Some(pattern) = item.strip_prefix('~').filter(|_| item.bytes().all(is_pattern)) {
+            match pattern.parse::<Pattern>() {
+                Ok(pattern) => drop(patterns.insert(pattern)),
+                Err(invalid) => draft.note(FindingKind::Invalid, format!("{item:?}: {invalid}; it is left out")),
+            }
+            continue;
+        }
         match item.parse::<HostName>() {
             Ok(name) => drop(names.insert(name)),
             Err(invalid) if item.bytes().all(is_pattern) => {
@@ -41,7 +50,7 @@ fn server_alias(text: &str, draft: &mut Draft) -> Result<(), Invalid> {
             Err(_) => return Err(Invalid::new("host names such as www.example.com or *.example.com, between commas")),
         }
     }
-    draft.spec.names.server_alias = names.into_iter().collect();
+    draft.spec.names = Names { server_alias: names.into_iter().collect(), server_alias_patterns: patterns.into_iter().collect() };
     Ok(())
 }
 

@@ -149,15 +149,20 @@ fn an_algorithm_that_needs_another_annotation_is_round_robin() {
 }
 
 #[test]
-fn aliases_are_sorted_without_duplicates_and_patterns_are_left_out() {
+fn aliases_are_sorted_without_duplicates_and_may_be_patterns() {
     let spec = check(
         "server-alias",
-        "b.com, A.com,, *.c.com,b.com,~^x\\d$",
+        "b.com, A.com,, *.c.com,b.com,~^x\\d$,~(,www.*",
         Verdict::Accepted,
-        &["\"~^x\\\\d$\": expected a host name such as www.example.com or *.example.com; it is left out"],
+        &[
+            "\"~(\": expected a regular expression (PCRE2: error compiling pattern at offset 1: missing closing parenthesis); it is left out",
+            "\"www.*\": expected a host name such as www.example.com or *.example.com; it is left out",
+        ],
     );
     let names: Vec<&str> = spec.names.server_alias.iter().map(ngx_value::HostName::as_str).collect();
     assert_eq!(names, ["*.c.com", "a.com", "b.com"]);
+    let patterns: Vec<&str> = spec.names.server_alias_patterns.iter().map(ngx_value::Pattern::as_str).collect();
+    assert_eq!(patterns, ["^x\\d$"]);
 }
 
 #[test]

@@ -28,7 +28,7 @@ pub(super) enum Origin {
     Config,
     Ingress(ObjectKey),
     Host(Arc<str>),
-    HostCertificate(Arc<str>),
+    Name(Arc<str>),
     Backend(BackendId),
     DefaultCertificate,
 }
@@ -55,8 +55,8 @@ impl Built {
 
     /// The Ingresses that gave a host its server-level text.
     pub fn users_of_shell(&self, name: &str) -> Vec<ObjectKey> {
-        let named =
-            self.entries.values().filter(|entry| entry.spec.snippets.server.is_some() && entry.hosts().iter().any(|host| **host == *name));
+        let asks = |entry: &Entry| host::SHELL.iter().any(|annotation| host::asks_for(entry, annotation));
+        let named = self.entries.values().filter(|entry| asks(entry) && entry.hosts().iter().any(|host| **host == *name));
         named.map(|entry| entry.key().clone()).collect()
     }
 

@@ -31,6 +31,11 @@ impl<K: Ord + Clone, V: Ord + Clone> Index<K, V> {
         }
     }
 
+    /// Whether a key has a value.
+    pub(crate) fn has(&self, key: &K) -> bool {
+        self.0.contains_key(key)
+    }
+
     /// Values of a key, in order.
     pub(crate) fn values(&self, key: &K) -> impl Iterator<Item = &V> {
         self.0.get(key).into_iter().flatten()

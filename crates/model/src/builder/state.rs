@@ -33,6 +33,9 @@ pub(super) struct State {
     /// Alias to the hosts that claim it; the first in byte order gets it.
     pub(super) aliases: Index<Arc<str>, Arc<str>>,
     pub(super) host_aliases: OrdMap<Arc<str>, Arc<[Arc<str>]>>,
+    /// The other name with or without `www.` to the hosts that everything there is to be redirected to; the first in byte order gets it.
+    pub(super) twins: Index<Arc<str>, Arc<str>>,
+    pub(super) host_twins: OrdMap<Arc<str>, Arc<str>>,
     pub(super) host_profiles: OrdMap<Arc<str>, Arc<[ProfileId]>>,
     pub(super) profiles: Counted<ProfileId>,
     pub(super) certificates: Counted<Arc<str>>,

@@ -1,5 +1,8 @@
 //! One host: its locations from all Ingresses that name it, and what becomes of each.
 
+mod surprises;
+mod whole;
+
 use std::sync::Arc;
 
 use annotations::Config;
@@ -14,6 +17,8 @@ use crate::live::{HostRecord, Route};
 use crate::problem::{Problem, ProblemKind};
 use crate::profile::{Profile, ProfileId};
 
+pub(crate) use whole::{SHELL, asks_for};
+
 /// What one host comes to.
 #[derive(Debug, Default)]
 pub(crate) struct Host {
@@ -21,8 +26,10 @@ pub(crate) struct Host {
     /// Profiles its routes use.
     pub(crate) profiles: Vec<(ProfileId, Arc<Profile>)>,
     pub(crate) shell: Option<Shell>,
-    /// Other names of it: trimmed, sorted, without its own.
+    /// Other names of it, without its own: literal ones, `*.` and a suffix, `~` and a regular expression.
     pub(crate) aliases: Vec<Arc<str>>,
+    /// Its name with or without `www.`, whichever it is not, if everything there is to be redirected to it.
+    pub(crate) twin: Option<Arc<str>>,
     pub(crate) problems: Vec<Problem>,
 }
 
@@ -74,25 +81,13 @@ pub(crate) fn build(host: &str, entries: &[&Entry], config: &Config) -> Option<H
     result.record.prefix = matches.prefix;
     result.record.regex = matches.regex;
 
-    result.record.app_root = app_root(&drafts);
+    result.record.app_root = whole::app_root(&drafts);
 
-    // The first Ingress with a list decides about the aliases, the first with text about the snippet.
-    let aliases = entries.iter().map(|entry| &entry.spec.names.server_alias).find(|aliases| !aliases.is_empty());
-    result.aliases =
-        aliases.into_iter().flatten().map(|alias| Arc::from(alias.to_string())).filter(|alias: &Arc<str>| **alias != *host).collect();
-    result.aliases.sort();
-    result.aliases.dedup();
-    let snippet = entries.iter().find_map(|entry| entry.spec.snippets.server.clone());
-    result.shell = snippet.map(|snippet| Shell { aliases: result.aliases.clone(), snippet: Some(snippet) });
+    result.twin = whole::twin(host, &drafts, &mut result.problems);
+    result.aliases = whole::aliases(host, &entries);
+    result.shell = whole::shell(&entries, &result.aliases);
+    surprises::find(host, &drafts, regex_mode, &mut result.problems);
     Some(result)
-}
-
-/// Where `/` of the host is redirected to: what the location with the longest path says.
-fn app_root(drafts: &[Draft<'_>]) -> Option<Arc<str>> {
-    let named =
-        drafts.iter().filter(|draft| draft.redirects).filter_map(|draft| Some((&draft.path, draft.entry?.spec.path.app_root.as_ref()?)));
-    let (_, root) = named.max_by(|(a, _), (b, _)| a.len().cmp(&b.len()).then_with(|| a.cmp(b)))?;
-    Some(root.as_str().into())
 }
 
 /// Locations in order of precedence. The placeholder for `/` comes first and is replaced by the first rule for `/` as Prefix.

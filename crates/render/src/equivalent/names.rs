@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use model::live::NamePatterns;
 use model::{HostRecord, Live, Model, Shell};
+
+use crate::server::server_name;
 
 /// The host of requests for no other.
 pub(super) const CATCH_ALL: &str = "_";
@@ -12,6 +15,8 @@ pub(super) const CATCH_ALL: &str = "_";
 pub(super) struct Group<'a> {
     /// In order, at least one.
     pub(super) names: Vec<Arc<str>>,
+    /// The same as NGINX writes them.
+    pub(super) server_names: Vec<String>,
     /// Their routes; none for a catch-all that nothing was said about.
     pub(super) record: Option<&'a Arc<HostRecord>>,
     /// Their server-level text.
@@ -20,32 +25,55 @@ pub(super) struct Group<'a> {
     pub(super) tls: bool,
 }
 
+/// Key of the record that lists the names which are patterns.
+const PATTERNS: &str = "~";
+
+/// The patterns that are other names of hosts, each with its host.
+fn patterns(live: &Live) -> Vec<(Arc<str>, &Arc<str>)> {
+    let Some(NamePatterns { suffixes, regexes }) = live.hosts.get(PATTERNS).and_then(|record| record.patterns.as_ref()) else {
+        return Vec::new();
+    };
+    let suffixes = suffixes.iter().map(|(suffix, host)| (format!("*{suffix}").into(), host));
+    suffixes.chain(regexes.iter().map(|(regex, host)| (format!("~{regex}").into(), host))).collect()
+}
+
 /// All groups in the order of their first names. The catch-all is always among them, alone.
 pub(super) fn groups(model: &Model) -> Vec<Group<'_>> {
+    let live = &model.live;
     let shells: BTreeMap<&str, (&str, &Shell)> = model
         .fixed
         .shells
         .iter()
         .flat_map(|(host, shell)| shell.aliases.iter().chain([host]).map(move |name| (&**name, (&**host, &**shell))))
         .collect();
+    let hosts = live.hosts.iter().filter(|(host, _)| &***host != PATTERNS);
+    let hosts = hosts.map(|(host, record)| (host.clone(), server_name(host), record));
+    let patterns = patterns(live).into_iter().filter_map(|(name, host)| Some((name.clone(), name.to_string(), live.hosts.get(host)?)));
     let mut known = BTreeMap::new();
     let mut groups: Vec<Group<'_>> = Vec::new();
-    for (host, record) in &model.live.hosts {
-        let tls = has_certificate(&model.live, host);
-        let shell = shells.get(&**host);
+    for (name, server_name, record) in hosts.chain(patterns) {
+        let tls = has_certificate(live, &name);
+        let shell = shells.get(&*name);
         // Aliases share the record itself.
-        let key = (Arc::as_ptr(record), tls, shell.map(|(host, _)| *host), &**host == CATCH_ALL);
+        let key = (Arc::as_ptr(record), tls, shell.map(|(host, _)| *host), &*name == CATCH_ALL);
         let at = *known.entry(key).or_insert(groups.len());
         match groups.get_mut(at) {
-            Some(group) => group.names.push(host.clone()),
-            None => groups.push(Group { names: vec![host.clone()], record: Some(record), shell: shell.map(|(_, shell)| *shell), tls }),
+            Some(group) => {
+                group.names.push(name);
+                group.server_names.push(server_name);
+            }
+            None => {
+                let shell = shell.map(|(_, shell)| *shell);
+                groups.push(Group { names: vec![name], server_names: vec![server_name], record: Some(record), shell, tls });
+            }
         }
     }
-    if !model.live.hosts.contains_key(CATCH_ALL) {
+    if !live.hosts.contains_key(CATCH_ALL) {
         let shell = shells.get(CATCH_ALL).map(|(_, shell)| *shell);
-        let at = groups.partition_point(|group| *group.names[0] < *CATCH_ALL);
-        groups.insert(at, Group { names: vec![CATCH_ALL.into()], record: None, shell, tls: false });
+        let (names, server_names) = (vec![CATCH_ALL.into()], vec![CATCH_ALL.into()]);
+        groups.push(Group { names, server_names, record: None, shell, tls: false });
     }
+    groups.sort_by(|one, other| one.names[0].cmp(&other.names[0]));
     groups
 }
 

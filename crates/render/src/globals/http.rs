@@ -12,6 +12,7 @@ use super::{Form, path};
 use crate::lua;
 use crate::pass;
 use crate::print::Printed;
+use crate::proxy::HeaderView;
 use crate::server::has_ipv6;
 use crate::{Capabilities, Paths, RenderError};
 
@@ -32,6 +33,11 @@ pub(super) struct HttpView {
     large_client_header_buffers: Printed,
     http2_max_concurrent_streams: u32,
     hashes: Hashes,
+    underscores_in_headers: bool,
+    ignore_invalid_headers: bool,
+    hidden_headers: Vec<Printed>,
+    pass_server_header: bool,
+    added_headers: Vec<HeaderView>,
     server_tokens: bool,
     port_in_redirect: bool,
     absolute_redirect: bool,
@@ -92,7 +98,7 @@ impl HttpView {
         Ok(Self {
             lua_package_path: path(&paths.lua_dir().join("?.lua;;"))?,
             dicts: dicts(config)?,
-            lua_config: Printed::lua(&lua::configuration(fixed, revision)),
+            lua_config: Printed::lua(&lua::configuration(fixed, revision, form)),
             temp: Temp::new(paths)?,
             keepalive_timeout: keepalive,
             keepalive_min_timeout: caps.has_keepalive_min_timeout().then_some(KEEPALIVE_MIN_TIMEOUT.min(keepalive)),
@@ -107,6 +113,11 @@ impl HttpView {
             ])?,
             http2_max_concurrent_streams: config.http2_max_concurrent_streams,
             hashes: Hashes::new(config, names),
+            underscores_in_headers: config.headers.enable_underscores,
+            ignore_invalid_headers: config.headers.ignore_invalid,
+            hidden_headers: config.headers.hide_headers.iter().map(Printed::word).collect::<Result<_, _>>()?,
+            pass_server_header: config.headers.allow_backend_server_header,
+            added_headers: if form == Form::Equivalent { HeaderView::all(&globals.headers.answer)? } else { Vec::new() },
             server_tokens: config.server_tokens,
             port_in_redirect: config.use_port_in_redirects,
             absolute_redirect: !config.relative_redirects,

@@ -11,7 +11,7 @@ use std::{fs, io::Write};
 use annotations::Config;
 use model::live::Endpoint;
 use model::settings::PemPair;
-use model::{BackendRecord, Fixed, Globals, HostRecord, Listen, Live, Model, Profile, Route};
+use model::{BackendRecord, Fixed, GlobalHeaders, Globals, HostRecord, Listen, Live, Model, Profile, Route};
 use render::{Capabilities, FileSet, Paths};
 
 /// A work directory that no test writes to: for goldens.
@@ -23,6 +23,7 @@ pub(crate) fn paths() -> Paths {
 pub(crate) fn globals(config: Config) -> Arc<Globals> {
     Arc::new(Globals {
         config,
+        headers: GlobalHeaders::default(),
         listen: Listen { http: 8080, https: 8443 },
         static_certificate: PemPair { chain: "CHAIN".into(), key: "KEY".into() },
         health_check_path: "/healthz".into(),

@@ -66,3 +66,34 @@ async fn host_04_snippets_know_the_name_of_the_upstream() -> anyhow::Result<()> 
     assert!(controller.conf(&["foo"])?.contains("set $proxy_host $proxy_upstream_name;"));
     Ok(())
 }
+
+#[tokio::test]
+async fn server_alias_may_be_a_pattern() -> anyhow::Result<()> {
+    let case = Case::new("host-patterns").await?;
+    let _echo = case.echo(1).await?;
+    case.create(&rule("foo", "foo.com", "/").annotation("server-alias", "*.bar.com,~^v[0-9]+\\.baz$").build()).await?;
+    let controller = case.controller().start().await?;
+    for host in ["foo.com", "a.b.bar.com", "a.bar.com", "v12.baz"] {
+        controller.until(host, "/", 200).await?;
+    }
+    for host in ["bar.com", "va.baz", "v1.baz.com"] {
+        assert_eq!(controller.get(host, "/").await?.status, 404, "{host}");
+    }
+    let conf = controller.conf(&["foo.com"])?;
+    assert!(conf.contains("server_name \"foo.com\" \"*.bar.com\" \"~^v[0-9]+\\\\.baz$\" ;"), "{conf}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn ssl_ciphers_and_ssl_prefer_server_ciphers_are_the_host_s_own() -> anyhow::Result<()> {
+    let case = Case::new("host-ciphers").await?;
+    let _echo = case.echo(1).await?;
+    let ingress = rule("foo", "foo.com", "/").annotation("ssl-ciphers", "ECDHE-ECDSA-AES256-GCM-SHA384");
+    case.create(&ingress.annotation("ssl-prefer-server-ciphers", "false").annotation("ssl-redirect", "false").build()).await?;
+    let controller = case.controller().start().await?;
+    controller.until("foo.com", "/", 200).await?;
+    for conf in [controller.conf(&["foo.com"])?, controller.nginx_conf()?] {
+        assert!(conf.contains("ssl_ciphers ECDHE-ECDSA-AES256-GCM-SHA384; ssl_prefer_server_ciphers off;"), "{conf}");
+    }
+    Ok(())
+}

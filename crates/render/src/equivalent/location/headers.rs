@@ -1,11 +1,12 @@
 //! Headers of the answers of a location: CORS and `custom-headers`.
 
-use model::Route;
 use model::live::{Cors, Header};
+use model::{Globals, Route};
 use serde::Serialize;
 
 use crate::RenderError;
 use crate::print::Printed;
+use crate::proxy::HeaderView;
 
 /// What `equivalent/cors.conf` prints.
 #[derive(Serialize)]
@@ -28,6 +29,22 @@ struct Conditional {
 pub(super) struct Literal {
     name: Printed,
     value: Printed,
+}
+
+/// What a location with headers of its own inherits no more.
+#[derive(Serialize)]
+pub(super) struct Inherited {
+    added: Vec<HeaderView>,
+    hidden: Vec<Printed>,
+}
+
+/// The headers of the ConfigMap, where the location has others.
+pub(super) fn inherited(globals: &Globals, route: &Route) -> Result<Inherited, RenderError> {
+    if route.cors.is_none() && route.headers.is_empty() {
+        return Ok(Inherited { added: Vec::new(), hidden: Vec::new() });
+    }
+    let hidden = globals.config.headers.hide_headers.iter().map(Printed::word);
+    Ok(Inherited { added: HeaderView::all(&globals.headers.answer)?, hidden: hidden.collect::<Result<_, _>>()? })
 }
 
 /// CORS of a location, if it has any.

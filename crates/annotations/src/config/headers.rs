@@ -1,0 +1,38 @@
+//! Headers of all requests and answers.
+
+use ngx_value::{HeaderName, Invalid};
+
+use super::grammar::{BOOL, Grammar, HEADER_NAMES};
+use super::table::settings;
+use crate::reference::Reference;
+
+settings! {
+    /// Headers of all requests and answers.
+    HeaderDefaults in headers;
+
+    /// ConfigMap with headers of every answer: they replace the backend's. Variables in the values are meant.
+    add_headers: Option<Reference> = None, "add-headers", OBJECT;
+    /// ConfigMap with headers of every request to a backend. They follow those that are always sent, so one of the same name is sent twice, and an empty one is not sent. Variables in the values are meant.
+    proxy_set_headers: Option<Reference> = None, "proxy-set-headers", OBJECT;
+    /// Headers of the backends' answers that clients don't get.
+    hide_headers: Vec<HeaderName> = Vec::new(), "hide-headers", HEADER_NAMES;
+    /// Let clients see the backend's `Server`. Only with `server-tokens`, as the header is removed otherwise.
+    allow_backend_server_header: bool = false, "allow-backend-server-header", BOOL;
+    /// Take headers whose names have underscores.
+    enable_underscores: bool = false, "enable-underscores-in-headers", BOOL;
+    /// Drop headers whose names have other characters than letters, digits and `-`.
+    ignore_invalid: bool = true, "ignore-invalid-headers", BOOL;
+}
+
+/// Another object, of any namespace.
+const OBJECT: Grammar<Option<Reference>> = Grammar {
+    value: "`namespace/name` of a ConfigMap, or empty",
+    read: |text, _| {
+        if text.is_empty() {
+            return Ok(None);
+        }
+        let reference = text.parse::<Reference>().ok().filter(Reference::is_qualified);
+        reference.map(Some).ok_or(Invalid::new("a namespace and a name such as ingress/headers"))
+    },
+    print: |reference| reference.as_ref().map(Reference::to_string).unwrap_or_default(),
+};

@@ -1,0 +1,140 @@
+//! What each name means: a host, the other name of one with or without `www.`, an alias, or nothing; and which certificate it has.
+
+use std::sync::Arc;
+
+use super::built::Origin;
+use super::state::{set, set_if_changed};
+use super::{Builder, host};
+use crate::key::{ObjectKey, ObjectRef};
+use crate::live::{HostRecord, NamePatterns};
+use crate::passes::certificate::{self, Certificate, Choice};
+use crate::passes::ingress::CATCH_ALL;
+use crate::problem::{Problem, ProblemKind};
+
+/// Key of the record that lists the names which are patterns.
+const PATTERNS: &str = "~";
+
+impl Builder {
+    /// Replaces the further names of a host. Returns those that it had or has.
+    pub(super) fn set_names(&mut self, name: &Arc<str>, aliases: Vec<Arc<str>>, twin: Option<Arc<str>>) -> Vec<Arc<str>> {
+        let state = &mut self.state;
+        let old: Vec<Arc<str>> = state.host_aliases.get(name).iter().flat_map(|aliases| aliases.iter().cloned()).collect();
+        for alias in &old {
+            state.aliases.remove(alias, name);
+        }
+        for alias in &aliases {
+            state.aliases.add(alias, name);
+        }
+        set(&mut state.host_aliases, name, (!aliases.is_empty()).then(|| aliases.clone().into()));
+
+        let old_twin = state.host_twins.get(name).cloned();
+        if let Some(old) = &old_twin {
+            state.twins.remove(old, name);
+        }
+        if let Some(twin) = &twin {
+            state.twins.add(twin, name);
+        }
+        set(&mut state.host_twins, name, twin.clone());
+        old.into_iter().chain(aliases).chain(old_twin).chain(twin).collect()
+    }
+
+    /// Settles what a name means after hosts changed.
+    pub(super) fn name(&mut self, name: &Arc<str>) {
+        let is_host = self.state.host_profiles.contains_key(name);
+        let twin_of = if is_host { None } else { self.state.twins.values(name).next().cloned() };
+        let alias_of = if is_host || twin_of.is_some() { None } else { self.state.aliases.values(name).next().cloned() };
+        let hosts = &mut self.state.built.model.live.hosts;
+        if let Some(host) = &twin_of {
+            set_if_changed(hosts, name, HostRecord { redirect_to: Some(host.clone()), ..HostRecord::default() });
+        } else if !is_host {
+            let record = alias_of.as_ref().filter(|_| !is_pattern(name)).and_then(|host| hosts.get(host)).cloned();
+            set(hosts, name, record);
+        }
+        let mut problems = if is_host { self.lost_names(name) } else { Vec::new() };
+        let certificate = match twin_of.or(alias_of) {
+            Some(host) => match self.choose(&host).0 {
+                Choice::Own(certificate) if certificate.covers(name) => Some(certificate),
+                _ => None,
+            },
+            None => {
+                let (choice, problem) = self.choose(name);
+                problems.extend(problem);
+                match choice {
+                    Choice::None => None,
+                    Choice::Default(_) => self.state.default_certificate.clone(),
+                    Choice::Own(certificate) => Some(certificate),
+                }
+            }
+        };
+        self.state.set_problems(Origin::Name(name.clone()), problems);
+        self.state.set_certificate(name, certificate);
+    }
+
+    /// Lists the names that are patterns anew.
+    pub(super) fn list_patterns(&mut self) {
+        let state = &self.state;
+        let aliases = |from: &str| {
+            let from: Arc<str> = from.into();
+            let keys: Vec<Arc<str>> = state.aliases.keys_from(&from).take_while(|key| key.starts_with(&*from)).cloned().collect();
+            keys.into_iter().filter_map(|key| Some((key.clone(), state.aliases.values(&key).next()?.clone())))
+        };
+        let suffixes = aliases("*.").filter(|(name, _)| !state.host_profiles.contains_key(name) && !state.twins.has(name));
+        let suffixes = suffixes.map(|(name, host)| (name[1..].into(), host)).collect();
+        // In the order of the hosts, as NGINX would find them in its configuration.
+        let mut regexes: Vec<(Arc<str>, Arc<str>)> = aliases("~").map(|(name, host)| (name[1..].into(), host)).collect();
+        regexes.sort_by(|(a, of_a), (b, of_b)| of_a.cmp(of_b).then_with(|| a.cmp(b)));
+        let patterns = NamePatterns { suffixes, regexes };
+        let hosts = &mut self.state.built.model.live.hosts;
+        if patterns == NamePatterns::default() {
+            hosts.remove(PATTERNS);
+        } else {
+            set_if_changed(hosts, &PATTERNS.into(), HostRecord { patterns: Some(patterns), ..HostRecord::default() });
+        }
+    }
+
+    /// What other hosts wanted of a name that is a host itself.
+    fn lost_names(&self, name: &Arc<str>) -> Vec<Problem> {
+        let state = &self.state;
+        let lost = |annotation: &'static str, host: &Arc<str>, what: &str| {
+            let entries = state.hosts.values(host).filter_map(|order| state.built.entries.get(order.key()));
+            let owner = entries.filter(|entry| !entry.is_canary()).find(|entry| host::asks_for(entry, annotation))?;
+            Some(Problem {
+                object: ObjectRef::ingress(owner.key()),
+                field: format!("metadata.annotations[{:?}]", format!("{}/{annotation}", self.settings.annotations_prefix)),
+                kind: ProblemKind::Conflict,
+                detail: format!("{name:?} is a host of its own, which keeps its name; {what}"),
+            })
+        };
+        let twins = state.twins.values(name).filter_map(|host| lost("from-to-www-redirect", host, "nothing is redirected"));
+        let aliases = state.aliases.values(name).filter_map(|host| lost("server-alias", host, "the alias has no effect"));
+        twins.chain(aliases).collect()
+    }
+
+    /// The certificate of a host, from the first of its Ingresses that has a TLS section.
+    fn choose(&self, name: &Arc<str>) -> (Choice, Option<Problem>) {
+        if **name == *CATCH_ALL {
+            return (Choice::Default(None), None);
+        }
+        let entries = self.state.hosts.values(name).filter_map(|order| self.state.built.entries.get(order.key()));
+        let Some(entry) = entries.filter(|entry| !entry.is_canary()).find(|entry| !entry.tls.is_empty()) else {
+            return (Choice::None, None);
+        };
+        let read = |key: &ObjectKey| self.state.snapshot.secrets.get(key).map(|secret| Certificate::from_secret(secret));
+        let choice = certificate::choose(name, entry, read);
+        let problem = match &choice {
+            Choice::Default(Some((field, detail))) => Some(Problem {
+                object: ObjectRef::ingress(entry.key()),
+                field: field.clone(),
+                kind: ProblemKind::Certificate,
+                detail: detail.clone(),
+            }),
+            _ => None,
+        };
+        (choice, problem)
+    }
+}
+
+/// Whether a name stands for others: `*.` and a suffix, or `~` and a regular expression.
+pub(super) fn is_pattern(name: &str) -> bool {
+    name.starts_with(['*', '~'])
+}

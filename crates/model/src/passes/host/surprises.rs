@@ -1,0 +1,62 @@
+//! What works as the predecessor did, and surprises people.
+
+use super::{Draft, field};
+use crate::key::ObjectRef;
+use crate::problem::{Problem, ProblemKind};
+
+/// Says what the rules of a host lead to that their authors may not expect.
+pub(super) fn find(host: &str, drafts: &[Draft<'_>], regex_mode: bool, problems: &mut Vec<Problem>) {
+    let cause = drafts.iter().find(|draft| draft.wants_regex());
+    for draft in drafts {
+        let found = if regex_mode { cause.and_then(|cause| regex(host, draft, cause)) } else { slash(host, draft, drafts) };
+        problems.extend(found.and_then(|detail| problem(draft, detail)));
+        problems.extend(unreachable(draft, regex_mode).and_then(|detail| problem(draft, detail)));
+    }
+}
+
+fn problem(draft: &Draft<'_>, detail: String) -> Option<Problem> {
+    let (entry, at) = (draft.entry?, draft.at?);
+    Some(Problem { object: ObjectRef::ingress(entry.key()), field: field(at), kind: ProblemKind::Surprise, detail })
+}
+
+/// A path that another Ingress turns into a regular expression. Its own Ingress asked for one, and knows.
+fn regex(host: &str, draft: &Draft<'_>, cause: &Draft<'_>) -> Option<String> {
+    if draft.own_regex() || draft.path.as_ref() == "/" && !draft.exact {
+        return None;
+    }
+    let owner = cause.entry?;
+    let annotation = if cause.rewrite().is_some() { "rewrite-target" } else { "use-regex" };
+    let kind = if draft.exact { "although its type is Exact, " } else { "" };
+    Some(format!(
+        "{:?} is a regular expression because Ingress {} has {annotation} on the host {host:?}: {kind}it matches whatever begins with it, in any letter case",
+        draft.path,
+        owner.key()
+    ))
+}
+
+/// A prefix that ends in a slash: the path without it is redirected.
+fn slash(host: &str, draft: &Draft<'_>, drafts: &[Draft<'_>]) -> Option<String> {
+    let shorter = draft.path.strip_suffix('/').filter(|shorter| !shorter.is_empty() && !draft.exact)?;
+    let claimed = drafts.iter().any(|other| *other.path == *shorter);
+    (!claimed).then(|| format!("{shorter:?} of host {host:?} is not served but redirected with 301 to {:?}", draft.path))
+}
+
+/// A path that no request has once it is decoded and its slashes and dots are resolved.
+fn unreachable(draft: &Draft<'_>, regex_mode: bool) -> Option<String> {
+    if regex_mode {
+        return None;
+    }
+    let path = &*draft.path;
+    let dots = path.split('/').any(|segment| segment == "." || segment == "..");
+    let escaped = path.as_bytes().windows(3).any(|text| text[0] == b'%' && text[1..].iter().all(u8::is_ascii_hexdigit));
+    let what = if path.contains("//") {
+        "two slashes"
+    } else if dots {
+        "a segment of dots"
+    } else if escaped {
+        "a percent-encoding"
+    } else {
+        return None;
+    };
+    Some(format!("{path:?} has {what}, but paths are compared with what is left after decoding and resolving; no usual request matches it"))
+}

@@ -1,0 +1,199 @@
+//! Redirects.
+
+use anyhow::ensure;
+use e2e::{Case, PATIENCE, rule};
+use testkit::kube::{IngressBuilder, PathType, mk_ingress};
+use testkit::poll;
+
+fn at(host: &str, path: &str) -> IngressBuilder {
+    mk_ingress("redirect").class("nginx").host(host).path(path, PathType::Prefix, "echo", 80)
+}
+
+#[tokio::test]
+async fn redir_01_app_root_redirects_the_root_of_the_host() -> anyhow::Result<()> {
+    let case = Case::new("redir-01").await?;
+    let _servers = case.echo(1).await?;
+    let host = "approot.bar.com";
+    case.create(&rule("approot", host).annotation("app-root", "/foo").annotation("force-ssl-redirect", "true").build()).await?;
+    let controller = case.controller().start().await?;
+    let response = controller.until(host, "/", 302).await?;
+    assert_eq!(response.header("location"), Some("http://approot.bar.com/foo"));
+    assert_eq!(controller.get(host, "/foo").await?.status, 308);
+    let conf = controller.conf(&[host])?;
+    assert!(conf.contains("if ($uri = /) { return 302 $scheme://$http_host/foo; }"), "{conf}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn redir_02_force_ssl_redirect_needs_no_tls_section() -> anyhow::Result<()> {
+    let case = Case::new("redir-02").await?;
+    let _servers = case.echo(1).await?;
+    let host = "forcesslredirect.bar.com";
+    case.create(&rule("force", host).annotation("force-ssl-redirect", "true").build()).await?;
+    let controller = case.controller().start().await?;
+    let response = controller.until(host, "/", 308).await?;
+    assert_eq!(response.header("location"), Some("https://forcesslredirect.bar.com"));
+    Ok(())
+}
+
+#[tokio::test]
+async fn redir_03_from_to_www_redirect_sends_the_other_name_to_the_host() -> anyhow::Result<()> {
+    let case = Case::new("redir-03").await?;
+    let _servers = case.echo(1).await?;
+    let host = "fromtowwwredirect.bar.com";
+    let twin = format!("www.{host}");
+    case.create(&rule("www", host).annotation("from-to-www-redirect", "true").build()).await?;
+    let controller = case.controller().start().await?;
+    controller.until(host, "/", 200).await?;
+    let response = controller.until(&twin, "/foo", 308).await?;
+    let port = controller.http().port();
+    assert_eq!(response.header("location"), Some(format!("http://{host}:{port}/foo").as_str()));
+    assert!(controller.conf(&[&twin])?.contains("return 308 $redirect_to;"));
+
+    // A host of that name keeps it.
+    let reloads = controller.reloads().await?;
+    case.create(&rule("own", &twin).build()).await?;
+    controller.until(&twin, "/foo", 200).await?;
+    case.delete::<k8s_openapi::api::networking::v1::Ingress>("own").await?;
+    controller.until(&twin, "/foo", 308).await?;
+    assert_eq!(controller.reloads().await?, reloads, "names are data");
+    Ok(())
+}
+
+#[tokio::test]
+async fn redir_04_preserve_trailing_slash_keeps_it_in_the_redirect_to_https() -> anyhow::Result<()> {
+    let case = Case::new("redir-04").await?;
+    let _servers = case.echo(1).await?;
+    let host = "forcesslredirect.bar.com";
+    let ingress = rule("keep", host).annotation("ssl-redirect", "true").annotation("preserve-trailing-slash", "true");
+    case.create(&ingress.tls(host, host).build()).await?;
+    case.certificate(host, &[host]).await?;
+    let controller = case.controller().start().await?;
+    let response = controller.until(host, "/", 308).await?;
+    assert_eq!(response.header("location"), Some("https://forcesslredirect.bar.com/"));
+    Ok(())
+}
+
+#[tokio::test]
+async fn redir_05_permanent_redirect_answers_301() -> anyhow::Result<()> {
+    let case = Case::new("redir-05").await?;
+    let _servers = case.echo(1).await?;
+    let host = "redirect.com";
+    let ingress = at(host, "/something").annotation("permanent-redirect", "http://redirect.example.com");
+    case.create(&ingress.build()).await?;
+    let controller = case.controller().start().await?;
+    let response = controller.until(host, "/something", 301).await?;
+    assert_eq!(response.header("location"), Some("http://redirect.example.com"));
+    let conf = controller.conf(&[host, "/something"])?;
+    assert!(conf.contains("return 301 http://redirect.example.com;"), "{conf}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn redir_06_relative_redirects_name_no_host() -> anyhow::Result<()> {
+    let case = Case::new("redir-06").await?;
+    let _servers = case.echo(1).await?;
+    let host = "rr.foo.com";
+    case.create(&at(host, "/something/").annotation("relative-redirects", "true").build()).await?;
+    let controller = case.controller().start().await?;
+    let response = controller.until(host, "/something", 301).await?;
+    assert_eq!(response.header("location"), Some("/something/"));
+    assert!(controller.conf(&[host, "/something/"])?.contains("absolute_redirect off;"));
+    Ok(())
+}
+
+#[tokio::test]
+async fn redir_07_relative_redirects_hold_for_a_permanent_redirect_to_a_path() -> anyhow::Result<()> {
+    let case = Case::new("redir-07").await?;
+    let _servers = case.echo(1).await?;
+    let host = "rr.foo.com";
+    let ingress = at(host, "/something").annotation("permanent-redirect", "/new-location").annotation("relative-redirects", "true");
+    case.create(&ingress.build()).await?;
+    let controller = case.controller().start().await?;
+    let response = controller.until(host, "/something", 301).await?;
+    assert_eq!(response.header("location"), Some("/new-location"));
+    Ok(())
+}
+
+#[tokio::test]
+async fn redir_08_a_missing_secret_does_not_keep_from_redirecting() -> anyhow::Result<()> {
+    let case = Case::new("redir-08").await?;
+    let _servers = case.echo(1).await?;
+    case.create(&rule("missing", "redirect.com").tls("redirect.com", "missing").build()).await?;
+    let controller = case.controller().start().await?;
+    let response = controller.until("redirect.com", "/", 308).await?;
+    assert_eq!(response.header("location"), Some("https://redirect.com"));
+    let conf = controller.conf(&["redirect.com"])?;
+    for port in [controller.http().port(), controller.https().port()] {
+        assert!(conf.contains(&format!("listen {port}")), "{port} is not in {conf}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn redir_09_no_tls_redirect_locations_are_paths_of_rules() -> anyhow::Result<()> {
+    let case = Case::new("redir-09").await?;
+    let _servers = case.echo(1).await?;
+    let (host, path) = ("no-tls.foo.com", "/check-no-tls");
+    case.create(&at(host, path).annotation("force-ssl-redirect", "true").build()).await?;
+    let controller = case.controller().start().await?;
+    controller.until(host, path, 308).await?;
+    assert!(controller.conf(&[host, path])?.contains("if ($pass_access_scheme = http)"));
+    case.settings(&[("no-tls-redirect-locations", path)]).await?;
+    controller.until(host, path, 200).await?;
+    assert!(!controller.conf(&[host, path])?.contains("if ($pass_access_scheme = http)"));
+    Ok(())
+}
+
+#[tokio::test]
+async fn temporal_redirect_and_its_codes_win_over_the_permanent_one() -> anyhow::Result<()> {
+    let case = Case::new("redir-temporal").await?;
+    let _servers = case.echo(1).await?;
+    let new = "http://redirect.example.com";
+    for (host, annotations) in [
+        ("temporal.foo.com", vec![("temporal-redirect", new), ("permanent-redirect", "/other")]),
+        ("temporal-code.foo.com", vec![("temporal-redirect", new), ("temporal-redirect-code", "307")]),
+        ("permanent-code.foo.com", vec![("permanent-redirect", new), ("permanent-redirect-code", "308")]),
+        ("body.foo.com", vec![("permanent-redirect", new), ("permanent-redirect-code", "300")]),
+    ] {
+        let ingress = rule(host, host).annotation("force-ssl-redirect", "true");
+        case.create(&annotations.iter().fold(ingress, |ingress, (name, value)| ingress.annotation(name, value)).build()).await?;
+    }
+    let controller = case.controller().start().await?;
+    for (host, status) in [("temporal.foo.com", 302), ("temporal-code.foo.com", 307), ("permanent-code.foo.com", 308)] {
+        assert_eq!(controller.until(host, "/", status).await?.header("location"), Some(new), "{host}");
+    }
+    let told = controller.until("body.foo.com", "/", 300).await?;
+    assert_eq!((told.header("location"), told.text().as_str()), (None, new));
+    Ok(())
+}
+
+#[tokio::test]
+async fn use_port_in_redirects_names_the_port() -> anyhow::Result<()> {
+    let case = Case::new("redir-port").await?;
+    let _servers = case.echo(1).await?;
+    let (host, secure) = ("port.foo.com", "secure.foo.com");
+    case.create(&at(host, "/something/").annotation("use-port-in-redirects", "true").build()).await?;
+    let ingress = rule("secure", secure).annotation("use-port-in-redirects", "true").annotation("force-ssl-redirect", "true");
+    case.create(&ingress.build()).await?;
+    let controller = case.controller().start().await?;
+    let response = controller.until(host, "/something", 301).await?;
+    assert_eq!(response.header("location"), Some(format!("http://{host}:{}/something/", controller.http().port()).as_str()));
+    let response = controller.until(secure, "/a", 308).await?;
+    assert_eq!(response.header("location"), Some(format!("https://{secure}:{}/a", controller.https().port()).as_str()));
+
+    // As a setting it holds for all, and an annotation may say no.
+    case.create(
+        &rule("plain", "plain.foo.com").annotation("use-port-in-redirects", "false").annotation("force-ssl-redirect", "true").build(),
+    )
+    .await?;
+    case.settings(&[("use-port-in-redirects", "true"), ("relative-redirects", "true")]).await?;
+    poll(PATIENCE, || async {
+        let response = controller.get(host, "/something").await?;
+        ensure!(response.header("location") == Some("/something/"), "{:?}", response.header("location"));
+        Ok(())
+    })
+    .await?;
+    assert_eq!(controller.until("plain.foo.com", "/a", 308).await?.header("location"), Some("https://plain.foo.com/a"));
+    Ok(())
+}
