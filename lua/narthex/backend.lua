@@ -2,6 +2,10 @@
 -- @module narthex.backend
 
 local ngx = ngx
+local affinity = require("narthex.affinity")
+local canary = require("narthex.canary")
+local chash = require("narthex.chash")
+local chash_subset = require("narthex.chash_subset")
 local cjson = require("cjson.safe")
 local peers_ = require("narthex.peers")
 local store = require("narthex.store")
@@ -12,6 +16,19 @@ local LIMIT = 16384
 
 local ALGORITHMS = { round_robin = round_robin, ewma = ewma }
 
+--- The algorithm of a record: hashing before `lb`.
+local function algorithm_of(key, given)
+  if given.hash then
+    return given.hash.subset and chash_subset or chash
+  end
+  local wanted = given.lb or "round_robin"
+  local algorithm = ALGORITHMS[wanted]
+  if not algorithm then
+    ngx.log(ngx.WARN, "backend ", key, ": unknown algorithm ", tostring(wanted), ", round_robin is used")
+  end
+  return algorithm or round_robin
+end
+
 --- Key of the default backend. `name_of_default`: what logs call it while it has no record.
 local M = { DEFAULT = "-", name_of_default = "upstream-default-backend" }
 
@@ -20,23 +37,22 @@ local function parse(key, text, previous)
   if type(given) ~= "table" or type(given.eps) ~= "table" then
     return nil, err or "no list of endpoints"
   end
-  local wanted = given.lb or "round_robin"
-  local algorithm = ALGORITHMS[wanted]
-  if not algorithm then
-    ngx.log(ngx.WARN, "backend ", key, ": unknown algorithm ", tostring(wanted), ", round_robin is used")
-    algorithm = round_robin
-  end
   local record = { name = given.name or key, balancer = false }
+  record.affinity = affinity.compile(given.sticky)
+  record.alternative = canary.compile(given.alt)
+  record.former_ring = previous and (previous.places and previous.places.ring or previous.former_ring)
   local peers = peers_.parse(key, given.eps)
   if #peers > 0 then
-    record.balancer = algorithm.new(key, peers, previous and previous.balancer or nil)
+    record.balancer = algorithm_of(key, given).new(key, peers, previous and previous.balancer or nil, given.hash)
   end
+  record.choice = record.affinity or record.alternative or record.balancer and record.balancer.needs_captures or false
   return record
 end
 
 local backends = store.new(ngx.shared.configuration_data, "b:", parse, LIMIT)
 
---- A backend: `{name, balancer}`; `balancer` is false when there is no endpoint.
+--- A backend: `{name, balancer, affinity, alternative, choice}`. `balancer` is false when there is no endpoint; `choice` is false
+-- when every request is served by this backend and wherever its balancer says.
 -- Phase: any with `ngx.shared`.
 -- @tparam string key
 -- @tparam number revision

@@ -3,7 +3,9 @@
 -- @module narthex.balancer
 
 local ngx = ngx
+local affinity = require("narthex.affinity")
 local backend = require("narthex.backend")
+local context = require("narthex.context")
 local ngx_balancer = require("ngx.balancer")
 local peers = require("narthex.peers")
 local store = require("narthex.store")
@@ -59,6 +61,17 @@ local function first_try(var, size)
   end
 end
 
+--- The peer of this try: where a cookie leads, else what the balancer says.
+local function choose(var, key, record, tried)
+  local state = context.get(var)
+  local choice = state and state.affinity
+  -- An answer instead of the backend's, such as an error page, is not where the cookie leads.
+  if choice and choice.backend == key then
+    return affinity.pick(choice, record, tried)
+  end
+  return record.balancer:pick(tried, var, state and state.captures)
+end
+
 --- Sets the peer of this try. Phase: balancer.
 function M.balance()
   local var = ngx.var
@@ -75,7 +88,10 @@ function M.balance()
   else
     first_try(var, balancer.size)
   end
-  local peer = balancer:pick(tried)
+  local peer, score = choose(var, key, record, tried)
+  if score then
+    var.balancer_ewma_score = score
+  end
   local ok, err = set_current_peer(peer.host, peer.port)
   if not ok then
     ngx.log(ngx.ERR, "backend ", key, ": peer ", peer.id, ": ", err)

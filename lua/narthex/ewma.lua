@@ -84,6 +84,7 @@ end
 -- Phase: any with `ngx.shared`.
 -- @tparam ?string tried from `narthex.peers`.tried
 -- @treturn table the peer
+-- @treturn ?number its score, where there was a choice
 function Ewma:pick(tried)
   local peers, keys, size = self.peers, self.keys, self.size
   if tried then
@@ -104,7 +105,11 @@ function Ewma:pick(tried)
   if second >= first then
     second = second + 1
   end
-  return decayed(keys[first], 0) <= decayed(keys[second], 0) and peers[first] or peers[second]
+  local score, other = decayed(keys[first], 0), decayed(keys[second], 0)
+  if score <= other then
+    return peers[first], score
+  end
+  return peers[second], other
 end
 
 --- Takes a measured answer into a peer's score.

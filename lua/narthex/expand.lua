@@ -52,6 +52,19 @@ function M.compile(text)
   return parts
 end
 
+--- Whether a text refers to captures by number.
+-- Phase: any.
+-- @tparam string|table compiled
+-- @treturn boolean
+function M.has_captures(compiled)
+  for i = 1, type(compiled) == "table" and #compiled or 0 do
+    if compiled[i].capture then
+      return true
+    end
+  end
+  return false
+end
+
 --- The text with its references replaced; unknown variables and captures are empty.
 -- Phase: any in which `ngx.var` works.
 -- @tparam string|table compiled

@@ -2,6 +2,7 @@
 -- @module narthex.header
 
 local ngx = ngx
+local affinity_cookie = require("narthex.affinity_cookie")
 local context = require("narthex.context")
 local response = require("narthex.response")
 
@@ -36,6 +37,9 @@ function M.filter()
   end
   local state = context.get(var)
   if state then
+    if state.affinity then
+      affinity_cookie.set(var, state.affinity)
+    end
     response.filter(state)
   end
 end

@@ -9,7 +9,7 @@ local re = require("ngx.re")
 local M = {}
 
 --- Modules that phases enter, and those that take settings.
-local ENTRIES = { "balancer", "certificate", "control", "header", "host", "log", "redirect", "route" }
+local ENTRIES = { "balancer", "certificate", "choice", "control", "header", "host", "log", "redirect", "route" }
 
 --- Room for compiled regexes to backtrack on the longest request targets. The default of 32 KiB is used up by some hundred
 -- repetitions of a group, where NGINX's own matching goes on.

@@ -65,6 +65,41 @@ function M.index(peers, id)
   end
 end
 
+--- The peers by id, and the ids in order without duplicates. Phase: any.
+-- @tparam table peers
+-- @treturn table id to peer
+-- @treturn table list of ids
+function M.by_id(peers)
+  local by_id, ids = {}, {}
+  for i = 1, #peers do
+    local id = peers[i].id
+    if not by_id[id] then
+      by_id[id] = peers[i]
+      ids[#ids + 1] = id
+    end
+  end
+  return by_id, ids
+end
+
+--- A random peer that was not tried; nil if all were. Phase: any.
+-- @tparam table peers
+-- @tparam string tried from `M.tried`
+-- @treturn ?table
+function M.any_untried(peers, tried)
+  local left, chosen = 0, nil
+  for i = 1, #peers do
+    local peer = peers[i]
+    if not M.is_tried(peer, tried) then
+      left = left + 1
+      -- Each one so far with equal chance.
+      if random(left) == 1 then
+        chosen = peer
+      end
+    end
+  end
+  return chosen
+end
+
 --- A random index, so that workers don't walk in step. Phase: any.
 -- @tparam table peers not empty
 -- @treturn number

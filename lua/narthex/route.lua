@@ -4,6 +4,7 @@
 
 local ngx = ngx
 local backend = require("narthex.backend")
+local choice = require("narthex.choice")
 local expand = require("narthex.expand")
 local host = require("narthex.host")
 local locations = require("narthex.locations")
@@ -200,7 +201,11 @@ function M.rewrite()
     end
     return exit(route.backend == backend.DEFAULT and ngx.HTTP_NOT_FOUND or ngx.HTTP_SERVICE_UNAVAILABLE)
   end
-  var.narthex_backend = route.backend
+  local key = route.backend
+  if pool.choice then
+    key = choice.make(var, route, pool, revision, uri)
+  end
+  var.narthex_backend = key
   if extra then
     prepare(var, extra, uri)
   end

@@ -141,6 +141,17 @@ get() { # HOST PATH [curl options]: the body
     curl -s --max-time 10 --path-as-is -H "Host: $host" "http://127.0.0.1:$HTTP$path" "$@"
 }
 
+# The same for a pattern of paths as curl has it (`/[1-100]`), over one connection.
+many() { # HOST PATHS [curl options]
+    curl -s --max-time 60 -H "Host: $1" "http://127.0.0.1:$HTTP$2" "${@:3}"
+}
+
+# Ports with the number of answers from each.
+ports() { sed -n 's/^port=\([0-9]*\).*/\1/p' | sort | uniq -c | awk '{print $2 ":" $1}' | tr '\n' ' '; }
+
+# Every request's Set-Cookie, whole.
+cookies() { sed -n 's/^[Ss]et-[Cc]ookie: //p' | tr -d '\r'; }
+
 # STATUS[ Location]
 answer() { get "$@" -o /dev/null -w '%{http_code} %header{location}' | sed 's/ $//'; }
 

@@ -19,10 +19,10 @@ use imbl::OrdMap;
 use crate::fixed::{Globals, Listen};
 use crate::key::{BackendId, BackendPort, ObjectKey, ObjectRef};
 use crate::live::BackendRecord;
-use crate::passes::backend::{DEFAULT_KEY, DEFAULT_NAME};
+use crate::passes::backend::{DEFAULT_KEY, DEFAULT_NAME, Users};
 use crate::passes::certificate::{Certificate, Choice};
-use crate::passes::ingress::{CATCH_ALL, Entry};
-use crate::passes::{accept, backend, certificate, host, ingress};
+use crate::passes::ingress::{CATCH_ALL, Entry, Order};
+use crate::passes::{accept, backend, canary, certificate, host, ingress};
 use crate::problem::{Problem, ProblemKind};
 use crate::profile::Profile;
 use crate::settings::Settings;
@@ -126,7 +126,7 @@ impl Builder {
         self.index_slices(&changes, &mut dirty);
         self.mark(&changes, &mut dirty);
         self.default_certificate(&mut dirty);
-        self.build_hosts(&dirty);
+        self.build_hosts(&mut dirty);
         self.build_backends(&dirty);
         self.state.built.clone()
     }
@@ -281,26 +281,23 @@ impl Builder {
         }
     }
 
-    fn build_hosts(&mut self, dirty: &Dirty) {
+    fn build_hosts(&mut self, dirty: &mut Dirty) {
         let mut names: BTreeSet<Arc<str>> = dirty.hosts.clone();
         for name in &dirty.hosts {
-            names.extend(self.build_host(name));
+            names.extend(self.build_host(name, &mut dirty.backends));
         }
         for name in &names {
             self.name(name);
         }
     }
 
-    /// Builds one host's record. Returns the aliases that it had or has.
-    fn build_host(&mut self, name: &Arc<str>) -> Vec<Arc<str>> {
+    /// Builds one host's record, and marks the backends whose alternatives it decides about. Returns the aliases that it had or has.
+    fn build_host(&mut self, name: &Arc<str>, backends: &mut BTreeSet<BackendId>) -> Vec<Arc<str>> {
         let state = &mut self.state;
         let entries: Vec<&Entry> =
             state.hosts.values(name).filter_map(|order| state.built.entries.get(order.key())).map(|entry| &**entry).collect();
-        let built = host::build(name, &entries, &state.config);
-        let (host, exists) = match built {
-            Some(host) => (host, true),
-            None => (host::Host::default(), false),
-        };
+        let (host, exists) = host::build(name, &entries, &state.config);
+        backends.extend(state.set_alternatives(name, host.alternatives));
 
         for id in state.host_profiles.get(name).cloned().iter().flat_map(|ids| ids.iter()) {
             if state.profiles.remove(id) {
@@ -388,8 +385,7 @@ impl Builder {
                 self.state.set_external_name(id, None);
                 continue;
             };
-            let user = self.state.built.entries.get(first.key()).cloned();
-            let (record, problems) = self.backend(id, user.as_deref());
+            let (record, problems) = self.used_backend(id, &first);
             self.state.set_external_name(id, self.external_name(&id.service));
             self.state.set_problems(Origin::Backend(id.clone()), problems);
             set_if_changed(&mut self.state.built.model.live.backends, &key, record);
@@ -399,7 +395,7 @@ impl Builder {
             let mut record = BackendRecord::default();
             if let Some(service) = &self.settings.default_backend_service {
                 let id = BackendId { service: service.clone(), port: BackendPort::First };
-                let (built, problems) = self.backend(&id, None);
+                let (built, problems) = self.backend(&id, &Users::default());
                 self.state.set_external_name(&id, self.external_name(service));
                 self.state.set_problems(Origin::Backend(id), problems);
                 record = built;
@@ -409,11 +405,26 @@ impl Builder {
         }
     }
 
-    fn backend(&self, id: &BackendId, user: Option<&Entry>) -> (BackendRecord, Vec<Problem>) {
+    /// A backend that Ingresses refer to, `first` before all others.
+    fn used_backend(&self, id: &BackendId, first: &Order) -> (BackendRecord, Vec<Problem>) {
+        let state = &self.state;
+        let entry = |order: &Order| state.built.entries.get(order.key()).map(|entry| &**entry);
+        let sticky = state.sticky.values(id).next().and_then(entry).zip(state.sticky.last(id).and_then(entry));
+        let mut candidates = state.alternatives.values(id);
+        let used = candidates.next();
+        let canary = used.and_then(|candidate| Some((entry(&candidate.order)?, candidate)));
+        let (record, mut problems) = self.backend(id, &Users { first: entry(first), sticky, canary });
+        if let Some(used) = used {
+            problems.extend(canary::ignored(id, used, candidates));
+        }
+        (record, problems)
+    }
+
+    fn backend(&self, id: &BackendId, users: &Users<'_>) -> (BackendRecord, Vec<Problem>) {
         let slices: Vec<ObjectKey> = self.state.slices.values(&id.service).cloned().collect();
         let input =
             backend::Input { snapshot: &self.state.snapshot, settings: &self.settings, config: &self.state.config, slices: &slices };
-        backend::build(id, user, &input)
+        backend::build(id, users, &input)
     }
 
     /// The name to resolve for a Service, if it is an ExternalName that may be.

@@ -23,7 +23,7 @@ pub mod snapshot;
 pub use builder::{Builder, Built, Quarantine};
 pub use fixed::{Fixed, Globals, Listen, Shell};
 pub use key::{BackendId, BackendPort, ObjectKey, ObjectRef};
-pub use live::{BackendRecord, CertificateRecord, Delta, HostRecord, Live, Op, Route, Table};
+pub use live::{Alternative, BackendRecord, CertificateRecord, Delta, HashRule, HostRecord, Live, Op, Route, Stickiness, Table};
 pub use plan::{Plan, Reason, plan};
 pub use problem::{Problem, ProblemKind};
 pub use profile::{Profile, ProfileId};

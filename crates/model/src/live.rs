@@ -13,8 +13,10 @@ use serde::Serialize;
 
 use crate::profile::ProfileId;
 
+mod balancing;
 mod route;
 
+pub use balancing::{Alternative, HashRule, Stickiness};
 pub use route::{Cors, Header, Mirror, Redirects, Replacements, Route};
 
 /// Everything that NGINX holds as data.
@@ -61,6 +63,15 @@ pub struct BackendRecord {
     /// Algorithm; `round_robin` is left out.
     #[serde(rename = "lb", skip_serializing_if = "is_round_robin")]
     pub load_balance: annotations::LoadBalance,
+    /// Consistent hashing; comes before `load_balance`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hash: Option<HashRule>,
+    /// Cookie affinity; comes before `hash`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sticky: Option<Arc<Stickiness>>,
+    /// The canary.
+    #[serde(rename = "alt", skip_serializing_if = "Option::is_none")]
+    pub alternative: Option<Arc<Alternative>>,
     /// Endpoints in order of address, without duplicates. Empty: requests get 503 (404 for the default backend).
     #[serde(rename = "eps")]
     pub endpoints: Vec<Endpoint>,

@@ -2,6 +2,8 @@
 
 pub(crate) mod accept;
 pub(crate) mod backend;
+pub(crate) mod balancing;
+pub(crate) mod canary;
 pub(crate) mod certificate;
 pub(crate) mod endpoints;
 pub(crate) mod host;

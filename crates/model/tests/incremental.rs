@@ -17,7 +17,7 @@ const NAMES: [&str; 4] = ["a", "b", "c", "d"];
 const NAMESPACES: [&str; 2] = ["x", "y"];
 const HOSTS: [&str; 6] = ["one.example.com", "two.example.com", "*.example.com", "three.example.com", "", "four.example.com"];
 const PATHS: [&str; 7] = ["/", "/foo", "/foo/", "/foo/bar", "/id/[0-9]+$", "/a(/|$)(.*)", "/("];
-const ANNOTATIONS: [(&str, &str); 14] = [
+const ANNOTATIONS: [(&str, &str); 22] = [
     ("use-regex", "true"),
     ("rewrite-target", "/$2"),
     ("ssl-redirect", "false"),
@@ -29,6 +29,14 @@ const ANNOTATIONS: [(&str, &str); 14] = [
     ("server-alias", "alias.example.com"),
     ("proxy-read-timeout", "7"),
     ("canary", "true"),
+    ("canary", "true"),
+    ("canary-weight", "20"),
+    ("canary-by-header", "X-Canary"),
+    ("affinity", "cookie"),
+    ("affinity", "cookie"),
+    ("affinity-mode", "persistent"),
+    ("affinity-canary-behavior", "legacy"),
+    ("upstream-hash-by", "$request_uri"),
     ("proxy-body-size", "nonsense"),
     ("no-such-thing", "1"),
     ("force-ssl-redirect", "true"),

@@ -11,7 +11,7 @@ use annotations::groups::{BackendProtocol, Buffers, ConnectionHeader};
 use model::live::{Cors, Mirror, Redirects, Replacements};
 use model::profile::{BackendName, BackendTls, BackendTrust, Proxying, Replacement, TlsMaterial, Transport};
 use model::settings::PemPair;
-use model::{Fixed, HostRecord, Model, Profile, Route, Shell};
+use model::{Alternative, BackendRecord, Fixed, HostRecord, Model, Profile, Route, Shell, Stickiness};
 use ngx_value::{Seconds, Size, Snippet};
 use render::{Capabilities, ConfFilter, FileSet, Paths};
 use support::{accepted_by_nginx, config, fixed, installed, model, paths, record, regex_record, route};
@@ -320,4 +320,23 @@ fn text_of_answers() {
     let twin = Arc::new(HostRecord { redirect_to: Some("shop.example".into()), ..HostRecord::default() });
     let hosts = vec![("shop.example", Arc::new(host)), ("www.shop.example", twin)];
     check_conf("text_of_answers", &model(fixed(Config::default(), []), hosts, &[]));
+}
+
+#[test]
+fn text_of_a_canary_and_affinity() {
+    let sticky = Route { issues_cookie: true, ..route("sticky", "/sticky") };
+    let routes = record(&[], &[("/", 0), ("/sticky/", 1), ("/plain/", 2)], vec![route("split", "/"), sticky, route("plain", "/plain")]);
+    let mut model = model(fixed(Config::default(), []), vec![("shop.example", routes)], &[]);
+    let mut change = |key: &str, change: fn(&mut BackendRecord)| {
+        change(Arc::make_mut(model.live.backends.get_mut(key).expect("a route names it")));
+    };
+    change("default/split:80", |backend| {
+        let canary = Alternative { backend: "default/new:80".into(), weight: 20, total: 100, ..Alternative::default() };
+        backend.alternative = Some(Arc::new(canary));
+    });
+    change("default/sticky:80", |backend| {
+        let cookie = Stickiness { name: "route".into(), ..Stickiness::default() };
+        backend.sticky = Some(Arc::new(cookie));
+    });
+    check_conf("text_of_a_canary_and_affinity", &model);
 }

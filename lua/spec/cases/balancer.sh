@@ -53,6 +53,8 @@ put h ewma.test '{"prefix":{"/":0},"routes":[{"path":"/","be":"ns/e:80"}]}'
 put b ns/e:80 '{"name":"e","lb":"ewma","eps":[["127.0.0.1",'"$A"'],["127.0.0.1",'"$SLOW"']]}'
 until_is "$SLOW" eval 'get ewma.test / | port_of'
 check "ewma asks the fast one" "$A:10 " "$(all ewma.test 10 | count)"
+scored() { grep '^ewma.test' "$PREFIX/access.log" | awk '$(NF - 1) >= 0' | head -1 | wc -l; }
+check "the score of the chosen peer is in the log" 1 "$(until_is 1 scored && echo 1)"
 scores() { control "/spec/keys?d=balancer_ewma" | sort | tr '\n' ' '; }
 check "scores are per backend and address" 1 "$(scores | grep -c "^ns/e:80 127.0.0.1:$A ns/e:80 127.0.0.1:$SLOW $")"
 score() { control "/spec/get?d=balancer_ewma&k=ns/e:80%20127.0.0.1:$1"; }

@@ -36,6 +36,11 @@ impl<K: Ord + Clone, V: Ord + Clone> Index<K, V> {
         self.0.get(key).into_iter().flatten()
     }
 
+    /// The last value of a key.
+    pub(crate) fn last(&self, key: &K) -> Option<&V> {
+        self.0.get(key)?.get_max()
+    }
+
     /// Keys from `key` on, in order.
     pub(crate) fn keys_from(&self, key: &K) -> impl Iterator<Item = &K> {
         self.0.range(key.clone()..).map(|(key, _)| key)

@@ -10,6 +10,7 @@ use k8s_openapi::api::networking::v1::Ingress;
 use super::built::{Built, Origin};
 use super::index::{Counted, Index};
 use crate::key::{BackendId, ObjectKey};
+use crate::passes::canary::Candidate;
 use crate::passes::certificate::Certificate;
 use crate::passes::ingress::{Entry, Order};
 use crate::problem::Problem;
@@ -26,6 +27,11 @@ pub(super) struct State {
     pub(super) built: Built,
     pub(super) hosts: Index<Arc<str>, Order>,
     pub(super) backends: Index<BackendId, Order>,
+    /// The same for Ingresses with cookie affinity.
+    pub(super) sticky: Index<BackendId, Order>,
+    /// Backends with what canaries offer as alternatives, and the hosts that they came from.
+    pub(super) alternatives: Index<BackendId, Candidate>,
+    pub(super) host_alternatives: OrdMap<Arc<str>, Arc<[(BackendId, Candidate)]>>,
     pub(super) secrets: Index<ObjectKey, ObjectKey>,
     /// What annotations name, to the Ingresses that do, refused ones included.
     pub(super) referrers: Index<Reference, ObjectKey>,
@@ -49,6 +55,9 @@ impl State {
         // A canary's backend serves through its primary's locations; alone it has none.
         for backend in entry.backends() {
             self.backends.set(&backend, &entry.order, present);
+            if entry.spec.affinity.cookie.is_some() && !entry.is_canary() {
+                self.sticky.set(&backend, &entry.order, present);
+            }
         }
         for secret in entry.secrets() {
             self.secrets.set(&secret, entry.key(), present);
@@ -63,6 +72,20 @@ impl State {
         for reference in new.into_iter().flat_map(references::of_annotations) {
             self.referrers.add(&reference, ingress);
         }
+    }
+
+    /// Replaces the alternatives that a host leads to. Returns the backends that had or have one.
+    pub(super) fn set_alternatives(&mut self, host: &Arc<str>, new: Vec<(BackendId, Candidate)>) -> Vec<BackendId> {
+        let old: Vec<(BackendId, Candidate)> = self.host_alternatives.get(host).iter().flat_map(|pairs| pairs.iter().cloned()).collect();
+        for (primary, candidate) in &old {
+            self.alternatives.remove(primary, candidate);
+        }
+        for (primary, candidate) in &new {
+            self.alternatives.add(primary, candidate);
+        }
+        let touched = old.into_iter().chain(new.iter().cloned()).map(|(primary, _)| primary).collect();
+        set(&mut self.host_alternatives, host, (!new.is_empty()).then(|| new.into()));
+        touched
     }
 
     pub(super) fn set_problems(&mut self, origin: Origin, problems: Vec<Problem>) {

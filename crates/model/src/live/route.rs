@@ -89,6 +89,9 @@ pub struct Route {
     /// No access log for this route.
     #[serde(rename = "nolog", skip_serializing_if = "std::ops::Not::not")]
     pub no_access_log: bool,
+    /// Its Ingress has cookie affinity, so a client that comes to a new endpoint gets a cookie.
+    #[serde(rename = "stick", skip_serializing_if = "std::ops::Not::not")]
+    pub issues_cookie: bool,
     /// Answer 503: a protecting setting of the Ingress is unusable.
     #[serde(rename = "deny", skip_serializing_if = "std::ops::Not::not")]
     pub denied: bool,

@@ -7,8 +7,9 @@ use annotations::Config;
 use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
-use super::endpoints;
+use super::canary::Candidate;
 use super::ingress::Entry;
+use super::{balancing, endpoints};
 use crate::key::{BackendId, BackendPort, ObjectKey, ObjectRef};
 use crate::live::{BackendRecord, Endpoint};
 use crate::problem::{Problem, ProblemKind};
@@ -29,9 +30,20 @@ pub(crate) struct Input<'a> {
     pub(crate) slices: &'a [ObjectKey],
 }
 
-/// Builds a backend. `user` is the Ingress that was first to refer to it: its annotations decide.
-pub(crate) fn build(id: &BackendId, user: Option<&Entry>, input: &Input<'_>) -> (BackendRecord, Vec<Problem>) {
-    let spec = user.map(|entry| &entry.spec);
+/// Whose annotations decide about a backend.
+#[derive(Default)]
+pub(crate) struct Users<'a> {
+    /// The Ingress that was first to refer to it.
+    pub(crate) first: Option<&'a Entry>,
+    /// The oldest and the youngest that have cookie affinity.
+    pub(crate) sticky: Option<(&'a Entry, &'a Entry)>,
+    /// The canary whose alternative is used.
+    pub(crate) canary: Option<(&'a Entry, &'a Candidate)>,
+}
+
+/// Builds a backend.
+pub(crate) fn build(id: &BackendId, users: &Users<'_>, input: &Input<'_>) -> (BackendRecord, Vec<Problem>) {
+    let spec = users.first.map(|entry| &entry.spec);
     let service_upstream = spec.and_then(|spec| spec.upstream.service_upstream).unwrap_or(input.config.service_upstream);
     let load_balance = spec.and_then(|spec| spec.upstream.load_balance).unwrap_or(input.config.load_balance);
     let mut problems = Vec::new();
@@ -39,7 +51,17 @@ pub(crate) fn build(id: &BackendId, user: Option<&Entry>, input: &Input<'_>) -> 
         problems.push(Problem { object: ObjectRef::namespaced("Service", &id.service), field: String::new(), kind, detail });
     });
     let endpoints = endpoints.into_iter().map(|(address, port)| Endpoint { address, port, weight: 1 }).collect();
-    (BackendRecord { name: id.log_name().into(), load_balance, endpoints }, problems)
+    let sticky = users.sticky.and_then(|(oldest, youngest)| balancing::stickiness(&oldest.spec.affinity, &youngest.spec.affinity));
+    let alternative = users.canary.map(|(canary, candidate)| balancing::alternative(canary, candidate, sticky.is_some()));
+    let record = BackendRecord {
+        name: id.log_name().into(),
+        load_balance,
+        hash: users.first.and_then(balancing::hash),
+        sticky: sticky.map(Arc::new),
+        alternative: alternative.map(Arc::new),
+        endpoints,
+    };
+    (record, problems)
 }
 
 fn endpoints(

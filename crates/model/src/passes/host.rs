@@ -5,6 +5,7 @@ use std::sync::Arc;
 use annotations::Config;
 use ngx_value::PathRegex;
 
+use super::canary::{self, Candidate, Primary};
 use super::ingress::{CATCH_ALL, Entry, Path};
 use super::paths::{self, Location};
 use super::route;
@@ -23,6 +24,8 @@ pub(crate) struct Host {
     pub(crate) shell: Option<Shell>,
     /// Other names of it: trimmed, sorted, without its own.
     pub(crate) aliases: Vec<Arc<str>>,
+    /// Backends of its locations, with what canaries offer as alternatives.
+    pub(crate) alternatives: Vec<(BackendId, Candidate)>,
     pub(crate) problems: Vec<Problem>,
 }
 
@@ -40,14 +43,17 @@ struct Draft<'a> {
     at: Option<(u32, u32)>,
 }
 
-/// Builds a host from the Ingresses that name it, oldest first. `None` if none of them makes a server of it.
-pub(crate) fn build(host: &str, entries: &[&Entry], config: &Config) -> Option<Host> {
-    let entries: Vec<&Entry> = entries.iter().copied().filter(|entry| !entry.is_canary()).collect();
-    if entries.is_empty() && host != CATCH_ALL {
-        return None;
-    }
+/// Builds a host from the Ingresses that name it, oldest first. False if none of them makes a server of it: then there are only Problems.
+pub(crate) fn build(host: &Arc<str>, entries: &[&Entry], config: &Config) -> (Host, bool) {
+    let (canaries, entries): (Vec<&Entry>, Vec<&Entry>) = entries.iter().copied().partition(|entry| entry.is_canary());
     let mut result = Host::default();
+    if entries.is_empty() && **host != *CATCH_ALL {
+        canary::pair(host, &canaries, &[], &mut result.problems);
+        return (result, false);
+    }
     let drafts = drafts(host, &entries, &mut result.problems);
+    let primaries: Vec<Primary<'_>> = drafts.iter().filter_map(Draft::primary).collect();
+    result.alternatives = canary::pair(host, &canaries, &primaries, &mut result.problems);
     let regex_mode = drafts.iter().any(Draft::wants_regex);
 
     let host_tls = entries.iter().copied().find(|entry| entry.resolved.backend_tls.as_ref().is_some_and(|tls| tls.material.is_some()));
@@ -79,12 +85,12 @@ pub(crate) fn build(host: &str, entries: &[&Entry], config: &Config) -> Option<H
     // The first Ingress with a list decides about the aliases, the first with text about the snippet.
     let aliases = entries.iter().map(|entry| &entry.spec.names.server_alias).find(|aliases| !aliases.is_empty());
     result.aliases =
-        aliases.into_iter().flatten().map(|alias| Arc::from(alias.to_string())).filter(|alias: &Arc<str>| **alias != *host).collect();
+        aliases.into_iter().flatten().map(|alias| Arc::from(alias.to_string())).filter(|alias: &Arc<str>| *alias != *host).collect();
     result.aliases.sort();
     result.aliases.dedup();
     let snippet = entries.iter().find_map(|entry| entry.spec.snippets.server.clone());
     result.shell = snippet.map(|snippet| Shell { aliases: result.aliases.clone(), snippet: Some(snippet) });
-    Some(result)
+    (result, true)
 }
 
 /// Where `/` of the host is redirected to: what the location with the longest path says.
@@ -159,6 +165,11 @@ fn field(at: (u32, u32)) -> String {
 }
 
 impl Draft<'_> {
+    /// What a canary could add to.
+    fn primary(&self) -> Option<Primary<'_>> {
+        Some(Primary { path: &self.path, exact: self.exact, backend: self.backend? })
+    }
+
     /// The rewrite target where it is in effect: one that equals the path is none.
     fn rewrite(&self) -> Option<String> {
         let target = self.entry.filter(|_| self.redirects)?.spec.path.rewrite_target.as_ref()?.to_string();

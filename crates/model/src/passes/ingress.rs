@@ -92,7 +92,7 @@ impl Entry {
     /// Hosts it names, the catch-all included, without duplicates.
     pub(crate) fn hosts(&self) -> Vec<Arc<str>> {
         let mut hosts: Vec<Arc<str>> = self.rules.iter().map(|rule| rule.host.clone()).collect();
-        if self.is_catch_all() {
+        if self.is_catch_all() || self.is_canary() && self.default_backend.is_some() {
             hosts.push(CATCH_ALL.into());
         }
         hosts.sort();

@@ -45,6 +45,7 @@ pub(crate) fn annotate(location: &Location<'_>, route: &mut Route, profile: &mut
     let spec = &location.entry.spec;
     route.denied = location.entry.denied;
     route.no_access_log = spec.observability.enable_access_log == Some(false);
+    route.issues_cookie = location.backend.is_some() && spec.affinity.cookie.is_some();
     route.upstream_vhost = spec.protocol.upstream_vhost.as_ref().map(|vhost| vhost.to_string().into());
     path::apply(location, route);
     redirect::apply(location, route);

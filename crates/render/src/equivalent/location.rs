@@ -45,6 +45,8 @@ pub(super) struct LocationView {
     redirect: Option<redirect::HttpsView>,
     /// What is answered where the backend has no endpoint.
     no_endpoint: Option<u16>,
+    /// The backend has a canary or affinity, so which one serves is decided per request.
+    choice: Option<Choice>,
     deny: Vec<Printed>,
     allow: Vec<Printed>,
     proxy: ProxyView,
@@ -53,6 +55,12 @@ pub(super) struct LocationView {
     pass: PassView,
     snippet: Option<Printed>,
     rewrite: Option<Rewrite>,
+}
+
+#[derive(Serialize)]
+struct Choice {
+    /// Clients that come to a new endpoint get a cookie.
+    issues_cookie: bool,
 }
 
 #[derive(Serialize)]
@@ -169,6 +177,7 @@ fn view(model: &Model, paths: &Paths, group: &Group<'_>, kind: Kind, name: &str,
         answer: redirect::answer(route)?,
         redirect: redirect::https(model, group, route)?,
         no_endpoint: no_endpoint(model, route),
+        choice: choice(model, route),
         deny,
         allow,
         proxy: ProxyView::location(config, profile, route)?,
@@ -192,6 +201,18 @@ fn no_endpoint(model: &Model, route: &Route) -> Option<u16> {
         (model.live.backends.get(&route.backend).map(|backend| &**backend), 503)
     };
     backend.is_none_or(|backend| backend.endpoints.is_empty()).then_some(status)
+}
+
+fn choice(model: &Model, route: &Route) -> Option<Choice> {
+    let backend = model.live.backends.get(&route.backend)?;
+    let has_captures = backend.hash.as_ref().is_some_and(|hash| refers_to_captures(&hash.by));
+    let is_open = backend.sticky.is_some() || backend.alternative.is_some() || has_captures;
+    is_open.then_some(Choice { issues_cookie: route.issues_cookie })
+}
+
+/// Whether a text has `$1` or `${1}`.
+fn refers_to_captures(text: &str) -> bool {
+    text.split('$').skip(1).any(|rest| rest.trim_start_matches('{').starts_with(|c: char| c.is_ascii_digit()))
 }
 
 /// The name in logs.
