@@ -30,7 +30,10 @@ pub use watching::{Ratio, Sampler, WatchingDefaults};
 
 /// Every key that is supported, grouped by subject.
 pub static CONFIG_KEYS: LazyLock<Vec<&'static ConfigEntry>> = LazyLock::new(|| {
-    [keys::KEYS, proxying::KEYS, external_auth::KEYS, answers::KEYS, headers::KEYS, watching::KEYS, snippets::KEYS].into_iter().flatten().collect()
+    [keys::KEYS, proxying::KEYS, external_auth::KEYS, answers::KEYS, headers::KEYS, watching::KEYS, snippets::KEYS]
+        .into_iter()
+        .flatten()
+        .collect()
 });
 
 /// One key of the main ConfigMap: everything that is known about it.

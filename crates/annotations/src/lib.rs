@@ -13,8 +13,8 @@ mod spec;
 mod table;
 
 pub use config::{
-    AnswerDefaults, CONFIG_KEYS, Config, ConfigEntry, ConfigFinding, ExternalAuthDefaults, HeaderBuffers, HeaderDefaults, ProxyingDefaults, Ratio, Sampler,
-    SnippetDefaults, WatchingDefaults, Workers,
+    AnswerDefaults, CONFIG_KEYS, Config, ConfigEntry, ConfigFinding, ExternalAuthDefaults, HeaderBuffers, HeaderDefaults, ProxyingDefaults,
+    Ratio, Sampler, SnippetDefaults, WatchingDefaults, Workers,
 };
 pub use describe::{Description, describe, descriptions, descriptions_of};
 pub use groups::{ANNOTATIONS, GROUPS, LoadBalance, annotation};

@@ -16,8 +16,10 @@ pub(crate) enum Reference {
     Service(ObjectKey),
 }
 
+type Kind = fn(ObjectKey) -> Reference;
+
 /// Annotations that name an object, without their prefix.
-const ANNOTATIONS: [(&str, fn(ObjectKey) -> Reference); 7] = [
+const ANNOTATIONS: [(&str, Kind); 7] = [
     ("auth-proxy-set-headers", Reference::ConfigMap),
     ("auth-secret", Reference::Secret),
     ("auth-tls-secret", Reference::Secret),

@@ -15,7 +15,8 @@ use proptest::test_runner::RngSeed;
 
 const NAMES: [&str; 4] = ["a", "b", "c", "d"];
 const NAMESPACES: [&str; 2] = ["x", "y"];
-const HOSTS: [&str; 7] = ["one.example.com", "www.one.example.com", "two.example.com", "*.example.com", "three.example.com", "", "four.example.com"];
+const HOSTS: [&str; 7] =
+    ["one.example.com", "www.one.example.com", "two.example.com", "*.example.com", "three.example.com", "", "four.example.com"];
 const PATHS: [&str; 7] = ["/", "/foo", "/foo/", "/foo/bar", "/id/[0-9]+$", "/a(/|$)(.*)", "/("];
 const ANNOTATIONS: [(&str, &str); 35] = [
     ("from-to-www-redirect", "true"),

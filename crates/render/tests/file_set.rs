@@ -100,7 +100,9 @@ fn headers_are_complete_where_a_snippet_may_set_one() {
     assert_eq!(count(&fixed(Config::default(), [Profile { snippet: snippet("limit_rate 1k;"), ..Profile::default() }])), 1);
     let mut fixed = fixed(Config::default(), [Profile { snippet: snippet("proxy_set_header A b;"), ..Profile::default() }]);
     assert_eq!(count(&fixed), 2);
-    fixed.shells.insert("foo.com".into(), Arc::new(Shell { aliases: Vec::new(), snippet: snippet("proxy_set_header A b;"), ..Shell::default() }));
+    fixed
+        .shells
+        .insert("foo.com".into(), Arc::new(Shell { aliases: Vec::new(), snippet: snippet("proxy_set_header A b;"), ..Shell::default() }));
     // The shell has them in the location that finds the route and in that of errors, too.
     assert_eq!(count(&fixed), 6);
 }

@@ -106,11 +106,16 @@ fn profiles_and_shells() {
     let tagged =
         Profile { snippet: snippet("proxy_set_header X-Tag $service_name;\nproxy_hide_header X-Powered-By; # why"), ..Profile::default() };
     let mut fixed = fixed(Config::default(), [large, buffered, tagged]);
-    let shop = Shell { aliases: vec!["www.shop.example".into()], snippet: snippet("location = /robots.txt {\n    return 204;\n}"), ..Shell::default() };
+    let shop = Shell {
+        aliases: vec!["www.shop.example".into()],
+        snippet: snippet("location = /robots.txt {\n    return 204;\n}"),
+        ..Shell::default()
+    };
     fixed.shells.insert("shop.example".into(), Arc::new(shop));
-    fixed
-        .shells
-        .insert("*.shop.example".into(), Arc::new(Shell { aliases: Vec::new(), snippet: snippet("add_header X-Label $subdomain;"), ..Shell::default() }));
+    fixed.shells.insert(
+        "*.shop.example".into(),
+        Arc::new(Shell { aliases: Vec::new(), snippet: snippet("add_header X-Label $subdomain;"), ..Shell::default() }),
+    );
     check("profiles_and_shells", &fixed, &bookworm());
 }
 

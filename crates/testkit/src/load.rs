@@ -190,7 +190,8 @@ async fn exchange(connection: &mut Option<Connection>, request: &Request, resent
     if let Some(kept) = connection.as_mut().filter(|kept| kept.is_open()) {
         match kept.send(request).await {
             Ok(response) => return Ok(response.status),
-            Err(error) if error.chain().any(|cause| cause.is::<Unanswered>()) => *resent += 1,
+            // Not by the causes: a context is none of them.
+            Err(error) if error.is::<Unanswered>() => *resent += 1,
             Err(error) => return Err(error),
         }
     }
@@ -200,6 +201,9 @@ async fn exchange(connection: &mut Option<Connection>, request: &Request, resent
 
 #[cfg(test)]
 mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+
     use super::*;
     use crate::echo::{self, Identity};
 
@@ -224,6 +228,27 @@ mod tests {
         let load = Load::new(Request::get(std::net::SocketAddr::from(([127, 0, 0, 1], port)), "/"), 100);
         let report = load.run(Duration::from_millis(50)).await;
         assert!(report.failures.iter().all(|f| f.error.contains("refused")) && report.latencies.is_empty(), "{report}");
+    }
+
+    #[tokio::test]
+    async fn a_request_on_a_kept_connection_that_is_reset_is_sent_again() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let server = tokio::spawn(async move {
+            loop {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                let mut head = [0; 4096];
+                assert!(stream.read(&mut head).await.unwrap() > 0);
+                stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").await.unwrap();
+                // Closed with the next request unread, a connection is reset.
+                stream.readable().await.unwrap();
+            }
+        });
+        let load = Load { connections: 1, ..Load::new(Request::get(address, "/").host("a"), 500) }.start();
+        load.begin(5).await;
+        let report = load.stop().await;
+        server.abort();
+        assert!(report.failures.is_empty() && report.resent > 0, "{report}");
     }
 
     #[test]

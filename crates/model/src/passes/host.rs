@@ -70,7 +70,7 @@ pub(crate) fn build(host: &Arc<str>, entries: &[&Entry], config: &Config) -> (Ho
         if regex_mode && !draft.check_regex(&mut result.problems) {
             continue;
         }
-        let (route, profile) = draft.route(host, host_tls, config);
+        let (route, profile) = draft.route(host_tls, config);
         locations.push(Location {
             path: draft.path.clone(),
             exact: draft.exact,
@@ -194,7 +194,7 @@ impl Draft<'_> {
         false
     }
 
-    fn route(&self, host: &str, host_tls: Option<&Entry>, config: &Config) -> (Route, Profile) {
+    fn route(&self, host_tls: Option<&Entry>, config: &Config) -> (Route, Profile) {
         let (namespace, ingress): (Arc<str>, Arc<str>) = match self.entry {
             Some(entry) => (entry.key().namespace.clone(), entry.key().name.clone()),
             None => Default::default(),
@@ -211,7 +211,6 @@ impl Draft<'_> {
                 let location = route::Location {
                     entry,
                     config,
-                    host,
                     path: &self.path,
                     backend: self.backend,
                     host_tls,

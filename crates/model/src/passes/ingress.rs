@@ -1,7 +1,7 @@
 //! One Ingress, parsed: what later passes need of it, typed, with everything unusable reported and left out.
 
 use std::cmp::Reverse;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use annotations::{Config, FindingKind, Policy, Spec, Verdict};
 use k8s_openapi::api::networking::v1::{HTTPIngressPath, Ingress, IngressBackend, IngressServiceBackend};
@@ -38,7 +38,8 @@ pub(crate) struct Entry {
     pub(crate) order: Order,
     /// Its uid, or without one its namespace and name: unlike any other's.
     pub(crate) identity: Arc<str>,
-    pub(crate) spec: Spec,
+    /// What the annotations ask for. Nearly all Ingresses share one value: see [`share`].
+    pub(crate) spec: Arc<Spec>,
     /// What the annotations name, read.
     pub(crate) resolved: Resolved,
     /// A protecting annotation is unusable: every location answers 503.
@@ -203,8 +204,11 @@ fn parse_into(key: &ObjectKey, ingress: &Ingress, config: &Config, settings: &Se
         for (j, path) in rule.http.iter().flat_map(|http| &http.paths).enumerate() {
             paths.extend(parse_path(&key.namespace, path, (i as u32, j as u32), problems));
         }
+        paths.shrink_to_fit();
         rules.push(Rule { host: host.into(), paths });
     }
+    // They stay as long as the Ingress does, and most have one element.
+    rules.shrink_to_fit();
     let tls = spec.tls.iter().flatten().map(|tls| Tls {
         hosts: tls.hosts.iter().flatten().map(|host| host.to_ascii_lowercase()).collect(),
         secret: tls.secret_name.as_deref().filter(|name| !name.is_empty()).map(|name| ObjectKey::new(key.namespace.clone(), name)),
@@ -213,13 +217,19 @@ fn parse_into(key: &ObjectKey, ingress: &Ingress, config: &Config, settings: &Se
     Some(Entry {
         identity: ingress.metadata.uid.clone().unwrap_or_else(|| format!("{}/{}", key.namespace, key.name)).into(),
         order: Order { created_seconds, name: Reverse(key.to_string()), key: key.clone() },
-        spec: parsed.spec,
+        spec: share(parsed.spec),
         resolved: Resolved::default(),
         denied: parsed.verdict == Verdict::Denied,
         default_backend,
         rules,
         tls: tls.collect(),
     })
+}
+
+/// One value for all Ingresses whose annotations ask for nothing: a value is some kilobytes, and there are thousands of them.
+fn share(spec: Spec) -> Arc<Spec> {
+    static NOTHING: LazyLock<Arc<Spec>> = LazyLock::new(Arc::default);
+    if spec == **NOTHING { Arc::clone(&NOTHING) } else { Arc::new(spec) }
 }
 
 /// A host in lower case. Sources refuse most that are none; the name of the catch-all server is nobody's.
@@ -314,4 +324,26 @@ fn parse_backend(namespace: &Arc<str>, backend: &IngressBackend, field: &str, pr
         }
     };
     Some(BackendId { service: ObjectKey::new(namespace.clone(), name.as_str()), port })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(annotation: &str, value: &str) -> Arc<Spec> {
+        let key = ObjectKey::new("n", value);
+        let mut ingress = Ingress { spec: Some(Default::default()), ..Ingress::default() };
+        ingress.metadata.annotations = Some([(annotation.to_owned(), value.to_owned())].into());
+        let (entry, _) = parse(&key, &ingress, &Config::default(), &Settings::default(), &Snapshot::default());
+        entry.expect("it is accepted").spec
+    }
+
+    #[test]
+    fn ingresses_whose_annotations_ask_for_nothing_share_one_value() {
+        let plain = spec("example.com/team", "a");
+        assert!(Arc::ptr_eq(&plain, &spec("example.com/team", "b")));
+        let special = spec("nginx.ingress.kubernetes.io/rewrite-target", "/x");
+        assert!(!Arc::ptr_eq(&plain, &special) && special.path.rewrite_target.is_some());
+        assert!(size_of::<Spec>() < 8192, "{} bytes", size_of::<Spec>());
+    }
 }

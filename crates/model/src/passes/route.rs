@@ -29,8 +29,6 @@ pub(crate) struct Location<'a> {
     pub(crate) entry: &'a Entry,
     /// The global settings.
     pub(crate) config: &'a Config,
-    /// The host: `_`, a literal name or `*.example.com`.
-    pub(crate) host: &'a str,
     /// The path as the rule has it.
     pub(crate) path: &'a Arc<str>,
     /// The Service port it leads to; none: the default backend.

@@ -1,6 +1,7 @@
 //! Errors that another backend answers, and a backend that takes the place of one without endpoints.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use model::{BackendRecord, Model, Profile, Route};
 use serde::Serialize;
@@ -85,9 +86,9 @@ impl ErrorsView {
         for &status in statuses {
             let name = format!("@custom_{}_{status}", target.name);
             pages.push(Page { status, location: Printed::word(&name)? });
-            if !locations.contains_key(&name) {
-                let location = ErrorLocation::new(model, &name, status, &target)?;
-                locations.insert(name, location);
+            if let Entry::Vacant(vacant) = locations.entry(name) {
+                let location = ErrorLocation::new(model, vacant.key(), status, &target)?;
+                vacant.insert(location);
             }
         }
         Ok(Self { intercept: by_all || own.is_some_and(|own| !own.only_own), pages })

@@ -77,7 +77,7 @@ impl ZonesView {
     pub(in crate::equivalent) fn new(model: &Model) -> Result<Self, RenderError> {
         let routes = model.live.hosts.values().flat_map(|record| record.routes.iter());
         let limited = routes.filter_map(|route| Some(((&route.namespace, &route.ingress), (route, route.limits.as_deref()?))));
-        let limited: BTreeMap<(&Arc<str>, &Arc<str>), (&Arc<Route>, &Limits)> = limited.collect();
+        let limited: BTreeMap<_, _> = limited.collect();
         let key = &model.fixed.globals.config.answers.limit_conn_zone_variable;
         let view =
             |(number, (route, limits)): (usize, (&Arc<Route>, &Limits))| ZoneView::new(number, route, limits, Printed::template(key));
