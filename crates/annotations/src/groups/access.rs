@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newer_name_wins() {
+    fn allowlist_source_range_wins_over_its_older_name_whitelist_source_range() {
         let pairs = [("allowlist-source-range", "1.1.1.1"), ("whitelist-source-range", "2.2.2.2")];
         let spec = bad(&pairs, Verdict::Accepted, &[("whitelist-source-range", Surprise, "allowlist-source-range is set as well")]);
         assert_eq!(spec.access.allow.unwrap().to_string(), "1.1.1.1");

@@ -146,7 +146,7 @@ async fn redir_09_no_tls_redirect_locations_are_paths_of_rules() -> anyhow::Resu
 }
 
 #[tokio::test]
-async fn temporal_redirect_and_its_codes_win_over_the_permanent_one() -> anyhow::Result<()> {
+async fn temporal_redirect_and_temporal_redirect_code_win_over_permanent_redirect_and_permanent_redirect_code() -> anyhow::Result<()> {
     let case = Case::new("redir-temporal").await?;
     let _servers = case.echo(1).await?;
     let new = "http://redirect.example.com";
@@ -195,5 +195,18 @@ async fn use_port_in_redirects_names_the_port() -> anyhow::Result<()> {
     })
     .await?;
     assert_eq!(controller.until("plain.foo.com", "/a", 308).await?.header("location"), Some("https://plain.foo.com/a"));
+    Ok(())
+}
+
+#[tokio::test]
+async fn ssl_redirect_false_leaves_plain_http_of_a_host_with_tls() -> anyhow::Result<()> {
+    let case = Case::new("redir-off").await?;
+    let _servers = case.echo(1).await?;
+    case.create(&rule("on", "on.foo.com").tls("on.foo.com", "").build()).await?;
+    case.create(&rule("off", "off.foo.com").tls("off.foo.com", "").annotation("ssl-redirect", "false").build()).await?;
+    let controller = case.controller().start().await?;
+    let location = controller.until("on.foo.com", "/x", 308).await?;
+    assert_eq!(location.header("location"), Some("https://on.foo.com/x"));
+    controller.until("off.foo.com", "/x", 200).await?;
     Ok(())
 }
