@@ -5,6 +5,7 @@ local ngx = ngx
 local batch = require("narthex.batch")
 local cjson = require("cjson.safe")
 local tables = require("narthex.tables")
+local tracing = require("narthex.tracing")
 
 local format = string.format
 
@@ -120,12 +121,22 @@ local function get_record()
   return say(200, value)
 end
 
+local MOST_SPANS = 4096
+
+local function get_spans()
+  local most = math.min(tonumber(ngx.var.arg_n) or MOST_SPANS, MOST_SPANS)
+  local lines = tracing.take(most)
+  lines[#lines + 1] = ""
+  return say(200, table.concat(lines, "\n"))
+end
+
 local HANDLERS = {
   ["/live"] = { POST = post_live },
   ["/generation"] = { POST = post_generation },
   ["/state"] = { GET = function() return say_state(200, {}) end },
   ["/keys"] = { GET = get_keys },
   ["/audit"] = { GET = get_audit },
+  ["/spans"] = { GET = get_spans },
   ["/record"] = { GET = get_record },
 }
 

@@ -10,7 +10,7 @@ local M = {}
 
 --- Modules that phases enter, and those that take settings.
 local ENTRIES = {
-  "balancer", "certificate", "choice", "control", "errors", "header", "host", "limits", "log", "redirect", "route",
+  "balancer", "certificate", "choice", "control", "errors", "header", "host", "limits", "log", "redirect", "route", "tracing",
 }
 
 --- Room for compiled regexes to backtrack on the longest request targets. The default of 32 KiB is used up by some hundred
@@ -20,7 +20,7 @@ local JIT_STACK_BYTES = 1024 * 1024
 local DICTS = {
   "configuration_data", "certificate_data", "certificate_servers",
   "balancer_ewma", "balancer_ewma_last_touched_at", "balancer_ewma_locks",
-  "limit_conn", "limit_req",
+  "limit_conn", "limit_req", "otel_spans",
 }
 
 --- Takes the configuration and loads everything. A mistake keeps NGINX from starting, or the old workers serving.

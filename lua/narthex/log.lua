@@ -7,6 +7,7 @@ local context = require("narthex.context")
 local ewma = require("narthex.ewma")
 local limits = require("narthex.limits")
 local store = require("narthex.store")
+local tracing = require("narthex.tracing")
 
 local match = string.match
 local tonumber = tonumber
@@ -34,17 +35,18 @@ local function feed(var)
   end
 end
 
---- Feeds the response time to EWMA balancers, counts the end of limited requests, and ends the request's state. Costs three tests while
--- nothing uses any of it. Phase: log.
+--- Feeds the response time to EWMA balancers, counts the end of limited requests, records spans, and ends the request's state.
+-- Costs four tests while nothing uses any of it. Phase: log.
 function M.log()
   local var = ngx.var
   if ewma.in_use then
     feed(var)
   end
-  if limits.in_use and not ngx.is_subrequest then
+  if (limits.in_use or tracing.in_use) and not ngx.is_subrequest then
     local state = context.get(var)
     if state then
       limits.leave(state)
+      tracing.finish(var, state)
     end
   end
   context.close(var)

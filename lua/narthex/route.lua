@@ -18,6 +18,7 @@ local rewrite = require("narthex.rewrite")
 local routes = require("narthex.routes")
 local store = require("narthex.store")
 local tls = require("narthex.tls")
+local tracing = require("narthex.tracing")
 
 local byte = string.byte
 local exec = ngx.exec
@@ -188,6 +189,9 @@ function M.rewrite()
   end
   if extra and extra.errors then
     errors.arm(var, extra.errors)
+  end
+  if extra and extra.tracing then
+    tracing.begin(var, extra.tracing)
   end
   if too_large then
     return errors.exit(var, route, 413)

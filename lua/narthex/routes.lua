@@ -11,6 +11,7 @@ local proxying = require("narthex.proxying")
 local redirect = require("narthex.redirect")
 local response = require("narthex.response")
 local rewrite = require("narthex.rewrite")
+local tracing = require("narthex.tracing")
 
 local sub = string.sub
 
@@ -76,6 +77,7 @@ local function extras(key, given, config)
     keep_slash = either(given.keep, config.preserve_trailing_slash) or nil,
     errors = given.errs and errors.compile(given.errs.codes, given.errs.be),
     log_rewrite = given.rlog,
+    tracing = tracing.compile(given.trace, config),
     bandwidth = given.rate and { given.rate[1] .. "k", given.rate[2] .. "k" },
     limits = given.lim and limits.compile(given.lim, (given.ns or "") .. "/" .. (given.ing or "")),
     no_log = given.nolog,
@@ -135,6 +137,7 @@ end
 -- @tparam boolean catch_all whether it is of the catch-all host, whose default backend is logged only on request
 -- @treturn table
 function M.default(config, catch_all)
+  local extra = { no_log = catch_all and not config.log_default_backend or nil, tracing = tracing.compile(nil, config) }
   return {
     backend = backend.DEFAULT,
     target = BASE,
@@ -142,7 +145,7 @@ function M.default(config, catch_all)
     redirect = M.PLAIN,
     body_limit = body_limit({}, config),
     issues_cookie = false,
-    extra = catch_all and not config.log_default_backend and { no_log = true },
+    extra = next(extra) and extra or false,
     pool = false,
     pool_revision = -1,
   }

@@ -20,7 +20,7 @@ use imbl::OrdMap;
 use crate::fixed::{GlobalHeaders, Globals, Listen};
 use crate::key::{BackendId, BackendPort, ObjectKey, ObjectRef};
 use crate::live::BackendRecord;
-use crate::modules::withhold;
+use crate::modules::{collector_remark, withhold};
 use crate::passes::backend::{DEFAULT_KEY, DEFAULT_NAME, Users};
 use crate::passes::certificate::Certificate;
 use crate::passes::ingress::{CATCH_ALL, Entry, Order};
@@ -152,7 +152,13 @@ impl Builder {
             kind: ProblemKind::Configuration,
             detail: format!("NGINX lacks {}; it is as if this was not set", module.describe()),
         });
-        let absent: Vec<Problem> = absent.collect();
+        let mut absent: Vec<Problem> = absent.collect();
+        absent.extend(collector_remark(&config).map(|(key, detail)| Problem {
+            object: object.clone(),
+            field: format!("data[{key:?}]"),
+            kind: ProblemKind::Configuration,
+            detail: detail.to_owned(),
+        }));
         let problems = findings.into_iter().map(|finding| Problem {
             object: object.clone(),
             field: format!("data[{:?}]", finding.key),

@@ -17,7 +17,7 @@ mod balancing;
 mod route;
 
 pub use balancing::{Alternative, HashRule, Stickiness};
-pub use route::{Cors, Errors, Header, Limits, Mirror, Redirects, Replacements, Route};
+pub use route::{Cors, Errors, Header, Limits, Mirror, Redirects, Replacements, Route, Tracing};
 
 /// Everything that NGINX holds as data.
 #[derive(Debug, Clone, Default, PartialEq)]

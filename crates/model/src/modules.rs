@@ -26,6 +26,23 @@ impl Module {
     }
 }
 
+/// What to say about the collector of traces.
+pub(crate) fn collector_remark(config: &Config) -> Option<(&'static str, &'static str)> {
+    const GRPC: u16 = 4317;
+    let watching = &config.watching;
+    match watching.otlp_collector_host {
+        None if watching.enable_opentelemetry => Some((
+            "enable-opentelemetry",
+            "otlp-collector-host names no collector; the context of traces is passed on, and no span is recorded",
+        )),
+        Some(_) if watching.otlp_collector_port == GRPC => Some((
+            "otlp-collector-host",
+            "spans are sent as OTLP over HTTP, and at port 4317 collectors expect gRPC; otlp-collector-port is 4318 at most of them",
+        )),
+        _ => None,
+    }
+}
+
 /// Takes settings back for which something is missing, and names them.
 pub(crate) fn withhold(config: &mut Config, missing: &BTreeSet<Module>) -> Vec<(&'static str, Module)> {
     let defaults = Config::default();

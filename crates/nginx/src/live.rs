@@ -201,6 +201,12 @@ impl LiveClient {
         if answer.status == StatusCode::NOT_FOUND { Ok(None) } else { answer.text().map(Some) }
     }
 
+    /// Spans that wait for an exporter, one JSON text each, at most so many. They are gone from NGINX then.
+    pub async fn spans(&self, most: u32) -> Result<Vec<String>, LiveError> {
+        let text = self.request("GET /spans", &format!("/spans?n={most}"), Body::None, TIMEOUT).await?.text()?;
+        Ok(text.lines().map(str::to_owned).collect())
+    }
+
     /// NGINX's stub status page.
     pub async fn status(&self) -> Result<String, LiveError> {
         self.request("GET /status", "/status", Body::None, TIMEOUT).await?.text()

@@ -61,6 +61,40 @@ struct Settings<'a> {
     limit_key: &'a str,
     limit_req_status: u16,
     limit_conn_status: u16,
+    tracing: Tracing<'a>,
+}
+
+/// Of traces.
+#[derive(Serialize)]
+struct Tracing<'a> {
+    on: bool,
+    /// Name of the spans: text with variables.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'a str>,
+    trust: bool,
+    sampler: String,
+    ratio: f64,
+    parent_based: bool,
+    /// Spans that may wait.
+    queue: u32,
+    /// Somebody takes them.
+    export: bool,
+}
+
+impl<'a> Tracing<'a> {
+    fn new(config: &'a Config) -> Self {
+        let watching = &config.watching;
+        Self {
+            on: watching.enable_opentelemetry,
+            name: watching.opentelemetry_operation_name.as_ref().map(|name| name.as_str()),
+            trust: watching.opentelemetry_trust_incoming_span,
+            sampler: watching.otel_sampler.to_string(),
+            ratio: watching.otel_sampler_ratio.share(),
+            parent_based: watching.otel_sampler_parent_based,
+            queue: watching.otel_max_queuesize,
+            export: watching.otlp_collector_host.is_some(),
+        }
+    }
 }
 
 /// The settings as JSON.
@@ -96,6 +130,7 @@ pub(crate) fn configuration(fixed: &Fixed, revision: &str, form: Form) -> String
         limit_key: config.answers.limit_conn_zone_variable.as_str(),
         limit_req_status: config.answers.limit_req_status_code,
         limit_conn_status: config.answers.limit_conn_status_code,
+        tracing: Tracing::new(config),
     };
     serde_json::to_string(&settings).expect("settings are plain data with string keys")
 }
@@ -137,7 +172,8 @@ mod tests {
                 r#""no_tls_redirect_locations":["/.well-known/acme-challenge"],"body_limit_bytes":1048576,"timeouts":[5,60,60],"tries":3,"#,
                 r#""hsts":"max-age=31536000; includeSubDomains","hide_server":true,"log_default_backend":false,"health_check_path":"/healthz","#,
                 r#""add_headers":[],"generate_request_id":true,"serve_base_inline":true,"error_statuses":[],"#,
-                r#""limit_key":"$binary_remote_addr","limit_req_status":503,"limit_conn_status":503}"#,
+                r#""limit_key":"$binary_remote_addr","limit_req_status":503,"limit_conn_status":503,"#,
+                r#""tracing":{"on":false,"trust":true,"sampler":"AlwaysOn","ratio":0.01,"parent_based":true,"queue":2048,"export":false}}"#,
             )
         );
     }

@@ -42,5 +42,6 @@ templates! {
     "equivalent/errors.conf",
     "equivalent/error_locations.conf",
     "equivalent/limits.conf",
+    "equivalent/tracing.conf",
     "equivalent/zones.conf",
 }

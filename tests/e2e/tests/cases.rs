@@ -21,6 +21,7 @@ mod cases {
     mod log;
     mod mirror;
     mod modsec;
+    mod obs;
     mod path;
     mod proxy;
     mod pssl;

@@ -40,6 +40,7 @@ pub(super) fn defaults() -> BTreeMap<Identifier, Size> {
         ("limit_conn", 5),
         ("limit_req", 20),
         ("ocsp_response_cache", 5),
+        ("otel_spans", 8),
     ]
     .into_iter()
     .map(|(name, mebibytes)| (name.parse().expect("the names above are identifiers"), Size::mib(mebibytes)))

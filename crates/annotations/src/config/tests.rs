@@ -139,7 +139,7 @@ fn shared_dictionaries_override_and_extend_the_defaults() {
     assert_eq!(size("certificate_data").as_deref(), Some("20m"));
     assert_eq!(size("my_dict").as_deref(), Some("15m"));
     assert_eq!(size("invalid"), None);
-    assert_eq!(config.lua_shared_dicts.len(), 10);
+    assert_eq!(config.lua_shared_dicts.len(), 11);
     let expected = "expected a name and a size from 8k to 200m, such as configuration_data:60; it is left out";
     let details: Vec<String> = findings.into_iter().map(|finding| finding.detail).collect();
     assert_eq!(details, [format!("\"certificate_data:300\": {expected}"), format!("\"invalid: 1a\": {expected}")]);
@@ -152,11 +152,11 @@ fn the_limits_of_shared_dictionaries_hold() {
     }
     for item in ["a:7k", "a:201m", "a:-1", "a:", ":1", "a", "a:1g", "a;b:1", "a:99999999999999999999m", "a:1:2"] {
         let (config, findings) = read(&[("lua-shared-dicts", item)]);
-        assert_eq!((config.lua_shared_dicts.len(), findings.len()), (9, 1), "{item}");
+        assert_eq!((config.lua_shared_dicts.len(), findings.len()), (10, 1), "{item}");
     }
     let many: String = (0..200).map(|n| format!("dict{n}:1,")).collect();
     let (config, findings) = read(&[("lua-shared-dicts", &many)]);
-    assert_eq!((config.lua_shared_dicts.len(), findings.len()), (100, 109));
+    assert_eq!((config.lua_shared_dicts.len(), findings.len()), (100, 110));
 }
 
 #[test]

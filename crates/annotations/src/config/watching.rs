@@ -34,15 +34,15 @@ settings! {
 
     /// Trace requests.
     enable_opentelemetry: bool = false, "enable-opentelemetry", BOOL;
-    /// The file with the exporter's settings.
+    /// The file with the settings of NGINX's own module for traces, which is not used here: no effect.
     opentelemetry_config: Word = default("/etc/ingress-controller/telemetry/opentelemetry.toml"), "opentelemetry-config", own("a path");
-    /// Name of the span. Empty: the module's own.
+    /// Name of the span. Empty: method and path of the rule.
     opentelemetry_operation_name: Option<Template> = None, "opentelemetry-operation-name", optional("text with NGINX variables, or empty");
     /// A trace that the client began goes on here.
     opentelemetry_trust_incoming_span: bool = true, "opentelemetry-trust-incoming-span", BOOL;
-    /// Host of the collector. Empty: none.
+    /// Host of the collector, which takes OTLP over HTTP. Empty: none; then traces are passed on, and no span is recorded.
     otlp_collector_host: Option<Word> = None, "otlp-collector-host", optional("a host, or empty");
-    /// Port of the collector.
+    /// Port of the collector. Most take OTLP over HTTP at 4318; 4317 is that of gRPC.
     otlp_collector_port: u16 = 4317, "otlp-collector-port", PORT;
     /// The service's name in traces.
     otel_service_name: Word = default("nginx"), "otel-service-name", own("one word");
@@ -111,6 +111,11 @@ impl Ratio {
     const fn from_millionths(millionths: u32) -> Self {
         Self(millionths)
     }
+
+    /// The share, 0 to 1.
+    pub fn share(self) -> f64 {
+        f64::from(self.0) / 1e6
+    }
 }
 
 impl FromStr for Ratio {
@@ -125,7 +130,7 @@ impl FromStr for Ratio {
 
 impl fmt::Display for Ratio {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", f64::from(self.0) / 1e6)
+        write!(f, "{}", self.share())
     }
 }
 

@@ -38,7 +38,6 @@ static ENTRIES: &[Entry] = &[
     Entry {
         name: "enable-opentelemetry",
         config_key: Some("enable-opentelemetry"),
-        applies: Applies::Profile,
         value: BOOL,
         doc: "Whether requests are traced.",
         example: "true",
@@ -47,6 +46,7 @@ static ENTRIES: &[Entry] = &[
     },
     Entry {
         name: "enable-rewrite-log",
+        applies: Applies::Profile,
         value: BOOL,
         doc: "Log what rewriting does, at the level notice.",
         example: "true",
@@ -57,7 +57,6 @@ static ENTRIES: &[Entry] = &[
         name: "opentelemetry-operation-name",
         risk: Risk::Medium,
         config_key: Some("opentelemetry-operation-name"),
-        applies: Applies::Profile,
         value: "letters, digits, `-`, `_` and blanks",
         doc: "Name of the span.",
         example: "checkout",
@@ -70,7 +69,6 @@ static ENTRIES: &[Entry] = &[
     Entry {
         name: "opentelemetry-trust-incoming-span",
         config_key: Some("opentelemetry-trust-incoming-span"),
-        applies: Applies::Profile,
         value: BOOL,
         doc: "Whether a trace that the client began goes on here.",
         example: "false",

@@ -5,6 +5,7 @@ mod errors;
 mod limits;
 mod proxying;
 mod redirect;
+mod tracing;
 
 use std::sync::Arc;
 
@@ -17,6 +18,7 @@ pub use errors::Errors;
 pub use limits::Limits;
 pub use proxying::{Mirror, Replacements};
 pub use redirect::Redirects;
+pub use tracing::Tracing;
 
 /// A header: name and value, which is literal.
 pub type Header = (Arc<str>, Arc<str>);
@@ -104,6 +106,9 @@ pub struct Route {
     /// Its Ingress has cookie affinity, so a client that comes to a new endpoint gets a cookie.
     #[serde(rename = "stick", skip_serializing_if = "std::ops::Not::not")]
     pub issues_cookie: bool,
+    /// Traces, where they are not what the settings say.
+    #[serde(rename = "trace", skip_serializing_if = "Option::is_none")]
+    pub tracing: Option<Arc<Tracing>>,
     /// What rewriting does is logged.
     #[serde(rename = "rlog", skip_serializing_if = "std::ops::Not::not")]
     pub rewrite_log: bool,

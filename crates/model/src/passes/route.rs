@@ -12,6 +12,7 @@ mod limits;
 mod path;
 mod proxy;
 mod redirect;
+mod tracing;
 mod transport;
 
 use std::sync::Arc;
@@ -58,6 +59,7 @@ pub(crate) fn annotate(location: &Location<'_>, route: &mut Route, profile: &mut
     limits::apply(location, route);
     errors::apply(location, route, profile);
     firewall::apply(location, profile);
+    tracing::apply(location, route);
     route.rewrite_log = spec.observability.rewrite_log;
     profile.watching.rewrite_log = route.rewrite_log;
     profile.snippet = spec.snippets.configuration.clone();

@@ -3,6 +3,7 @@
 mod adapter;
 mod shutdown;
 mod source;
+mod traces;
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -63,6 +64,7 @@ async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
     let source = source::start(&args, settings.clone(), client, &mut tasks).await?;
     let metrics = Metrics::new(&identity(&settings), crate::commands::version::VERSION);
 
+    let spans = supervisor.live();
     let live = LivePort(supervisor.live());
     let nginx = NginxPort { supervisor, capabilities: capabilities.clone(), paths: paths.clone() };
     let parts = Parts {
@@ -91,6 +93,7 @@ async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
         "health and metrics"
     });
     conf_socket(&paths, &capabilities, handle.clone(), &mut tasks)?;
+    tasks.spawn(traces::run(spans, handle.built.clone()));
     tasks.spawn(announce(handle, settings));
 
     let (reload, status) = (source.reload, source.status);

@@ -11,6 +11,7 @@ mod errors;
 mod headers;
 mod limits;
 mod redirect;
+mod tracing;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,6 +22,7 @@ use serde::Serialize;
 
 use self::errors::ErrorsView;
 use self::limits::LimitsView;
+use self::tracing::TracingView;
 use super::names::{CATCH_ALL, Group};
 use crate::firewall::FirewallView;
 use crate::globals::client;
@@ -65,6 +67,7 @@ pub(super) struct LocationView {
     firewall: Option<FirewallView>,
     location_snippet: Option<Printed>,
     limits: LimitsView,
+    tracing: Option<TracingView>,
     proxy: ProxyView,
     headers: HeadersView,
     mirror: Option<MirrorView>,
@@ -220,6 +223,7 @@ fn view(
         firewall: profile.watching.firewall.as_ref().map(|firewall| FirewallView::equivalent(firewall, paths)).transpose()?,
         location_snippet: config.snippets.location.as_ref().filter(|_| !route.denied).map(Printed::raw),
         limits: LimitsView::new(config, route)?,
+        tracing: TracingView::new(config, route),
         proxy: ProxyView::location(config, profile, route)?,
         headers: HeadersView::location(&model.fixed.globals, profile, route)?,
         mirror: MirrorView::text(profile, route)?,
