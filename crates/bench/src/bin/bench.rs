@@ -30,6 +30,8 @@ async fn main() -> anyhow::Result<()> {
     let out = args.next().context("usage: bench OUT.md [CRITERION.md]")?;
     let criterion = args.next().map(std::fs::read_to_string).transpose()?.unwrap_or_default();
     let sizes = std::env::var("BENCH_SIZES").unwrap_or_else(|_| "1000,10000".into());
+    // Now: later the load is our own.
+    let machine = machine();
     let bed = Bed::from_env()?;
     let ports = testkit::ports::Ports::take(3)?;
     let a = echo::start(address(11, ports[0]), Identity::named("a")).await?;
@@ -55,7 +57,7 @@ async fn main() -> anyhow::Result<()> {
             footprint(&controller, &mut report).await?;
         }
     }
-    report.write(&out, &machine(), &criterion)?;
+    report.write(&out, &machine, &criterion)?;
     Ok(())
 }
 
@@ -66,7 +68,9 @@ fn address(last: u8, port: u16) -> SocketAddr {
 fn machine() -> String {
     let cpus = std::thread::available_parallelism().map_or(0, usize::from);
     let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    format!("{cpus} cores, Linux {}, everything on the same cores", kernel.trim())
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let load = load.split(' ').next().unwrap_or_default();
+    format!("{cpus} cores, Linux {}, everything on the same cores; load average before the start {load}", kernel.trim())
 }
 
 fn mb(bytes: u64) -> String {
