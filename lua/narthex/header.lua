@@ -5,6 +5,7 @@ local ngx = ngx
 local affinity_cookie = require("narthex.affinity_cookie")
 local context = require("narthex.context")
 local expand = require("narthex.expand")
+local external_auth = require("narthex.external_auth")
 local response = require("narthex.response")
 
 local M = {}
@@ -55,6 +56,9 @@ function M.filter()
   end
   local state = context.get(var)
   if state then
+    if state.auth then
+      external_auth.add_cookies(state.auth)
+    end
     if state.affinity then
       affinity_cookie.set(var, state.affinity)
     end

@@ -20,8 +20,20 @@ local JIT_STACK_BYTES = 1024 * 1024
 local DICTS = {
   "configuration_data", "certificate_data", "certificate_servers",
   "balancer_ewma", "balancer_ewma_last_touched_at", "balancer_ewma_locks",
-  "limit_conn", "limit_req", "otel_spans",
+  "limit_conn", "limit_req", "otel_spans", "auth_verdicts",
 }
+
+local function kernel_random(count)
+  local file, err = io.open("/dev/urandom", "rb")
+  local bytes = file and file:read(count)
+  if file then
+    file:close()
+  end
+  if not bytes or #bytes < count then
+    error("narthex: /dev/urandom: " .. (err or "too few bytes"), 0)
+  end
+  return bytes
+end
 
 --- Takes the configuration and loads everything. A mistake keeps NGINX from starting, or the old workers serving.
 -- Phase: init.
@@ -39,6 +51,7 @@ function M.setup(text)
     end
   end
   require("narthex.tables").setup()
+  require("narthex.digest_auth").seed(kernel_random(20))
   for _, name in ipairs(ENTRIES) do
     local module = require("narthex." .. name)
     if module.setup then
@@ -47,22 +60,11 @@ function M.setup(text)
   end
 end
 
-local function kernel_random(count)
-  local file, err = io.open("/dev/urandom", "rb")
-  local bytes = file and file:read(count)
-  if file then
-    file:close()
-  end
-  if not bytes or #bytes < count then
-    error("narthex: /dev/urandom: " .. (err or "too few bytes"), 0)
-  end
-  return bytes
-end
-
 --- Makes each worker's random numbers its own. Phase: init_worker.
 function M.worker()
   local bytes = kernel_random(20)
   math.randomseed(ngx.crc32_long(bytes:sub(17)))
+  require("narthex.password").seed(kernel_random(20))
   require("narthex.request_id").seed(bytes)
 end
 

@@ -39,7 +39,7 @@ end
 -- Costs four tests while nothing uses any of it. Phase: log.
 function M.log()
   local var = ngx.var
-  if ewma.in_use then
+  if ewma.in_use and not ngx.is_subrequest then
     feed(var)
   end
   if (limits.in_use or tracing.in_use) and not ngx.is_subrequest then

@@ -3,6 +3,7 @@
 -- @module narthex.route
 
 local ngx = ngx
+local access = require("narthex.access")
 local backend = require("narthex.backend")
 local choice = require("narthex.choice")
 local errors = require("narthex.errors")
@@ -23,6 +24,7 @@ local tracing = require("narthex.tracing")
 local byte = string.byte
 local exec = ngx.exec
 local exit = ngx.exit
+local re_find = ngx.re.find
 local sleep = ngx.sleep
 local next_id = request_id.next
 local tonumber = tonumber
@@ -97,6 +99,22 @@ local function has_no_body(var, length)
   return not length and byte(var.server_protocol, 6) == ONE and not var.http_transfer_encoding
 end
 
+--- The host is closed, or wants another client certificate than this. Returns when the request goes on.
+local function refuse_client(var, extra)
+  if extra.forbid then
+    return exit(ngx.HTTP_FORBIDDEN)
+  end
+  if var.narthex_clients ~= "1" then
+    -- The server block that asks for certificates is on its way.
+    return exit(ngx.HTTP_SERVICE_UNAVAILABLE)
+  end
+  if extra.subject and not re_find(var.ssl_client_s_dn or "", extra.subject, "jo") then
+    ngx.status = ngx.HTTP_FORBIDDEN
+    ngx.print("client certificate unauthorized")
+    return exit(ngx.HTTP_OK)
+  end
+end
+
 --- What few hosts do whatever the location. Returns when the request goes on.
 local function before_location(var, record, uri)
   if record.redirect_to then
@@ -108,6 +126,9 @@ end
 
 --- What few routes answer before anybody is sent to HTTPS. Returns when the request goes on.
 local function answer_early(var, route, extra, uri)
+  if extra.forbid or extra.certs then
+    refuse_client(var, extra)
+  end
   if extra.deny then
     return errors.exit(var, route, ngx.HTTP_SERVICE_UNAVAILABLE)
   end
@@ -148,6 +169,22 @@ local function prepare(var, extra, uri)
   if extra.bandwidth then
     var.limit_rate, var.narthex_rate_after = extra.bandwidth[1], extra.bandwidth[2]
   end
+end
+
+--- The backend has no endpoint, and nothing takes its place. That nothing is behind a path is told only to those who may pass.
+local function answer_missing(var, route, extra, uri)
+  if route.backend ~= backend.DEFAULT then
+    return errors.exit(var, route, ngx.HTTP_SERVICE_UNAVAILABLE)
+  end
+  if extra and extra.access then
+    prepare(var, extra, uri)
+    access.check(var, route)
+    if extra.access.external then
+      var.narthex_backend = backend.DEFAULT
+      return exec(route.target)
+    end
+  end
+  return errors.exit(var, route, ngx.HTTP_NOT_FOUND)
 end
 
 --- NGINX was started a moment ago and does not hold everything yet: what seems absent may come any moment.
@@ -212,7 +249,7 @@ function M.rewrite()
       return await_records()
     end
     if not errors.substitute(var, route) then
-      return errors.exit(var, route, route.backend == backend.DEFAULT and ngx.HTTP_NOT_FOUND or ngx.HTTP_SERVICE_UNAVAILABLE)
+      return answer_missing(var, route, extra, uri)
     end
   elseif pool.choice then
     var.narthex_backend = choice.make(var, route, pool, revision, uri)
@@ -224,6 +261,9 @@ function M.rewrite()
     local status = extra.limits and limits.enter(var, extra.limits)
     if status then
       return errors.exit(var, route, status)
+    end
+    if extra.access then
+      access.check(var, route)
     end
   end
   if not route.is_inline or not has_no_body(var, length) then

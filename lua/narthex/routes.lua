@@ -2,6 +2,7 @@
 -- @module narthex.routes
 
 local ngx = ngx
+local access = require("narthex.access")
 local backend = require("narthex.backend")
 local balancer = require("narthex.balancer")
 local errors = require("narthex.errors")
@@ -70,10 +71,27 @@ local function text(value)
   return value ~= "" and value or nil
 end
 
+--- What must be found in the subject of the client's certificate. A regex that can't be used lets nobody through.
+local function subject(key, given)
+  if not given.cn then
+    return nil
+  end
+  local _, err = ngx.re.find("", given.cn, "jo")
+  if err then
+    ngx.log(ngx.ERR, "host ", key, ": regex ", given.cn, ": ", err, ", nobody is let through")
+    return "(?!)"
+  end
+  return given.cn
+end
+
 --- What few routes have, apart from the rest: a request that need not look there touches less memory.
 local function extras(key, given, config)
   local extra = {
+    access = access.compile(given, config),
     deny = given.deny,
+    forbid = given.forbid,
+    certs = given.certs,
+    subject = subject(key, given),
     keep_slash = either(given.keep, config.preserve_trailing_slash) or nil,
     errors = given.errs and errors.compile(given.errs.codes, given.errs.be),
     log_rewrite = given.rlog,

@@ -1,4 +1,4 @@
---- The four tables of the live state, and what is counted about them.
+--- The five tables of the live state, and what is counted about them.
 --
 -- `configuration_data` also holds, beside records: `rev`, incremented once per applied batch after its last write; `stamp`,
 -- incremented before the first, which is the batch's name in its records; `digest` and `entries`, changed by `incr` only;
@@ -17,6 +17,7 @@ local state = ngx.shared.configuration_data
 --- Shared dictionary of each table, by its letter.
 M.DICTS = {
   c = ngx.shared.certificate_data,
+  u = ngx.shared.certificate_data,
   s = ngx.shared.certificate_servers,
   b = ngx.shared.configuration_data,
   h = ngx.shared.configuration_data,

@@ -39,7 +39,7 @@ configure() {
     local name
     local CONFIG=$config WORKERS=${4:-1} STATE_SIZE=${5:-1m} LUA=$PREFIX/lua REUSEPORT=
     [ "$WORKERS" = 1 ] || REUSEPORT=reuseport
-    for name in CONFIG WORKERS STATE_SIZE LUA MODULES PREFIX HTTP HTTPS REFERENCE A B C SLOW LISTEN6 REUSEPORT; do
+    for name in CONFIG WORKERS STATE_SIZE LUA MODULES PREFIX HTTP HTTPS REFERENCE A B C SLOW AUTH LISTEN6 REUSEPORT; do
         text=${text//@$name@/"${!name}"}
     done
     printf '%s\n' "$text" >"$PREFIX/nginx.conf"
@@ -80,7 +80,7 @@ stop() {
 # A new NGINX without records.
 fresh() {
     stop
-    configure "r1" ',"other","proxying","mirror"'
+    configure "r1" ',"other","proxying","mirror","asks"'
     start
     : >"$PREFIX/access.log"
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs lua/spec against a real NGINX: ./run.sh [case...]
 #
-# NARTHEX_SPEC_PORT: first of ten loopback ports (default 18400). NGINX, NGINX_MODULES: where NGINX is.
+# NARTHEX_SPEC_PORT: first of eleven loopback ports (default 18400). NGINX, NGINX_MODULES: where NGINX is.
 # Prints a line per check, then `N passed, M failed`; exits 1 if any failed.
 set -uo pipefail
 cd "$(dirname "$0")" || exit 2
@@ -12,7 +12,7 @@ MODULES=${NGINX_MODULES:-/usr/lib/nginx/modules}
 PORT=${NARTHEX_SPEC_PORT:-18400}
 HTTP=$PORT HTTPS=$((PORT + 1)) REFERENCE=$((PORT + 2))
 A=$((PORT + 3)) B=$((PORT + 4)) C=$((PORT + 5)) SIX=$((PORT + 6)) SLOW=$((PORT + 7))
-DEAD=$((PORT + 8)) DEAD2=$((PORT + 9))
+DEAD=$((PORT + 8)) DEAD2=$((PORT + 9)) AUTH=$((PORT + 10))
 PREFIX=$(mktemp -d)
 
 . ./lib.sh

@@ -17,7 +17,10 @@ pub use config::{
     Ratio, Sampler, SnippetDefaults, WatchingDefaults, Workers,
 };
 pub use describe::{Description, describe, descriptions, descriptions_of};
-pub use groups::{ANNOTATIONS, GROUPS, LoadBalance, annotation};
+pub use groups::{
+    ANNOTATIONS, AuthScheme, ClientCa, ClientTls, ExternalAuth, GROUPS, Keepalive, LoadBalance, Satisfy, SecretLayout, TlsErrorPage,
+    VerifyClient, annotation,
+};
 pub use parse::{Finding, FindingKind, Parsed, Policy, Verdict, parse};
 pub use reference::Reference;
 pub use spec::Spec;

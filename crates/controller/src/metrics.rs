@@ -220,6 +220,7 @@ impl Metrics {
             Table::Host => "route",
             Table::Backend => "endpoints",
             Table::Certificate | Table::Server => "certificate",
+            Table::Users => "users",
         };
         self.avoided.with_label_values(&[change]).inc();
     }

@@ -337,6 +337,7 @@ impl Builder {
             }
         }
         set(&mut state.host_profiles, name, exists.then(|| host.profiles.iter().map(|(id, _)| id.clone()).collect()));
+        state.set_users(name, &host.users);
         set(&mut state.built.model.fixed.shells, name, host.shell.map(Arc::new));
         set(&mut state.built.model.live.hosts, name, exists.then(|| Arc::new(host.record)));
 

@@ -1,5 +1,6 @@
 //! The part of the model that is text in `nginx.conf`.
 
+mod clients;
 mod headers;
 
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use crate::key::ObjectKey;
 use crate::profile::{Profile, ProfileId};
 use crate::settings::PemPair;
 
+pub use clients::{ClientVerification, TrustedClients};
 pub use headers::GlobalHeaders;
 
 /// What needs a reload. A handful of entries however many Ingresses there are.
@@ -58,6 +60,8 @@ pub struct Shell {
     pub aliases: Vec<Arc<str>>,
     /// `server-snippet`.
     pub snippet: Option<Snippet>,
+    /// Client certificates.
+    pub clients: Option<ClientVerification>,
     /// `ssl-ciphers`.
     pub ciphers: Option<CipherList>,
     /// `ssl-prefer-server-ciphers`.

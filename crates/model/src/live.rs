@@ -15,9 +15,14 @@ use crate::profile::ProfileId;
 
 mod balancing;
 mod route;
+mod users;
 
 pub use balancing::{Alternative, HashRule, Stickiness};
-pub use route::{Cors, Errors, Header, Limits, Mirror, Redirects, Replacements, Route, Tracing};
+pub use route::{
+    AddressLists, AuthCache, Cors, Errors, ExternalCheck, Header, Limits, Mirror, PasswordCheck, Redirects, Replacements, Route,
+    Tracing,
+};
+pub use users::UsersRecord;
 
 /// Everything that NGINX holds as data.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -28,6 +33,8 @@ pub struct Live {
     pub backends: OrdMap<Arc<str>, Arc<BackendRecord>>,
     /// Content address to key pair.
     pub certificates: OrdMap<Arc<str>, Arc<CertificateRecord>>,
+    /// Content address to users and their hashed passwords.
+    pub users: OrdMap<Arc<str>, Arc<UsersRecord>>,
     /// SNI name (`_`, a literal name, `*.example.com`) to the content address of its certificate.
     /// A name with an entry counts as TLS-enabled: plain HTTP to it is redirected.
     pub servers: OrdMap<Arc<str>, Arc<str>>,
@@ -131,6 +138,8 @@ impl std::fmt::Debug for CertificateRecord {
 pub enum Table {
     /// Key pairs.
     Certificate,
+    /// Users and their hashed passwords.
+    Users,
     /// SNI names.
     Server,
     /// Backends.
@@ -144,6 +153,7 @@ impl Table {
     pub const fn letter(self) -> char {
         match self {
             Self::Certificate => 'c',
+            Self::Users => 'u',
             Self::Server => 's',
             Self::Backend => 'b',
             Self::Host => 'h',
@@ -154,6 +164,7 @@ impl Table {
     pub const fn label(self) -> &'static str {
         match self {
             Self::Certificate => "certificate",
+            Self::Users => "users",
             Self::Server => "server",
             Self::Backend => "backend",
             Self::Host => "host",
@@ -193,7 +204,7 @@ impl Op {
 }
 
 /// Changes in the order in which they must be applied: additions and replacements from what is referred to towards what
-/// refers (certificates, servers, backends, hosts), then removals the other way round.
+/// refers (certificates, users, servers, backends, hosts), then removals the other way round.
 pub type Delta = Vec<Op>;
 
 /// CRC-32 (IEEE, as `ngx.crc32_long`) of a record as the digest counts it.
@@ -245,6 +256,12 @@ impl Encode for Arc<CertificateRecord> {
     }
 }
 
+impl Encode for Arc<UsersRecord> {
+    fn encode(&self) -> String {
+        serde_json::to_string(&BTreeMap::from([("users", self.by_name())])).expect("a map of texts")
+    }
+}
+
 impl Encode for Arc<str> {
     fn encode(&self) -> String {
         (**self).to_owned()
@@ -256,6 +273,7 @@ impl Live {
     pub fn delta(&self, new: &Self) -> Delta {
         let mut ops = Vec::new();
         diff(Table::Certificate, &self.certificates, &new.certificates, &mut ops);
+        diff(Table::Users, &self.users, &new.users, &mut ops);
         diff(Table::Server, &self.servers, &new.servers, &mut ops);
         diff(Table::Backend, &self.backends, &new.backends, &mut ops);
         diff(Table::Host, &self.hosts, &new.hosts, &mut ops);
@@ -271,7 +289,7 @@ impl Live {
 
     /// Number of records in all tables.
     pub fn len(&self) -> usize {
-        self.hosts.len() + self.backends.len() + self.certificates.len() + self.servers.len()
+        self.hosts.len() + self.backends.len() + self.certificates.len() + self.users.len() + self.servers.len()
     }
 
     /// Whether there is no record at all.
@@ -284,6 +302,7 @@ impl Live {
         let Some((letter, key)) = listed.split_once('\t') else { return false };
         match letter {
             "c" => self.certificates.contains_key(key),
+            "u" => self.users.contains_key(key),
             "s" => self.servers.contains_key(key),
             "b" => self.backends.contains_key(key),
             "h" => self.hosts.contains_key(key),
@@ -305,6 +324,7 @@ impl Live {
         }
         match op.table {
             Table::Certificate => set(&mut self.certificates, &new.certificates, op),
+            Table::Users => set(&mut self.users, &new.users, op),
             Table::Server => set(&mut self.servers, &new.servers, op),
             Table::Backend => set(&mut self.backends, &new.backends, op),
             Table::Host => set(&mut self.hosts, &new.hosts, op),

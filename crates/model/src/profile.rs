@@ -4,6 +4,7 @@
 //! A field that is `None` inherits the `http` block's value, which comes from the ConfigMap: so the commonest profile is
 //! [`Profile::default`], always rendered, and a changed ConfigMap does not rename every profile.
 
+pub mod external_auth;
 mod proxying;
 mod transport;
 mod watching;
@@ -15,6 +16,7 @@ use ngx_value::{Size, Snippet};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
+use self::external_auth::AuthLocation;
 pub use proxying::{Proxying, Replacement};
 pub use transport::{BackendName, BackendTls, BackendTrust, TlsMaterial, Transport};
 pub use watching::{ErrorPages, FirewallText, Watching};
@@ -46,6 +48,8 @@ pub struct Profile {
     pub mirror: Option<bool>,
     /// Errors, the firewall and logs.
     pub watching: Watching,
+    /// Another service is asked about each request.
+    pub external_auth: Option<AuthLocation>,
     /// `configuration-snippet`: allowed by the risk level, balanced, parsed.
     pub snippet: Option<Snippet>,
 }
@@ -68,7 +72,7 @@ impl Profile {
     fn parts(&self) -> Vec<(&'static str, Option<String>)> {
         let on_off = |value: bool| if value { "on" } else { "off" }.to_owned();
         // Destructured so that a new field can't be forgotten in the digest.
-        let Self { body_size, buffering, request_buffering, proxying, transport, mirror, watching, snippet } = self;
+        let Self { body_size, buffering, request_buffering, proxying, transport, mirror, watching, external_auth, snippet } = self;
         let mut parts = vec![
             ("proxy-body-size", body_size.map(|size| size.to_string())),
             ("proxy-buffering", buffering.map(on_off)),
@@ -81,13 +85,14 @@ impl Profile {
             ("mirror-request-body", mirror.map(on_off)),
             ("configuration-snippet", snippet.as_ref().map(|snippet| snippet.as_str().to_owned())),
         ]);
+        parts.extend(external_auth.iter().flat_map(AuthLocation::parts).map(|(name, value)| (name, Some(value))));
         parts
     }
 }
 
 fn describe(name: &str, value: &str) -> String {
     match name {
-        "configuration-snippet" | "fastcgi-params-configmap" | "firewall" => format!("a {name}"),
+        "configuration-snippet" | "fastcgi-params-configmap" | "firewall" | "auth-snippet" | "auth-proxy-set-headers" => format!("a {name}"),
         _ => format!("{name} {value}"),
     }
 }

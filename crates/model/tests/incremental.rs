@@ -18,7 +18,13 @@ const NAMESPACES: [&str; 2] = ["x", "y"];
 const HOSTS: [&str; 7] =
     ["one.example.com", "www.one.example.com", "two.example.com", "*.example.com", "three.example.com", "", "four.example.com"];
 const PATHS: [&str; 7] = ["/", "/foo", "/foo/", "/foo/bar", "/id/[0-9]+$", "/a(/|$)(.*)", "/("];
-const ANNOTATIONS: [(&str, &str); 35] = [
+const ANNOTATIONS: [(&str, &str); 41] = [
+    ("auth-type", "basic"),
+    ("auth-secret", "a"),
+    ("auth-tls-secret", "x/a"),
+    ("auth-url", "http://auth.example.com/"),
+    ("auth-proxy-set-headers", "x/a"),
+    ("allowlist-source-range", "10.0.0.0/8"),
     ("from-to-www-redirect", "true"),
     ("app-root", "/x"),
     ("server-alias", "*.four.example.com,~^v[0-9],www.one.example.com"),
@@ -145,10 +151,14 @@ fn secret(key: &ObjectKey, dice: &mut Dice, pairs: &[(String, String)]) -> Secre
     let (chain, private) = &pairs[dice.roll(pairs.len())];
     let other = &pairs[dice.roll(pairs.len())].1;
     let private = if dice.roll(4) == 0 { other } else { private };
-    let data = BTreeMap::from([
+    let mut data = BTreeMap::from([
         ("tls.crt".to_owned(), ByteString(chain.clone().into_bytes())),
         ("tls.key".to_owned(), ByteString(private.clone().into_bytes())),
     ]);
+    if dice.roll(2) == 0 {
+        data.insert("ca.crt".to_owned(), ByteString(chain.clone().into_bytes()));
+        data.insert("auth".to_owned(), ByteString(format!("user:{{PLAIN}}{}", dice.roll(3)).into_bytes()));
+    }
     Secret { metadata: meta(key), data: Some(data), ..Default::default() }
 }
 

@@ -5,6 +5,7 @@
 
 pub mod lexer;
 
+mod blocked;
 mod cache;
 mod cidr;
 mod cipher;
@@ -33,6 +34,7 @@ mod url;
 mod variable;
 mod words;
 
+pub use blocked::HeaderPattern;
 pub use cache::{CacheRule, CacheRules};
 pub use cidr::{Cidr, CidrSet};
 pub use cipher::CipherList;

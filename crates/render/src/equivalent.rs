@@ -13,6 +13,7 @@ use serde::Serialize;
 
 use self::location::{ErrorLocation, ErrorLocations, LocationView, ZonesView};
 use self::names::Group;
+use crate::auth;
 use crate::globals::{Form, GlobalView};
 use crate::mirror::{self, MirrorLocation};
 use crate::page::Page;
@@ -49,6 +50,7 @@ pub fn conf(model: &Model, caps: &Capabilities, paths: &Paths, filter: ConfFilte
     let globals = GlobalView::new(&model.fixed, caps, paths, &revision, Form::Equivalent, names)?;
     page.block("main.conf", &globals)?;
     page.block("http.conf", &globals)?;
+    auth::upstreams(&mut page, &model.fixed)?;
     page.block("equivalent/maps.conf", &globals)?;
     page.block("equivalent/zones.conf", Zones { zones: ZonesView::new(model)? })?;
     for group in &groups {

@@ -12,7 +12,7 @@ mod tls;
 use model::Fixed;
 use serde::Serialize;
 
-use self::client::{AccessView, MapsView, RealIp};
+use self::client::{MapsView, RealIp};
 use self::http::HttpView;
 use self::log::LogView;
 use self::main::MainView;
@@ -30,7 +30,6 @@ pub(crate) struct GlobalView {
     real_ip: Option<RealIp>,
     block_cidrs: Vec<Printed>,
     maps: MapsView,
-    access: Option<AccessView>,
     log: LogView,
     tls: TlsView,
     proxy: ProxyView,
@@ -65,8 +64,7 @@ impl GlobalView {
             http: HttpView::new(fixed, caps, paths, revision, form, names)?,
             real_ip: RealIp::new(config)?,
             block_cidrs: client::networks(&config.block_cidrs)?,
-            maps: MapsView::new(globals, form),
-            access: AccessView::new(config)?,
+            maps: MapsView::new(globals, form)?,
             log: LogView::new(config)?,
             tls: TlsView::new(config, paths)?,
             proxy: ProxyView::http(config)?,

@@ -38,6 +38,10 @@ struct Settings<'a> {
     use_port_in_redirects: bool,
     relative_redirects: bool,
     no_tls_redirect_locations: &'a [String],
+    /// Addresses and networks that may not use Ingresses that say nothing themselves.
+    deny_networks: Vec<String>,
+    /// Of the others only these may. Empty: all.
+    allow_networks: Vec<String>,
     /// 0 = unlimited.
     body_limit_bytes: u64,
     /// Connect, send, read; seconds.
@@ -112,6 +116,8 @@ pub(crate) fn configuration(fixed: &Fixed, revision: &str, form: Form) -> String
         use_port_in_redirects: config.use_port_in_redirects,
         relative_redirects: config.relative_redirects,
         no_tls_redirect_locations: &config.no_tls_redirect_locations,
+        deny_networks: config.denylist_source_range.iter().map(ToString::to_string).collect(),
+        allow_networks: config.whitelist_source_range.iter().map(ToString::to_string).collect(),
         body_limit_bytes: config.proxy_body_size.bytes,
         timeouts: crate::proxy::timeouts(config),
         tries: config.proxy_next_upstream_tries,
@@ -137,12 +143,7 @@ pub(crate) fn configuration(fixed: &Fixed, revision: &str, form: Form) -> String
 
 /// Whether the location that finds the route can proxy as well: there is nothing that it had to decide after the route is known.
 pub(crate) fn serves_base_inline(config: &Config) -> bool {
-    !has_access_lists(config) && config.snippets.location.is_none() && !config.watching.enable_modsecurity
-}
-
-/// Whether lists of the ConfigMap refuse some addresses.
-pub(crate) fn has_access_lists(config: &Config) -> bool {
-    !config.whitelist_source_range.is_empty() || !config.denylist_source_range.is_empty()
+    config.snippets.location.is_none() && !config.watching.enable_modsecurity
 }
 
 fn hsts(config: &Config) -> Option<String> {
@@ -169,7 +170,8 @@ mod tests {
             concat!(
                 r#"{"revision":"00ff","profiles":["base"],"ssl_redirect":true,"force_ssl_redirect":false,"preserve_trailing_slash":false,"#,
                 r#""redirect_code":308,"https_port":443,"use_port_in_redirects":false,"relative_redirects":false,"#,
-                r#""no_tls_redirect_locations":["/.well-known/acme-challenge"],"body_limit_bytes":1048576,"timeouts":[5,60,60],"tries":3,"#,
+                r#""no_tls_redirect_locations":["/.well-known/acme-challenge"],"deny_networks":[],"allow_networks":[],"#,
+                r#""body_limit_bytes":1048576,"timeouts":[5,60,60],"tries":3,"#,
                 r#""hsts":"max-age=31536000; includeSubDomains","hide_server":true,"log_default_backend":false,"health_check_path":"/healthz","#,
                 r#""add_headers":[],"generate_request_id":true,"serve_base_inline":true,"error_statuses":[],"#,
                 r#""limit_key":"$binary_remote_addr","limit_req_status":503,"limit_conn_status":503,"#,

@@ -5,10 +5,11 @@ mod proxying;
 use std::sync::{Arc, LazyLock};
 
 use annotations::Config;
-use model::{Fixed, Profile, ProfileId, Watching};
+use model::{Fixed, Profile, ProfileId, Shell, Watching};
 use serde::Serialize;
 
 use self::proxying::ProxyingView;
+use crate::auth::AuthView;
 use crate::firewall::FirewallView;
 use crate::mirror::MirrorView;
 use crate::pass::PassView;
@@ -29,13 +30,20 @@ pub(crate) struct ProfileView {
     rewrite_log: bool,
     intercept_errors: bool,
     error_statuses: Vec<u16>,
+    auth: Option<AuthView>,
     snippet: Option<Printed>,
 }
 
 impl ProfileView {
+    /// With what the server of a host adds.
+    #[must_use]
+    pub(crate) fn of_server(self, shell: Option<&Shell>) -> Self {
+        Self { auth: self.auth.map(|auth| auth.of_server(shell)), ..self }
+    }
+
     pub(crate) fn new(config: &Config, paths: &Paths, id: &str, profile: &Profile) -> Result<Self, RenderError> {
         // Destructured so that a new field can't be forgotten.
-        let Profile { body_size, buffering, request_buffering, proxying, transport: _, mirror, watching, snippet } = profile;
+        let Profile { body_size, buffering, request_buffering, proxying, transport: _, mirror, watching, external_auth, snippet } = profile;
         let Watching { errors, firewall, rewrite_log } = watching;
         Ok(Self {
             name: Printed::word(format!("@{id}"))?,
@@ -49,6 +57,7 @@ impl ProfileView {
             rewrite_log: *rewrite_log,
             intercept_errors: errors.as_ref().is_some_and(|errors| !errors.only_own),
             error_statuses: errors.as_ref().map(|errors| errors.statuses.clone()).unwrap_or_default(),
+            auth: external_auth.as_ref().map(|auth| AuthView::new(config, id, auth)).transpose()?,
             snippet: snippet.as_ref().map(Printed::raw),
         })
     }

@@ -4,11 +4,12 @@ mod replacements;
 
 use annotations::Config;
 use annotations::groups::Proxy;
-use model::{Globals, Profile, Route};
+use model::{Globals, Profile, Route, Shell};
 use ngx_value::{HeaderName, HeaderTemplate, Size};
 use serde::Serialize;
 
 use crate::RenderError;
+use crate::clients;
 use crate::print::Printed;
 
 pub(crate) use replacements::ReplacementsView;
@@ -53,6 +54,8 @@ pub(crate) struct HeadersView {
     original_forwarded_host: Printed,
     /// `X-Forwarded-Prefix`.
     prefix: Option<Printed>,
+    /// Headers about the client's certificate: the value of the one that holds it.
+    certificate: Option<Printed>,
     /// `proxy-set-headers`.
     more: Vec<HeaderView>,
 }
@@ -156,6 +159,12 @@ impl HeadersView {
         Ok(Self { prefix, ..Self::new(globals, LOCATION, host, connection)? })
     }
 
+    /// With what the server of a host adds to them.
+    #[must_use]
+    pub(crate) fn of_server(self, shell: Option<&Shell>) -> Self {
+        Self { certificate: clients::certificate_header(shell), ..self }
+    }
+
     /// gRPC without `connection`.
     fn new(globals: &Globals, pad: &'static str, host: Printed, connection: Option<Printed>) -> Result<Self, RenderError> {
         let config = &globals.config;
@@ -169,6 +178,7 @@ impl HeadersView {
             original_forwarded_for: header_variable(config.forwarded_for_header.as_str())?,
             original_forwarded_host: header_variable(config.forwarded_host_header.as_str())?,
             prefix: None,
+            certificate: None,
             more: HeaderView::all(&globals.headers.request)?,
         })
     }

@@ -6,6 +6,7 @@ use ngx_value::Snippet;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
+use crate::auth;
 use crate::files::{File, FileSet, Origin, OriginKind};
 use crate::globals::stream::StreamView;
 use crate::globals::{Form, GlobalView};
@@ -16,7 +17,7 @@ use crate::print::Printed;
 use crate::profile::{self, ProfileView};
 use crate::proxy::HeadersView;
 use crate::server::ServerView;
-use crate::{Capabilities, Paths, RenderError, firewall, lua, mirror, pass};
+use crate::{Capabilities, Paths, RenderError, clients, firewall, lua, mirror, pass};
 
 /// The host of requests for no other; its server is the default one.
 const CATCH_ALL: &str = "_";
@@ -35,6 +36,7 @@ pub fn render(fixed: &Fixed, caps: &Capabilities, paths: &Paths) -> Result<FileS
     others.push(certificate(fixed));
     others.extend(pass::files(fixed));
     others.extend(firewall::files(fixed, caps));
+    others.extend(clients::files(fixed));
 
     // The revision is part of the text that it is the address of: computed over the text without it.
     let (anonymous, _) = text(fixed, caps, paths, "0")?;
@@ -97,8 +99,6 @@ struct ProfileBlock {
     profile: ProfileView,
     /// All headers of the request, where they are not inherited.
     headers: Option<HeadersView>,
-    /// Lists of the ConfigMap refuse some addresses.
-    access: bool,
     /// `location-snippet` of the ConfigMap.
     location_snippet: Option<Printed>,
 }
@@ -121,6 +121,7 @@ fn text(fixed: &Fixed, caps: &Capabilities, paths: &Paths, revision: &str) -> Re
     let mut page = Page::default();
     page.block("main.conf", &view)?;
     page.block("http.conf", &view)?;
+    auth::upstreams(&mut page, fixed)?;
 
     let default_shell = fixed.shells.get(CATCH_ALL).map(|shell| &**shell);
     server(&mut page, fixed, paths, ServerView::catch_all(globals, caps, default_shell)?, default_shell.map(|_| CATCH_ALL))?;
@@ -161,26 +162,30 @@ struct StreamSnippet {
 /// A server of the router. Named locations are a server's own, so each has all of them.
 fn server(page: &mut Page, fixed: &Fixed, paths: &Paths, view: ServerView, shell: Option<&str>) -> Result<(), RenderError> {
     let config = &fixed.globals.config;
-    let of_server = fixed.shells.get(shell.unwrap_or(CATCH_ALL)).and_then(|shell| shell.snippet.as_ref());
+    let of_server = fixed.shells.get(shell.unwrap_or(CATCH_ALL)).map(|shell| &**shell);
     let block = |page: &mut Page| {
         let inline = lua::serves_base_inline(config);
         let headers = |snippet: Option<&Snippet>| {
-            let own = [of_server, config.snippets.server.as_ref(), snippet].into_iter().flatten().any(may_set_headers);
-            own.then(|| HeadersView::profile(&fixed.globals)).transpose()
+            let of_host = of_server.and_then(|shell| shell.snippet.as_ref());
+            let asks = of_server.is_some_and(|shell| shell.clients.is_some());
+            let own = asks || [of_host, config.snippets.server.as_ref(), snippet].into_iter().flatten().any(may_set_headers);
+            own.then(|| HeadersView::profile(&fixed.globals).map(|headers| headers.of_server(of_server))).transpose()
         };
         page.block("server.conf", ServerBlock { server: view, inline, mirrors: mirror::locations(fixed), headers: headers(None)? })?;
         for (id, profile) in profile::complete(fixed) {
             let headers = match profile.transport.protocol {
-                BackendProtocol::Grpc | BackendProtocol::Grpcs => Some(HeadersView::grpc(&fixed.globals)?),
+                BackendProtocol::Grpc | BackendProtocol::Grpcs => Some(HeadersView::grpc(&fixed.globals)?.of_server(of_server)),
                 _ => match headers(profile.snippet.as_ref())? {
                     None => headers(config.snippets.location.as_ref())?,
                     own => own,
                 },
             };
             let location_snippet = config.snippets.location.as_ref().map(Printed::raw);
-            let access = lua::has_access_lists(config);
-            let view = ProfileBlock { profile: ProfileView::new(config, paths, id, profile)?, headers, access, location_snippet };
+            let view = ProfileBlock { profile: ProfileView::new(config, paths, id, profile)?.of_server(of_server), headers, location_snippet };
             page.origin(OriginKind::Profile(model::ProfileId(id.into())), |page| page.block("profile.conf", view))?;
+        }
+        if profile::complete(fixed).any(|(_, profile)| profile.external_auth.as_ref().is_some_and(|auth| auth.signin)) {
+            page.block("sign_in.conf", ())?;
         }
         page.block("server_end.conf", ServerEnd { global_snippet: config.snippets.server.as_ref().map(Printed::raw) })
     };

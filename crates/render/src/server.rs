@@ -6,6 +6,7 @@ use annotations::Config;
 use model::{Globals, Listen, Shell};
 use serde::Serialize;
 
+use crate::clients::ClientsView;
 use crate::print::Printed;
 use crate::{Capabilities, RenderError};
 
@@ -32,6 +33,11 @@ pub(crate) struct Common {
     listen: Vec<ListenView>,
     /// `http2 on`.
     http2: bool,
+    /// Values of some header are refused.
+    blocks_agents: bool,
+    blocks_referers: bool,
+    /// Client certificates.
+    clients: Option<ClientsView>,
     /// `ssl_ciphers` of the host.
     ciphers: Option<Printed>,
     /// `ssl_prefer_server_ciphers` of the host.
@@ -93,6 +99,9 @@ impl Common {
             names: Printed::all_quoted(names.iter().map(String::as_str))?,
             listen: listen(globals, caps, default)?,
             http2: config.use_http2 && caps.has_http2_directive(),
+            blocks_agents: !config.block_user_agents.is_empty(),
+            blocks_referers: !config.block_referers.is_empty(),
+            clients: shell.and_then(|shell| shell.clients.as_ref()).map(ClientsView::new).transpose()?,
             ciphers: shell.and_then(|shell| shell.ciphers.as_ref()).map(Printed::word).transpose()?,
             prefer_server_ciphers: shell.and_then(|shell| shell.prefer_server_ciphers),
             snippet: shell.and_then(|shell| shell.snippet.as_ref()).map(Printed::raw),

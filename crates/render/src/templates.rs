@@ -29,6 +29,10 @@ templates! {
     "stream.conf",
     "stream_snippet.conf",
     "stream_end.conf",
+    "auth.conf",
+    "clients.conf",
+    "auth_upstream.conf",
+    "sign_in.conf",
     "server_end.conf",
     "control.conf",
     "http_end.conf",
@@ -44,4 +48,6 @@ templates! {
     "equivalent/limits.conf",
     "equivalent/tracing.conf",
     "equivalent/zones.conf",
+    "equivalent/access.conf",
+    "equivalent/external_auth.conf",
 }

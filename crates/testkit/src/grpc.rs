@@ -140,7 +140,7 @@ pub async fn call(
     match server_name {
         None => exchange(stream, "http", authority, path, metadata).await,
         Some(name) => {
-            let stream = connect_tls(stream, name, &[b"h2"]).await?;
+            let stream = connect_tls(stream, name, &[b"h2"], None).await?;
             ensure!(stream.get_ref().1.alpn_protocol() == Some(b"h2"), "{peer} does not speak HTTP/2");
             exchange(stream, "https", authority, path, metadata).await
         }

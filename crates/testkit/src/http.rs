@@ -49,12 +49,27 @@ impl std::fmt::Display for Peer {
     }
 }
 
+/// The value of `Authorization` for a name and a password.
+pub fn basic(user: &str, password: &str) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut out = "Basic ".to_owned();
+    for part in format!("{user}:{password}").as_bytes().chunks(3) {
+        let bits = (0..3).fold(0_u32, |bits, at| bits << 8 | u32::from(part.get(at).copied().unwrap_or(0)));
+        for digit in 0..4 {
+            let value = (bits >> (18 - 6 * digit) & 63) as usize;
+            out.push(if digit <= part.len() { char::from(DIGITS[value]) } else { '=' });
+        }
+    }
+    out
+}
+
 /// One HTTP/1.1 request.
 #[derive(Debug, Clone)]
 pub struct Request {
     peer: Peer,
     source: Option<IpAddr>,
     sni: Option<String>,
+    identity: Option<(String, String)>,
     method: String,
     target: String,
     headers: Vec<(String, String)>,
@@ -74,6 +89,7 @@ impl Request {
             peer: peer.into(),
             source: None,
             sni: None,
+            identity: None,
             method: method.into(),
             target: target.into(),
             headers: Vec::new(),
@@ -106,6 +122,13 @@ impl Request {
     #[must_use]
     pub fn tls(mut self, server_name: impl Into<String>) -> Self {
         self.sni = Some(server_name.into());
+        self
+    }
+
+    /// With this certificate and key, both in PEM, if the server asks for one.
+    #[must_use]
+    pub fn identity(mut self, certificate_pem: &str, key_pem: &str) -> Self {
+        self.identity = Some((certificate_pem.to_owned(), key_pem.to_owned()));
         self
     }
 

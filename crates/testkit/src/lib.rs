@@ -12,6 +12,7 @@ pub mod bed;
 pub mod dns;
 pub mod echo;
 pub mod fastcgi;
+pub mod gate;
 pub mod grpc;
 pub mod http;
 pub mod kube;

@@ -1,8 +1,11 @@
 //! The end-to-end cases, each named after its id in the list of compatible behaviour.
 
 mod cases {
+    mod acl;
     mod adm;
     mod aff;
+    mod atls;
+    mod auth;
     mod bproto;
     mod can;
     mod class;
@@ -10,6 +13,7 @@ mod cases {
     mod defb;
     mod dyn_config;
     mod err;
+    mod gauth;
     mod golden;
     mod golden_routes;
     mod hdr;

@@ -5,7 +5,8 @@ use std::net::IpAddr;
 use std::str::FromStr;
 
 use ngx_value::{
-    Cidr, CidrSet, HeaderName, Invalid, Seconds, Size, Snippet, TlsProtocol, Word, parse_bool, parse_integer_literal, parse_on_off,
+    Cidr, CidrSet, HeaderName, HeaderPattern, Invalid, Seconds, Size, Snippet, TlsProtocol, Word, parse_bool, parse_integer_literal,
+    parse_on_off,
 };
 
 use crate::groups::LoadBalance;
@@ -174,6 +175,13 @@ pub(super) const HEADER_NAMES: Grammar<Vec<HeaderName>> = Grammar {
     value: "names of headers between commas",
     read: |text, notes| Ok(usable(text, notes, str::parse)),
     print: |list| list.iter().map(HeaderName::to_string).collect::<Vec<_>>().join(","),
+};
+
+/// Values of a header, between commas.
+pub(super) const HEADER_PATTERNS: Grammar<Vec<HeaderPattern>> = Grammar {
+    value: "texts between commas, or ~ or ~* and a regular expression",
+    read: |text, notes| Ok(usable(text, notes, str::parse)),
+    print: |list| list.iter().map(HeaderPattern::to_string).collect::<Vec<_>>().join(","),
 };
 
 /// The status of an error.

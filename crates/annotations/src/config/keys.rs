@@ -3,14 +3,16 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use ngx_value::{CidrSet, HeaderName, HttpVersion, Identifier, LogLevel, NextUpstream, Seconds, Size, Template, Time, TlsProtocol, Word};
+use ngx_value::{
+    CidrSet, HeaderName, HeaderPattern, HttpVersion, Identifier, LogLevel, NextUpstream, Seconds, Size, Template, Time, TlsProtocol, Word,
+};
 
 use super::answers::AnswerDefaults;
 use super::dicts::{self, DICTS};
 use super::external_auth::ExternalAuthDefaults;
 use super::grammar::{
-    ADDRESSES, ALLOWED_CIDRS, BOOL, BUFFER, BUFFERS, CIDRS, COUNT, LEVEL, LIST, LOAD_BALANCE, MIME_TYPES, ON_OFF, PROTOCOLS, REDIRECT,
-    RISK, SECONDS, SIZE, optional, own,
+    ADDRESSES, ALLOWED_CIDRS, BOOL, BUFFER, BUFFERS, CIDRS, COUNT, HEADER_PATTERNS, LEVEL, LIST, LOAD_BALANCE, MIME_TYPES, ON_OFF,
+    PROTOCOLS, REDIRECT, RISK, SECONDS, SIZE, optional, own,
 };
 use super::headers::HeaderDefaults;
 use super::proxying::ProxyingDefaults;
@@ -155,6 +157,10 @@ settings! {
     denylist_source_range: CidrSet = CidrSet::default(), "denylist-source-range", CIDRS;
     /// Addresses that are always answered with 403.
     block_cidrs: CidrSet = CidrSet::default(), "block-cidrs", CIDRS;
+    /// Requests with one of these as `User-Agent` are always answered with 403: exact texts, or `~` or `~*` and a regular expression.
+    block_user_agents: Vec<HeaderPattern> = Vec::new(), "block-user-agents", HEADER_PATTERNS;
+    /// Requests with one of these as `Referer` are always answered with 403: exact texts, or `~` or `~*` and a regular expression.
+    block_referers: Vec<HeaderPattern> = Vec::new(), "block-referers", HEADER_PATTERNS;
 
     /// Versions of TLS.
     ssl_protocols: Vec<TlsProtocol> = vec![TlsProtocol::V1_2, TlsProtocol::V1_3], "ssl-protocols", PROTOCOLS;

@@ -115,6 +115,7 @@ static ENTRIES: &[Entry] = &[
         name: "auth-tls-error-page",
         risk: Risk::High,
         value: "a URL, a path, or `@name` of a location of a `server-snippet`",
+        applies: Applies::Shell,
         doc: "Where clients go whose certificate is missing or bad.",
         example: "https://www.example.com/certificates",
         on_invalid: OnInvalid::Refuse,
@@ -135,6 +136,7 @@ static ENTRIES: &[Entry] = &[
     Entry {
         name: "auth-tls-pass-certificate-to-upstream",
         value: BOOL,
+        applies: Applies::Shell,
         doc: "Send the client's certificate to the backend: header `ssl-client-cert`, URL-encoded PEM.",
         example: "true",
         on_invalid: OnInvalid::Refuse,
@@ -144,7 +146,7 @@ static ENTRIES: &[Entry] = &[
     Entry {
         name: "auth-tls-secret",
         risk: Risk::Medium,
-        applies: Applies::Certificate,
+        applies: Applies::Shell,
         value: "`namespace/name` of a Secret",
         doc: "Clients need a certificate of this CA: key `ca.crt`, perhaps `ca.crl`. A Secret that can't be used closes the whole host. One in another namespace needs `allow-cross-namespace-resources`.",
         example: "default/ca",
@@ -158,7 +160,7 @@ static ENTRIES: &[Entry] = &[
     Entry {
         name: "auth-tls-verify-client",
         risk: Risk::Medium,
-        applies: Applies::Certificate,
+        applies: Applies::Shell,
         value: "on, off, optional or optional_no_ca",
         doc: "`on`: a valid certificate. `optional`: a valid one or none. `optional_no_ca`: any or none. `off`: nothing is asked.",
         example: "optional",
@@ -170,7 +172,7 @@ static ENTRIES: &[Entry] = &[
     },
     Entry {
         name: "auth-tls-verify-depth",
-        applies: Applies::Certificate,
+        applies: Applies::Shell,
         value: "a whole number from 0 to 100; 0 means 1",
         doc: "Longest chain of certificates from the client's to the CA's.",
         example: "2",

@@ -14,6 +14,7 @@ use crate::key::{BackendId, ObjectKey};
 use crate::passes::canary::Candidate;
 use crate::passes::certificate::Certificate;
 use crate::passes::ingress::{Entry, Order};
+use crate::passes::resolve::Users;
 use crate::problem::Problem;
 use crate::profile::ProfileId;
 use crate::references::{self, Reference};
@@ -48,6 +49,8 @@ pub(super) struct State {
     pub(super) streams: OrdMap<Order, Arc<Snippet>>,
     pub(super) profiles: Counted<ProfileId>,
     pub(super) certificates: Counted<Arc<str>>,
+    pub(super) host_users: OrdMap<Arc<str>, Arc<[Arc<str>]>>,
+    pub(super) users: Counted<Arc<str>>,
     pub(super) default_certificate: Option<Certificate>,
     pub(super) backend_names: OrdMap<BackendId, Arc<str>>,
 }
@@ -127,6 +130,22 @@ impl State {
         {
             live.certificates.remove(&old);
         }
+    }
+
+    /// Replaces the lists of users that a host asks for.
+    pub(super) fn set_users(&mut self, host: &Arc<str>, lists: &[Users]) {
+        for users in lists {
+            if self.users.add(&users.id) {
+                self.built.model.live.users.insert(users.id.clone(), users.record.clone());
+            }
+        }
+        for id in self.host_users.get(host).cloned().iter().flat_map(|ids| ids.iter()) {
+            if self.users.remove(id) {
+                self.built.model.live.users.remove(id);
+            }
+        }
+        let ids: Arc<[Arc<str>]> = lists.iter().map(|users| users.id.clone()).collect();
+        set(&mut self.host_users, host, (!ids.is_empty()).then_some(ids));
     }
 
     pub(super) fn set_external_name(&mut self, id: &BackendId, name: Option<Arc<str>>) {

@@ -1,5 +1,7 @@
 //! One location of a host, as Lua reads it.
 
+mod access;
+mod auth;
 mod cors;
 mod errors;
 mod limits;
@@ -13,6 +15,8 @@ use serde::Serialize;
 
 use crate::profile::ProfileId;
 
+pub use access::AddressLists;
+pub use auth::{AuthCache, ExternalCheck, PasswordCheck};
 pub use cors::Cors;
 pub use errors::Errors;
 pub use limits::Limits;
@@ -115,6 +119,27 @@ pub struct Route {
     /// Answer 503: a protecting setting of the Ingress is unusable.
     #[serde(rename = "deny", skip_serializing_if = "std::ops::Not::not")]
     pub denied: bool,
+    /// Answer 403: the whole host must stay closed.
+    #[serde(rename = "forbid", skip_serializing_if = "std::ops::Not::not")]
+    pub forbidden: bool,
+    /// The server block of the host must be there, as it asks for client certificates: without it the answer is 503.
+    #[serde(rename = "certs", skip_serializing_if = "std::ops::Not::not")]
+    pub verified: bool,
+    /// A regular expression that must be found in the subject of the client's certificate (`auth-tls-match-cn`); others get 403.
+    #[serde(rename = "cn", skip_serializing_if = "Option::is_none")]
+    pub subject: Option<Arc<str>>,
+    /// Lists of addresses where they differ from the global ones.
+    #[serde(rename = "acl", skip_serializing_if = "Option::is_none")]
+    pub addresses: Option<Arc<AddressLists>>,
+    /// One consent of addresses, password and external authentication is enough (`satisfy: any`).
+    #[serde(rename = "any", skip_serializing_if = "std::ops::Not::not")]
+    pub satisfy_any: bool,
+    /// A password is asked for.
+    #[serde(rename = "pw", skip_serializing_if = "Option::is_none")]
+    pub password: Option<Arc<PasswordCheck>>,
+    /// Another service is asked; its profile has the text that asks.
+    #[serde(rename = "auth", skip_serializing_if = "Option::is_none")]
+    pub external_auth: Option<Arc<ExternalCheck>>,
 }
 
 pub(crate) fn is_base(id: &ProfileId) -> bool {

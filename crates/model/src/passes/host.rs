@@ -1,5 +1,6 @@
 //! One host: its locations from all Ingresses that name it, and what becomes of each.
 
+mod clients;
 mod surprises;
 mod whole;
 
@@ -11,6 +12,7 @@ use ngx_value::PathRegex;
 use super::canary::{self, Candidate, Primary};
 use super::ingress::{CATCH_ALL, Entry, Path};
 use super::paths::{self, Location};
+use super::resolve::Users;
 use super::route;
 use crate::fixed::Shell;
 use crate::key::{BackendId, ObjectKey, ObjectRef};
@@ -26,6 +28,8 @@ pub(crate) struct Host {
     pub(crate) record: HostRecord,
     /// Profiles its routes use.
     pub(crate) profiles: Vec<(ProfileId, Arc<Profile>)>,
+    /// Users that its routes ask for, without duplicates.
+    pub(crate) users: Vec<Users>,
     pub(crate) shell: Option<Shell>,
     /// Other names of it, without its own: literal ones, `*.` and a suffix, `~` and a regular expression.
     pub(crate) aliases: Vec<Arc<str>>,
@@ -34,6 +38,16 @@ pub(crate) struct Host {
     /// Backends of its locations, with what canaries offer as alternatives.
     pub(crate) alternatives: Vec<(BackendId, Candidate)>,
     pub(crate) problems: Vec<Problem>,
+}
+
+impl Host {
+    fn add_users(&mut self, entry: Option<&Entry>) {
+        if let Some(users) = entry.and_then(|entry| entry.resolved.users.as_ref())
+            && !self.users.iter().any(|known| known.id == users.id)
+        {
+            self.users.push(users.clone());
+        }
+    }
 }
 
 /// A location before it is a route.
@@ -65,12 +79,17 @@ pub(crate) fn build(host: &Arc<str>, entries: &[&Entry], config: &Config) -> (Ho
 
     let host_tls = entries.iter().copied().find(|entry| entry.resolved.backend_tls.as_ref().is_some_and(|tls| tls.material.is_some()));
     let host_tls = host_tls.filter(|_| !config.proxying.ssl_location_only);
+    let clients = clients::decide(host, &entries, &mut result.problems);
     let mut locations = Vec::new();
     for draft in &drafts {
         if regex_mode && !draft.check_regex(&mut result.problems) {
             continue;
         }
-        let (route, profile) = draft.route(host_tls, config);
+        let (mut route, profile) = draft.route(host_tls, config);
+        clients.apply(&mut route);
+        if route.password.is_some() {
+            result.add_users(draft.entry);
+        }
         locations.push(Location {
             path: draft.path.clone(),
             exact: draft.exact,
@@ -91,7 +110,7 @@ pub(crate) fn build(host: &Arc<str>, entries: &[&Entry], config: &Config) -> (Ho
 
     result.twin = whole::twin(host, &drafts, &mut result.problems);
     result.aliases = whole::aliases(host, &entries);
-    result.shell = whole::shell(&entries, &result.aliases);
+    result.shell = whole::shell(&entries, &result.aliases, clients.verification());
     surprises::find(host, &drafts, regex_mode, &mut result.problems);
     (result, true)
 }

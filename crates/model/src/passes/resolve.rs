@@ -2,13 +2,17 @@
 //!
 //! It belongs to parsing an Ingress: the builder parses it again when something that it names changes ([`crate::references`]).
 
+mod auth_headers;
 mod backend_tls;
+mod client_ca;
 mod default_backend;
 mod fastcgi;
 mod headers;
 mod modules;
+mod users;
 
-use annotations::{Config, Spec};
+use annotations::{Config, Reference, Spec};
+use ngx_value::{HeaderName, HeaderTemplate, Invalid};
 
 use super::ingress::Problems;
 use crate::key::{BackendId, ObjectKey};
@@ -18,7 +22,9 @@ use crate::settings::Settings;
 use crate::snapshot::Snapshot;
 
 pub(crate) use backend_tls::BackendSecret;
+pub(crate) use client_ca::ClientTrust;
 pub(crate) use fastcgi::FastcgiSettings;
+pub(crate) use users::Users;
 
 /// Everything that was named and found.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -31,6 +37,12 @@ pub(crate) struct Resolved {
     pub(crate) headers: Vec<Header>,
     /// `default-backend`.
     pub(crate) default_backend: Option<BackendId>,
+    /// `auth-tls-secret`.
+    pub(crate) client_trust: Option<ClientTrust>,
+    /// `auth-secret`.
+    pub(crate) users: Option<Users>,
+    /// `auth-proxy-set-headers`.
+    pub(crate) auth_headers: Vec<(HeaderName, HeaderTemplate)>,
 }
 
 /// Where to look.
@@ -45,6 +57,14 @@ pub(crate) struct Lookup<'a> {
     pub(crate) settings: &'a Settings,
     /// All objects.
     pub(crate) snapshot: &'a Snapshot,
+}
+
+impl Lookup<'_> {
+    /// The object that an annotation names. An error if it may not name one of that namespace.
+    fn key(&self, reference: &Reference) -> Result<ObjectKey, Invalid> {
+        let (namespace, name) = reference.resolve(&self.ingress.namespace, self.config.allow_cross_namespace_resources)?;
+        Ok(ObjectKey::new(namespace, name))
+    }
 }
 
 /// What is found besides values.
@@ -84,5 +104,8 @@ pub(crate) fn resolve(lookup: &Lookup<'_>, outcome: &mut Outcome<'_>) -> Resolve
         fastcgi: fastcgi::read(lookup, outcome),
         headers: headers::resolve(lookup, outcome),
         default_backend: default_backend::resolve(lookup, outcome),
+        client_trust: client_ca::resolve(lookup, outcome),
+        users: users::resolve(lookup, outcome),
+        auth_headers: auth_headers::resolve(lookup, outcome),
     }
 }

@@ -3,6 +3,8 @@
 //! A module per group of annotations. Each puts what Lua or a variable can do into the [`Route`], which is live, and what NGINX takes only
 //! as text into the [`Profile`].
 
+mod access;
+mod auth;
 mod cors;
 mod errors;
 mod firewall;
@@ -51,6 +53,8 @@ pub(crate) fn annotate(location: &Location<'_>, route: &mut Route, profile: &mut
     route.upstream_vhost = spec.protocol.upstream_vhost.as_ref().map(|vhost| vhost.to_string().into());
     path::apply(location, route);
     redirect::apply(location, route);
+    access::apply(location, route);
+    auth::apply(location, route, profile);
     https::apply(location, route);
     cors::apply(location, route);
     headers::apply(location, route);

@@ -39,6 +39,7 @@ fn as_text(plan: &Plan) -> String {
 fn name(table: Table) -> &'static str {
     match table {
         Table::Certificate => "key pair",
+        Table::Users => "list of users",
         Table::Server => "TLS name",
         Table::Backend => "backend",
         Table::Host => "host",

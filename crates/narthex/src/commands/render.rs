@@ -46,6 +46,7 @@ fn value(op: &Op) -> serde_json::Value {
     let text = op.value.as_deref().unwrap_or_default();
     match op.table {
         Table::Certificate => json!("(key pair)"),
+        Table::Users => json!("(users)"),
         Table::Server => json!(text),
         Table::Backend | Table::Host => serde_json::from_str(text).unwrap_or_else(|_| json!(text)),
     }

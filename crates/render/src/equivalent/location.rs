@@ -8,6 +8,7 @@
 //! - A path that nothing matches is not found. The router has a default, so it is written out as `"/"`.
 
 mod errors;
+mod access;
 mod headers;
 mod limits;
 mod redirect;
@@ -20,12 +21,12 @@ use model::profile::BackendTls;
 use model::{BackendRecord, HostRecord, Model, Profile, Route};
 use serde::Serialize;
 
+use self::access::AccessView;
 use self::errors::ErrorsView;
 use self::limits::LimitsView;
 use self::tracing::TracingView;
 use super::names::{CATCH_ALL, Group};
 use crate::firewall::FirewallView;
-use crate::globals::client;
 use crate::mirror::MirrorView;
 use crate::pass::PassView;
 use crate::print::Printed;
@@ -58,8 +59,7 @@ pub(super) struct LocationView {
     no_endpoint: Option<u16>,
     /// The backend has a canary or affinity, so which one serves is decided per request.
     choice: Option<Choice>,
-    deny: Vec<Printed>,
-    allow: Vec<Printed>,
+    access: AccessView,
     errors: ErrorsView,
     /// Another backend takes the place of one that has no endpoint, and is told so.
     substituted: bool,
@@ -112,7 +112,8 @@ pub(super) fn locations(
         .into_iter()
         .map(|(kind, name, index)| (kind, name, index.and_then(|i| record.routes.get(i as usize)).map_or(&default, |route| &**route)))
         .filter(|(_, name, route)| path.is_none_or(|path| *route.path == *path || &**name == path))
-        .map(|(kind, name, route)| view(&Place { model, paths, group }, kind, &name, route, errors))
+        .enumerate()
+        .map(|(number, (kind, name, route))| view(&Place { model, paths, group, number }, kind, &name, route, errors))
         .collect()
 }
 
@@ -169,6 +170,8 @@ struct Place<'a> {
     model: &'a Model,
     paths: &'a Paths,
     group: &'a Group<'a>,
+    /// Tells the host's locations apart.
+    number: usize,
 }
 
 fn view(
@@ -178,18 +181,10 @@ fn view(
     route: &Route,
     error_locations: &mut ErrorLocations,
 ) -> Result<LocationView, RenderError> {
-    let Place { model, paths, group } = *place;
+    let Place { model, paths, group, number } = *place;
     let config = &model.fixed.globals.config;
     let default = Profile::default();
     let profile = model.fixed.profiles.get(&route.profile).map_or(&default, |profile| profile);
-    let listed = !config.denylist_source_range.is_empty() || !config.whitelist_source_range.is_empty();
-    // Lists of its own put an end to inheriting what is blocked everywhere.
-    let (mut deny, mut allow) = (Vec::new(), Vec::new());
-    if listed && !route.ingress.is_empty() {
-        deny = client::networks(&config.block_cidrs)?;
-        deny.extend(client::networks(&config.denylist_source_range)?);
-        allow = client::networks(&config.whitelist_source_range)?;
-    }
     let substitute = errors::substitute(model, route);
     let backend = substitute.map_or(&*route.backend, |(key, _)| key);
     Ok(LocationView {
@@ -215,8 +210,7 @@ fn view(
         redirect: redirect::https(model, group, route)?,
         no_endpoint: if substitute.is_some() { None } else { no_endpoint(model, route) },
         choice: choice(model, route),
-        deny,
-        allow,
+        access: AccessView::new(config, profile, route, number)?,
         errors: ErrorsView::new(model, profile, route, error_locations)?,
         substituted: substitute.is_some(),
         rewrite_log: route.rewrite_log,
@@ -225,7 +219,7 @@ fn view(
         limits: LimitsView::new(config, route)?,
         tracing: TracingView::new(config, route),
         proxy: ProxyView::location(config, profile, route)?,
-        headers: HeadersView::location(&model.fixed.globals, profile, route)?,
+        headers: HeadersView::location(&model.fixed.globals, profile, route)?.of_server(group.shell),
         mirror: MirrorView::text(profile, route)?,
         pass: PassView::text(config, paths, profile, route.timeouts.unwrap_or(timeouts(config)))?,
         snippet: profile.snippet.as_ref().map(Printed::raw),

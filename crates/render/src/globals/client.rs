@@ -2,7 +2,7 @@
 
 use annotations::Config;
 use model::Globals;
-use ngx_value::CidrSet;
+use ngx_value::{CidrSet, HeaderPattern};
 use serde::Serialize;
 
 use super::Form;
@@ -50,17 +50,23 @@ pub(super) struct MapsView {
     port: Printed,
     server_port: Printed,
     https_port: u16,
+    /// Values of `User-Agent` and `Referer` that are refused.
+    blocked_agents: Vec<Printed>,
+    blocked_referers: Vec<Printed>,
     /// The peer that is appended to the chain of addresses.
     full_forwarded_for: Option<Printed>,
 }
 
 impl MapsView {
-    pub(super) fn new(globals: &Globals, form: Form) -> Self {
+    pub(super) fn new(globals: &Globals, form: Form) -> Result<Self, RenderError> {
         let config = &globals.config;
         let router = form == Form::Router;
         let (forwarded, proxied) = (config.use_forwarded_headers, config.use_proxy_protocol);
         let server_port = Printed::fixed(if proxied { "$proxy_protocol_server_port" } else { "$server_port" });
-        Self {
+        let keys = |list: &[HeaderPattern]| list.iter().map(|pattern| Printed::quoted(&pattern.map_key())).collect::<Result<_, _>>();
+        Ok(Self {
+            blocked_agents: keys(&config.block_user_agents)?,
+            blocked_referers: keys(&config.block_referers)?,
             connection: Printed::fixed(if config.upstream_keepalive_connections == 0 { "close" } else { "\"\"" }),
             router,
             rate_after: Printed::size_kib(config.answers.limit_rate_after),
@@ -78,26 +84,7 @@ impl MapsView {
             https_port: globals.listen.https,
             full_forwarded_for: full_forwarded_for(config)
                 .then(|| Printed::fixed(if proxied { "$proxy_protocol_addr" } else { "$realip_remote_addr" })),
-        }
-    }
-}
-
-/// Allow and deny lists of the ConfigMap as lookups. They hold for locations of Ingresses, which only Lua knows.
-#[derive(Serialize)]
-pub(super) struct AccessView {
-    deny: Vec<Printed>,
-    allow: Vec<Printed>,
-    /// Whether addresses in neither list may pass.
-    allow_others: u8,
-}
-
-impl AccessView {
-    pub(super) fn new(config: &Config) -> Result<Option<Self>, RenderError> {
-        let (deny, allow) = (&config.denylist_source_range, &config.whitelist_source_range);
-        if deny.is_empty() && allow.is_empty() {
-            return Ok(None);
-        }
-        Ok(Some(Self { deny: networks(deny)?, allow: networks(allow)?, allow_others: allow.is_empty().into() }))
+        })
     }
 }
 

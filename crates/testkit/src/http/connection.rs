@@ -44,7 +44,7 @@ impl Connection {
         };
         let stream = tcp(address, request).await.with_context(|| format!("connect to {address}"))?;
         let Some(server_name) = &request.sni else { return Ok(Self::over(Box::new(stream))) };
-        let stream = tls::connect(stream, server_name, &[]).await?;
+        let stream = tls::connect(stream, server_name, &[], request.identity.as_ref()).await?;
         let session = stream.get_ref().1;
         let certificates = session.peer_certificates().unwrap_or_default().iter().map(|c| c.to_vec()).collect();
         let tls_version = session.protocol_version().map(|version| format!("{version:?}"));

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use anyhow::Context;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, ring};
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, SignatureScheme};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
@@ -50,15 +51,27 @@ impl ServerCertVerifier for AcceptAny {
     }
 }
 
-/// Handshakes as `server_name`; an empty one sends no SNI. `alpn`: protocols that are offered.
-pub(crate) async fn connect(stream: TcpStream, server_name: &str, alpn: &[&[u8]]) -> anyhow::Result<TlsStream<TcpStream>> {
+/// Handshakes as `server_name`; an empty one sends no SNI. `alpn`: protocols that are offered. `identity`: a certificate and a key in PEM.
+pub(crate) async fn connect(
+    stream: TcpStream,
+    server_name: &str,
+    alpn: &[&[u8]],
+    identity: Option<&(String, String)>,
+) -> anyhow::Result<TlsStream<TcpStream>> {
     let provider = Arc::new(ring::default_provider());
-    let mut config = ClientConfig::builder_with_provider(Arc::clone(&provider))
+    let config = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
         .context("ring supports the default TLS versions")?
         .dangerous()
-        .with_custom_certificate_verifier(Arc::new(AcceptAny(provider)))
-        .with_no_client_auth();
+        .with_custom_certificate_verifier(Arc::new(AcceptAny(provider)));
+    let mut config = match identity {
+        None => config.with_no_client_auth(),
+        Some((certificate, key)) => {
+            let chain = CertificateDer::pem_slice_iter(certificate.as_bytes()).collect::<Result<Vec<_>, _>>().context("certificate")?;
+            let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).context("private key")?;
+            config.with_client_auth_cert(chain, key).context("certificate and key")?
+        }
+    };
     config.alpn_protocols = alpn.iter().map(|protocol| protocol.to_vec()).collect();
     config.enable_sni = !server_name.is_empty();
     let name = if server_name.is_empty() { "no-sni.invalid" } else { server_name };

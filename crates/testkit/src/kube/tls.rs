@@ -6,7 +6,7 @@ use anyhow::Context;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::ObjectMeta;
-use rcgen::{CertificateParams, DnType, KeyPair};
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 
 /// A self-signed certificate and its key.
 #[derive(Clone)]
@@ -31,12 +31,49 @@ impl std::fmt::Debug for Certificate {
 /// A name is neither a DNS name nor an address.
 pub fn mk_certificate(names: &[&str]) -> anyhow::Result<Certificate> {
     let what = || format!("certificate for {names:?}");
-    let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
-    let mut params = CertificateParams::new(names.clone()).with_context(what)?;
-    params.distinguished_name.push(DnType::CommonName, names.first().map_or("test", String::as_str));
-    let key = KeyPair::generate().with_context(what)?;
+    let (params, key) = leaf(names).with_context(what)?;
     let certificate = params.self_signed(&key).with_context(what)?;
     Ok(Certificate { certificate_pem: certificate.pem(), der: certificate.der().to_vec(), key_pem: key.serialize_pem() })
+}
+
+/// A CA of its own.
+pub struct Authority {
+    issuer: Issuer<'static, KeyPair>,
+    /// Its certificate in PEM.
+    pub certificate_pem: String,
+}
+
+/// A new CA with this common name.
+///
+/// # Errors
+/// The name can't stand in a certificate.
+pub fn mk_authority(name: &str) -> anyhow::Result<Authority> {
+    let mut params = CertificateParams::new(Vec::new()).context("a CA has no names")?;
+    params.distinguished_name.push(DnType::CommonName, name);
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let key = KeyPair::generate().context("a key for a CA")?;
+    let certificate_pem = params.self_signed(&key).context("a CA signs itself")?.pem();
+    Ok(Authority { issuer: Issuer::new(params, key), certificate_pem })
+}
+
+impl Authority {
+    /// A certificate for these names, the first of which is its common name.
+    ///
+    /// # Errors
+    /// A name is neither a DNS name nor an address.
+    pub fn sign(&self, names: &[&str]) -> anyhow::Result<Certificate> {
+        let what = || format!("certificate for {names:?}");
+        let (mut params, key) = leaf(names).with_context(what)?;
+        params.use_authority_key_identifier_extension = true;
+        let certificate = params.signed_by(&key, &self.issuer).with_context(what)?;
+        Ok(Certificate { certificate_pem: certificate.pem(), der: certificate.der().to_vec(), key_pem: key.serialize_pem() })
+    }
+}
+
+fn leaf(names: &[&str]) -> Result<(CertificateParams, KeyPair), rcgen::Error> {
+    let mut params = CertificateParams::new(names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>())?;
+    params.distinguished_name.push(DnType::CommonName, names.first().copied().unwrap_or("test"));
+    Ok((params, KeyPair::generate()?))
 }
 
 /// A Secret of type `kubernetes.io/tls`.

@@ -3,17 +3,19 @@
 use std::sync::Arc;
 
 use super::{CATCH_ALL, Draft, Entry};
-use crate::fixed::Shell;
+use crate::fixed::{ClientVerification, Shell};
 use crate::key::ObjectRef;
+use crate::passes::resolve::ClientTrust;
 use crate::problem::{Problem, ProblemKind};
 
 /// Annotations that need a server block of their own.
-pub(crate) const SHELL: [&str; 3] = ["server-snippet", "ssl-ciphers", "ssl-prefer-server-ciphers"];
+pub(crate) const SHELL: [&str; 4] = ["auth-tls-secret", "server-snippet", "ssl-ciphers", "ssl-prefer-server-ciphers"];
 
 /// Whether an Ingress has an annotation that is about the whole host.
 pub(crate) fn asks_for(entry: &Entry, annotation: &str) -> bool {
     let spec = &entry.spec;
     match annotation {
+        "auth-tls-secret" => matches!(entry.resolved.client_trust, Some(ClientTrust::Trusted(_))),
         "from-to-www-redirect" => spec.redirect.from_to_www,
         "server-alias" => !spec.names.server_alias.is_empty() || !spec.names.server_alias_patterns.is_empty(),
         "server-snippet" => spec.snippets.server.is_some(),
@@ -36,10 +38,12 @@ pub(super) fn aliases(host: &str, entries: &[&Entry]) -> Vec<Arc<str>> {
 }
 
 /// The first Ingress decides about each.
-pub(super) fn shell(entries: &[&Entry], aliases: &[Arc<str>]) -> Option<Shell> {
-    entries.iter().any(|entry| SHELL.iter().any(|annotation| asks_for(entry, annotation))).then(|| Shell {
+pub(super) fn shell(entries: &[&Entry], aliases: &[Arc<str>], clients: Option<ClientVerification>) -> Option<Shell> {
+    let asks = |entry: &&Entry| SHELL.iter().any(|annotation| *annotation != "auth-tls-secret" && asks_for(entry, annotation));
+    (clients.is_some() || entries.iter().any(asks)).then(|| Shell {
         aliases: aliases.to_vec(),
         snippet: entries.iter().find_map(|entry| entry.spec.snippets.server.clone()),
+        clients,
         ciphers: entries.iter().find_map(|entry| entry.spec.client_tls.ciphers.clone()),
         prefer_server_ciphers: entries.iter().find_map(|entry| entry.spec.client_tls.prefer_server_ciphers),
     })

@@ -65,7 +65,7 @@ fn material(secret: &Secret) -> Result<Option<Arc<TlsMaterial>>, String> {
 }
 
 /// At least one certificate, and nothing that is not one.
-fn check_authorities(pem: &str) -> Result<(), String> {
+pub(super) fn check_authorities(pem: &str) -> Result<(), String> {
     let certificates: Vec<CertificateDer<'_>> = CertificateDer::pem_slice_iter(pem.as_bytes())
         .collect::<Result<_, _>>()
         .map_err(|error| format!("its ca.crt is not a PEM certificate ({error})"))?;

@@ -1,0 +1,115 @@
+//! Authentication: by password, and by asking another service.
+
+use std::sync::Arc;
+
+use annotations::{AuthScheme, Keepalive};
+use ngx_value::{CacheRules, HeaderName, UrlTemplate};
+
+use super::Location;
+use crate::live::{AuthCache, ExternalCheck, PasswordCheck, Route};
+use crate::profile::Profile;
+use crate::profile::external_auth::{AuthLocation, AuthUpstream};
+
+/// Name of the parameter with the original URL unless something else is said.
+const PARAMETER: &str = "rd";
+
+pub(super) fn apply(location: &Location<'_>, route: &mut Route, profile: &mut Profile) {
+    let exempt = &location.config.external_auth.no_auth_locations;
+    if exempt.iter().any(|prefix| location.path.starts_with(&**prefix)) {
+        return;
+    }
+    route.password = password(location).map(Arc::new);
+    let external = own(location).or_else(|| global(location));
+    if let Some((check, text)) = external {
+        route.external_auth = Some(Arc::new(check));
+        profile.external_auth = Some(text);
+    }
+}
+
+/// Without users the Ingress is denied, so nothing is served unchecked.
+fn password(location: &Location<'_>) -> Option<PasswordCheck> {
+    let auth = &location.entry.spec.basic_auth;
+    let users = location.entry.resolved.users.as_ref()?;
+    let realm = auth.realm.as_ref().map(|realm| realm.as_str().into()).unwrap_or_default();
+    Some(PasswordCheck { users: users.id.clone(), realm, digest: auth.scheme? == AuthScheme::Digest })
+}
+
+/// The service that the Ingress names.
+fn own(location: &Location<'_>) -> Option<(ExternalCheck, AuthLocation)> {
+    let auth = &location.entry.spec.external_auth;
+    let url = auth.url.as_ref()?;
+    // A connection that is kept belongs to one worker and one protocol; with HTTP/2 the predecessor kept none.
+    let keepalive = auth.keepalive().filter(|_| !location.config.use_http2);
+    let upstream = keepalive.map(|keepalive| upstream(url, keepalive, auth.keepalive_share_vars));
+    let rules = auth.cache_duration.clone().unwrap_or_default();
+    let check = ExternalCheck {
+        url: target(url, upstream.as_ref()).into(),
+        host: url.host().into(),
+        method: auth.method.map(|method| method.to_string().into()),
+        signin: auth.signin.as_ref().map(|signin| signin.as_str().into()),
+        signin_parameter: auth.signin.as_ref().and_then(|signin| {
+            let name = auth.signin_redirect_param.as_ref().map_or(PARAMETER, |name| name.as_str());
+            (!signin.has_parameter(name)).then(|| name.into())
+        }),
+        response_headers: names(&auth.response_headers),
+        request_redirect: auth.request_redirect.as_ref().map(|text| text.as_str().into()),
+        always_set_cookie: auth.always_set_cookie,
+        cache: auth.cache_key.as_ref().map(|key| AuthCache { key: key.as_str().into(), rules: durations(&rules) }),
+    };
+    let headers = location.entry.resolved.auth_headers.clone();
+    Some((check, AuthLocation { signin: auth.signin.is_some(), headers, snippet: auth.snippet.clone(), upstream }))
+}
+
+/// The service that the ConfigMap names, unless the Ingress does not want it.
+fn global(location: &Location<'_>) -> Option<(ExternalCheck, AuthLocation)> {
+    let auth = &location.config.external_auth;
+    let url = auth.url.as_ref().filter(|_| location.entry.spec.external_auth.enable_global != Some(false))?;
+    let check = ExternalCheck {
+        url: url.as_str().into(),
+        host: url.host().into(),
+        method: auth.method.map(|method| method.to_string().into()),
+        signin: auth.signin.as_ref().map(|signin| signin.as_str().into()),
+        signin_parameter: auth.signin.as_ref().and_then(|signin| {
+            let name = auth.signin_redirect_param.as_ref().map_or(PARAMETER, |name| name.as_str());
+            (!signin.has_parameter(name)).then(|| name.into())
+        }),
+        response_headers: names(&auth.response_headers),
+        request_redirect: auth.request_redirect.as_ref().map(|text| text.as_str().into()),
+        always_set_cookie: auth.always_set_cookie,
+        cache: auth
+            .cache_key
+            .as_ref()
+            .map(|key| AuthCache { key: key.as_str().into(), rules: auth.cache_duration.as_ref().map(durations).unwrap_or_default() }),
+    };
+    Some((check, AuthLocation { signin: auth.signin.is_some(), snippet: auth.snippet.clone(), ..AuthLocation::default() }))
+}
+
+fn upstream(url: &UrlTemplate, keepalive: Keepalive, share_variables: bool) -> AuthUpstream {
+    let port = url.port().unwrap_or(if url.is_https() { 443 } else { 80 });
+    AuthUpstream { server: format!("{}:{port}", url.host()).into(), keepalive, share_variables }
+}
+
+fn target(url: &UrlTemplate, upstream: Option<&AuthUpstream>) -> String {
+    let Some(upstream) = upstream else { return url.as_str().to_owned() };
+    let scheme = if url.is_https() { "https" } else { "http" };
+    format!("{scheme}://{}{}", upstream.name(), url.path())
+}
+
+fn names(headers: &[HeaderName]) -> Vec<Arc<str>> {
+    let mut names: Vec<Arc<str>> = Vec::new();
+    for header in headers {
+        let name = header.as_str().to_ascii_lowercase();
+        if !names.iter().any(|known| **known == *name) {
+            names.push(name.into());
+        }
+    }
+    names
+}
+
+fn durations(rules: &CacheRules) -> Vec<Vec<u32>> {
+    rules
+        .rules()
+        .iter()
+        .map(|rule| [rule.time.0].into_iter().chain(rule.statuses.iter().map(|status| u32::from(*status))).collect())
+        .collect()
+}

@@ -1,0 +1,205 @@
+//! From annotations about who may pass to records.
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use k8s_openapi::api::networking::v1::*;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use model::{Builder, Built, ObjectKey, ProblemKind, Profile, Route, Settings, Snapshot};
+
+/// A cluster with one Ingress `n/i` of `foo.com`, paths `/` and `/free`, and settings that free the latter of authentication.
+struct World(Snapshot);
+
+impl World {
+    fn new(annotations: &[(&str, &str)]) -> Self {
+        Self(Snapshot::default()).map("settings", &[("no-auth-locations", "/free")]).ingress("i", "foo.com", annotations)
+    }
+
+    fn ingress(mut self, name: &str, host: &str, annotations: &[(&str, &str)]) -> Self {
+        let backend = IngressServiceBackend { name: "s".into(), port: Some(ServiceBackendPort { number: Some(80), name: None }) };
+        let paths = ["/", "/free"].map(|path| HTTPIngressPath {
+            path: Some(path.into()),
+            path_type: "Prefix".into(),
+            backend: IngressBackend { service: Some(backend.clone()), resource: None },
+        });
+        let host = (!host.is_empty()).then(|| host.to_owned());
+        let rule = IngressRule { host, http: Some(HTTPIngressRuleValue { paths: paths.into() }) };
+        let annotations = annotations.iter().map(|(key, value)| (format!("nginx.ingress.kubernetes.io/{key}"), (*value).to_owned()));
+        let metadata = ObjectMeta { annotations: Some(annotations.collect()), ..ObjectMeta::default() };
+        let spec = IngressSpec { rules: Some(vec![rule]), ..IngressSpec::default() };
+        self.0.ingresses.insert(ObjectKey::new("n", name), Arc::new(Ingress { metadata, spec: Some(spec), status: None }));
+        self
+    }
+
+    fn map(mut self, name: &str, data: &[(&str, &str)]) -> Self {
+        let data: BTreeMap<String, String> = data.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        self.0.config_maps.insert(ObjectKey::new("n", name), Arc::new(ConfigMap { data: Some(data), ..ConfigMap::default() }));
+        self
+    }
+
+    fn secret(mut self, name: &str, data: &[(&str, &str)]) -> Self {
+        let data = data.iter().map(|(key, value)| ((*key).to_owned(), ByteString(value.as_bytes().to_vec()))).collect();
+        self.0.secrets.insert(ObjectKey::new("n", name), Arc::new(Secret { data: Some(data), ..Secret::default() }));
+        self
+    }
+
+    fn build(&self) -> Built {
+        let settings =
+            Settings { watch_ingress_without_class: true, configmap: Some(ObjectKey::new("n", "settings")), ..Settings::default() };
+        Builder::new(settings).build(&self.0)
+    }
+}
+
+fn routes(built: &Built) -> [Route; 2] {
+    [0, 1].map(|at| (*built.model.live.hosts["foo.com"].routes[at]).clone())
+}
+
+fn profile(built: &Built, route: &Route) -> Profile {
+    (*built.model.fixed.profiles[&route.profile]).clone()
+}
+
+#[track_caller]
+fn assert_denied(built: &Built, annotation: &str) {
+    assert!(routes(built).iter().all(|route| route.denied));
+    let problems = built.problems();
+    let found = problems.iter().filter(|problem| problem.kind == ProblemKind::AnnotationParsingFailed);
+    assert!(found.into_iter().any(|problem| problem.field.contains(annotation)), "{problems:?}");
+}
+
+const BASIC: [(&str, &str); 2] = [("auth-type", "basic"), ("auth-secret", "users")];
+
+#[test]
+fn whitelist_source_range_is_an_older_name_and_lists_that_equal_the_global_ones_are_left_out() {
+    let lists = |annotations: &[(&str, &str)]| {
+        let world = World::new(annotations).map("settings", &[("whitelist-source-range", "10.0.0.0/8")]);
+        routes(&world.build())[0].addresses.clone()
+    };
+    assert_eq!(lists(&[("allowlist-source-range", "10.0.0.0/8")]), None);
+    let denied = lists(&[("denylist-source-range", "10.0.0.1")]).unwrap();
+    assert_eq!((denied.deny.as_slice(), denied.allow.as_slice()), (["10.0.0.1".into()].as_slice(), ["10.0.0.0/8".into()].as_slice()));
+    let older = lists(&[("whitelist-source-range", "11.0.0.0/8")]).unwrap();
+    assert_eq!((older.deny.len(), older.allow.as_slice()), (0, ["11.0.0.0/8".into()].as_slice()));
+}
+
+#[test]
+fn users_of_auth_secret_are_kept_once_and_free_paths_ask_for_none() {
+    let world = World::new(&BASIC).ingress("j", "bar.com", &BASIC).secret("users", &[("auth", "# comment\nfoo:{PLAIN}bar\n")]);
+    let built = world.build();
+    let [root, free] = routes(&built);
+    let check = root.password.unwrap();
+    assert_eq!((free.password, check.digest, &*check.realm), (None, false, ""));
+    assert_eq!(built.model.live.users.keys().collect::<Vec<_>>(), [&check.users]);
+    assert!(!format!("{:?}", built.model).contains("PLAIN"));
+}
+
+#[test]
+fn digest_users_have_a_realm() {
+    let digest = [("auth-type", "digest"), ("auth-secret", "users"), ("auth-realm", "here"), ("auth-secret-type", "auth-map")];
+    let built = World::new(&digest).secret("users", &[("foo", "here:0123456789abcdef0123456789abcdef"), ("bar", "x")]).build();
+    let check = routes(&built)[0].password.clone().unwrap();
+    assert_eq!((check.digest, &*check.realm), (true, "here"));
+    let problems = built.problems();
+    assert_eq!(problems.iter().filter(|problem| problem.detail.contains("can't log in")).count(), 1, "{problems:?}");
+}
+
+#[test]
+fn users_that_can_not_be_had_close_the_locations() {
+    assert_denied(&World::new(&BASIC).build(), "auth-secret");
+    assert_denied(&World::new(&BASIC).secret("users", &[("other", "x")]).build(), "auth-secret");
+    assert_denied(&World::new(&[BASIC[0], ("auth-secret", "m/users")]).build(), "auth-secret");
+}
+
+const URL: (&str, &str) = ("auth-url", "http://auth.example.com:81/check?a=$host");
+
+#[test]
+fn what_varies_of_external_authentication_is_data() {
+    let annotations = [URL, ("auth-response-headers", "X-User,x-user,X-Other"), ("auth-signin", "/start?rd=x")];
+    let built = World::new(&annotations).ingress("j", "bar.com", &[("auth-url", "http://other/")]).build();
+    let [root, free] = routes(&built);
+    let check = root.external_auth.clone().unwrap();
+    assert_eq!(free.external_auth, None);
+    assert_eq!((&*check.url, &*check.host), (URL.1, "auth.example.com"));
+    assert_eq!(check.response_headers, ["x-user".into(), "x-other".into()]);
+    assert_eq!((check.signin.as_deref(), check.signin_parameter.clone()), (Some("/start?rd=x"), None));
+    let [one, other] = ["foo.com", "bar.com"].map(|host| profile(&built, &built.model.live.hosts[host].routes[0]).external_auth.unwrap());
+    assert_eq!((one.signin, other.signin), (true, false));
+    assert_eq!((one.headers.len(), one.upstream), (0, None));
+}
+
+#[test]
+fn kept_connections_need_an_upstream_block() {
+    let annotations = [URL, ("auth-keepalive", "5")];
+    let settings = |http2| World::new(&annotations).map("settings", &[("use-http2", http2)]).build();
+    let built = settings("false");
+    let route = &routes(&built)[0];
+    let upstream = profile(&built, route).external_auth.unwrap().upstream.unwrap();
+    assert_eq!(&*upstream.server, "auth.example.com:81");
+    let url = route.external_auth.clone().unwrap().url.to_string();
+    assert_eq!(url, format!("http://{}/check?a=$host", upstream.name()));
+    let built = settings("true");
+    assert_eq!(profile(&built, &routes(&built)[0]).external_auth.unwrap().upstream, None);
+}
+
+#[test]
+fn headers_for_the_service_that_can_not_be_had_close_the_locations() {
+    let annotations = [URL, ("auth-proxy-set-headers", "n/headers")];
+    assert_denied(&World::new(&annotations).build(), "auth-proxy-set-headers");
+    assert_denied(&World::new(&annotations).map("headers", &[("X A", "1")]).build(), "auth-proxy-set-headers");
+    let built = World::new(&annotations).map("headers", &[("X-A", "$host")]).build();
+    assert_eq!(profile(&built, &routes(&built)[0]).external_auth.unwrap().headers.len(), 1);
+}
+
+#[test]
+fn the_global_service_is_asked_where_no_other_is() {
+    let built = |annotations: &[(&str, &str)]| {
+        let settings = [("global-auth-url", "http://global/"), ("global-auth-cache-key", "$remote_user")];
+        let built = World::new(annotations).map("settings", &settings).build();
+        routes(&built)[0].external_auth.as_ref().map(|check| (check.url.to_string(), check.cache.clone()))
+    };
+    let (url, cache) = built(&[]).unwrap();
+    assert_eq!((url.as_str(), cache.unwrap().rules.len()), ("http://global/", 0));
+    assert_eq!(built(&[URL]).unwrap().0, URL.1);
+    assert_eq!(built(&[("enable-global-auth", "false")]), None);
+}
+
+fn authority() -> String {
+    rcgen::generate_simple_self_signed(["ca".to_owned()]).unwrap().cert.pem()
+}
+
+const CA: (&str, &str) = ("auth-tls-secret", "n/ca");
+
+#[test]
+fn the_oldest_ca_decides_for_the_whole_host() {
+    let world = World::new(&[]).secret("ca", &[("ca.crt", &authority())]);
+    let built = world.ingress("j", "foo.com", &[CA, ("auth-tls-match-cn", "CN=a"), ("auth-tls-verify-depth", "0")]).build();
+    let clients = built.model.fixed.shells["foo.com"].clients.clone().unwrap();
+    assert_eq!((clients.depth, clients.pass_certificate), (1, false));
+    for route in routes(&built) {
+        assert_eq!((route.verified, route.subject.as_deref(), route.forbidden), (true, Some("CN=a"), false));
+    }
+    assert_eq!(built.users_of_shell("foo.com"), [ObjectKey::new("n", "j")]);
+}
+
+#[test]
+fn a_ca_that_can_not_be_had_closes_the_whole_host() {
+    let other = World::new(&[]).ingress("j", "foo.com", &[CA]);
+    let no_ca = World::new(&[CA]).secret("ca", &[("tls.crt", &authority())]);
+    let bad_crl = World::new(&[CA]).secret("ca", &[("ca.crt", &authority()), ("ca.crl", "x")]);
+    for world in [other, no_ca, bad_crl, World::new(&[("auth-tls-secret", "m/ca")]), World::new(&[("auth-tls-secret", "ca")])] {
+        let built = world.build();
+        assert!(routes(&built).iter().all(|route| route.forbidden));
+        assert!(built.model.fixed.shells.is_empty());
+        assert!(built.problems().iter().any(|problem| problem.kind == ProblemKind::AnnotationParsingFailed));
+    }
+}
+
+#[test]
+fn requests_without_a_host_can_not_be_asked_for_a_certificate() {
+    let built = World::new(&[]).ingress("j", "", &[CA]).secret("ca", &[("ca.crt", &authority())]).build();
+    let routes = &built.model.live.hosts["_"].routes;
+    assert!(routes.iter().filter(|route| &*route.ingress == "j").all(|route| route.forbidden));
+    assert!(built.model.fixed.shells.is_empty());
+}

@@ -1,0 +1,177 @@
+//! Client certificates.
+
+use anyhow::ensure;
+use e2e::{Case, Controller, PATIENCE, Servers, rule};
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::api::networking::v1::Ingress;
+use serde_json::{Value, json};
+use testkit::echo::Seen;
+use testkit::http::{Request, Response};
+use testkit::kube::{Authority, Certificate, mk_authority, mk_tls_secret};
+use testkit::poll;
+
+const HOST: &str = "authtls.foo.com";
+
+/// The set-up: a CA, a Secret of the host's name, and a client.
+struct Setting {
+    case: Case,
+    controller: Controller,
+    client: Certificate,
+    _authority: Authority,
+    _servers: Servers,
+}
+
+/// Annotations as a patch of the Ingress; `null` removes one.
+fn annotations(values: &[(&str, Option<&str>)]) -> Value {
+    let pairs = values.iter().map(|(name, value)| (format!("nginx.ingress.kubernetes.io/{name}"), json!(value)));
+    json!({"metadata": {"annotations": serde_json::Map::from_iter(pairs)}})
+}
+
+impl Setting {
+    async fn new(id: &str, more: &[(&str, &str)]) -> anyhow::Result<Self> {
+        let case = Case::new(id).await?;
+        let servers = case.echo(1).await?;
+        let authority = mk_authority("authtls.foo.com-ca")?;
+        let mut secret = mk_tls_secret(HOST, &authority.sign(&[HOST])?);
+        let ca = ByteString(authority.certificate_pem.clone().into_bytes());
+        secret.data.get_or_insert_default().insert("ca.crt".into(), ca);
+        case.create::<Secret>(&secret).await?;
+        let ingress =
+            more.iter().fold(rule(HOST, HOST), |ingress, (name, value)| ingress.annotation(name, &value.replace("NS", case.ns())));
+        case.create(&ingress.tls(HOST, HOST).build()).await?;
+        let controller = case.controller().start().await?;
+        let client = authority.sign(&["authtls.foo.com-client"])?;
+        Ok(Self { case, controller, client, _authority: authority, _servers: servers })
+    }
+
+    async fn get(&self, with_certificate: bool) -> anyhow::Result<Response> {
+        let mut request = Request::get(self.controller.https(), "/").tls(HOST).host(HOST);
+        if with_certificate {
+            request = request.identity(&self.client.certificate_pem, &self.client.key_pem);
+        }
+        request.send().await
+    }
+
+    /// Waits for the statuses without and with a certificate.
+    async fn until(&self, without: u16, with: u16) -> anyhow::Result<[Response; 2]> {
+        poll(PATIENCE, || async {
+            let answers = [self.get(false).await?, self.get(true).await?];
+            let statuses = answers.each_ref().map(|answer| answer.status);
+            ensure!(statuses == [without, with], "waiting for {without} and {with}: {statuses:?}");
+            Ok(answers)
+        })
+        .await
+    }
+
+    async fn annotate(&self, values: &[(&str, Option<&str>)]) -> anyhow::Result<()> {
+        self.case.patch::<Ingress>(HOST, annotations(values)).await?;
+        Ok(())
+    }
+
+    fn conf(&self) -> anyhow::Result<String> {
+        self.controller.conf(&[HOST])
+    }
+}
+
+const CA: (&str, &str) = ("auth-tls-secret", "NS/authtls.foo.com");
+
+#[tokio::test]
+async fn atls_01_auth_tls_secret_asks_clients_for_a_certificate_of_its_ca() -> anyhow::Result<()> {
+    let setting = Setting::new("atls-01", &[]).await?;
+    setting.until(200, 200).await?;
+    assert!(!setting.conf()?.contains("ssl_verify_client"));
+    let name = CA.1.replace("NS", setting.case.ns());
+    setting.annotate(&[("auth-tls-secret", Some(name.as_str()))]).await?;
+    let [_, with] = setting.until(400, 200).await?;
+    let seen = Seen::read(&with.body)?;
+    assert_eq!(seen.header("ssl-client-verify"), Some("SUCCESS"));
+    assert_eq!(seen.header("ssl-client-subject-dn"), Some("CN=authtls.foo.com-client"));
+    assert_eq!((seen.header("ssl-client-issuer-dn"), seen.header("ssl-client-cert")), (Some("CN=authtls.foo.com-ca"), None));
+    let conf = setting.conf()?;
+    for text in ["ssl_client_certificate certs/clients-", "ssl_verify_client on;", "ssl_verify_depth 1;"] {
+        assert!(conf.contains(text), "{text}: {conf}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn atls_02_auth_tls_error_page_gets_clients_without_a_certificate() -> anyhow::Result<()> {
+    let setting = Setting::new("atls-02", &[CA, ("auth-tls-error-page", "http://www.example.com/error")]).await?;
+    let [without, _] = setting.until(302, 200).await?;
+    assert_eq!(without.header("location"), Some("http://www.example.com/error"));
+    assert!(setting.conf()?.contains("error_page 495 496 = http://www.example.com/error;"));
+    Ok(())
+}
+
+#[tokio::test]
+async fn atls_03_auth_tls_verify_client_and_auth_tls_verify_depth_say_what_is_asked() -> anyhow::Result<()> {
+    let setting = Setting::new("atls-03", &[CA, ("auth-tls-verify-client", "on"), ("auth-tls-verify-depth", "2")]).await?;
+    setting.until(400, 200).await?;
+    assert!(setting.conf()?.contains("ssl_verify_client on; ssl_verify_depth 2;"));
+    setting.annotate(&[("auth-tls-verify-client", Some("off"))]).await?;
+    setting.until(200, 200).await?;
+    assert!(setting.conf()?.contains("ssl_verify_client off;"));
+    setting.annotate(&[("auth-tls-verify-client", Some("optional"))]).await?;
+    poll(PATIENCE, || async {
+        let [without, with] = [setting.get(false).await?, setting.get(true).await?];
+        let verify = |response: &Response| Some(Seen::read(&response.body).ok()?.header("ssl-client-verify")?.to_owned());
+        ensure!((verify(&without).as_deref(), verify(&with).as_deref()) == (Some("NONE"), Some("SUCCESS")));
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn atls_04_auth_tls_match_cn_refuses_other_subjects() -> anyhow::Result<()> {
+    let setting = Setting::new("atls-04", &[CA, ("auth-tls-verify-client", "on"), ("auth-tls-match-cn", "CN=notgonnamatch")]).await?;
+    let [_, with] = setting.until(400, 403).await?;
+    assert_eq!(with.text(), "client certificate unauthorized");
+    // Plain HTTP shows no certificate.
+    setting.annotate(&[("ssl-redirect", Some("false"))]).await?;
+    setting.controller.until(HOST, "/", 403).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn atls_05_a_changed_auth_tls_match_cn_holds() -> anyhow::Result<()> {
+    let setting = Setting::new("atls-05", &[CA, ("auth-tls-verify-client", "on"), ("auth-tls-match-cn", "CN=notvalid")]).await?;
+    setting.until(400, 403).await?;
+    setting.annotate(&[("auth-tls-match-cn", Some("CN=authtls"))]).await?;
+    setting.until(400, 200).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn with_auth_tls_pass_certificate_to_upstream_backends_see_the_certificate() -> anyhow::Result<()> {
+    let setting = Setting::new("atls-pass", &[CA, ("auth-tls-pass-certificate-to-upstream", "true")]).await?;
+    let [_, with] = setting.until(400, 200).await?;
+    let seen = Seen::read(&with.body)?;
+    let certificate = seen.header("ssl-client-cert").unwrap_or_default();
+    assert!(certificate.starts_with("-----BEGIN%20CERTIFICATE-----%0A"), "{certificate}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_ca_that_is_missing_closes_the_whole_host() -> anyhow::Result<()> {
+    let setting = Setting::new("atls-missing", &[("auth-tls-secret", "NS/missing")]).await?;
+    setting.until(403, 403).await?;
+    setting.controller.until(HOST, "/", 403).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_certificate_of_another_host_does_not_open_this_one() -> anyhow::Result<()> {
+    let setting = Setting::new("atls-other", &[CA]).await?;
+    setting.until(400, 200).await?;
+    setting.case.serve("open.foo.com").await?;
+    setting.controller.until("open.foo.com", "/", 200).await?;
+    // The handshake is that of an open host, the request is for this one.
+    let request = Request::get(setting.controller.https(), "/").tls("open.foo.com").host(HOST);
+    let request = request.identity(&setting.client.certificate_pem, &setting.client.key_pem);
+    let status = request.send().await?.status;
+    assert!([400, 421].contains(&status), "{status}");
+    let nameless = Request::get(setting.controller.https(), "/").tls("").host(HOST);
+    assert_eq!(nameless.send().await?.status, 400);
+    Ok(())
+}
