@@ -25,8 +25,8 @@ pub use builder::{Builder, Built, Quarantine};
 pub use fixed::{Fixed, GlobalHeaders, Globals, Listen, Shell};
 pub use key::{BackendId, BackendPort, ObjectKey, ObjectRef};
 pub use live::{
-    AddressLists, Alternative, AuthCache, BackendRecord, CertificateRecord, Delta, Errors, ExternalCheck, HashRule, HostRecord, Limits, Live,
-    Op, PasswordCheck, Route, Stickiness, Table, UsersRecord,
+    AddressLists, Alternative, AuthCache, BackendRecord, CertificateRecord, Delta, Errors, ExternalCheck, HashRule, HostRecord, Limits,
+    Live, Op, PasswordCheck, Route, Stickiness, Table, UsersRecord,
 };
 pub use modules::Module;
 pub use plan::{Plan, Reason, plan};

@@ -19,8 +19,7 @@ mod users;
 
 pub use balancing::{Alternative, HashRule, Stickiness};
 pub use route::{
-    AddressLists, AuthCache, Cors, Errors, ExternalCheck, Header, Limits, Mirror, PasswordCheck, Redirects, Replacements, Route,
-    Tracing,
+    AddressLists, AuthCache, Cors, Errors, ExternalCheck, Header, Limits, Mirror, PasswordCheck, Redirects, Replacements, Route, Tracing,
 };
 pub use users::UsersRecord;
 

@@ -92,7 +92,9 @@ impl Profile {
 
 fn describe(name: &str, value: &str) -> String {
     match name {
-        "configuration-snippet" | "fastcgi-params-configmap" | "firewall" | "auth-snippet" | "auth-proxy-set-headers" => format!("a {name}"),
+        "configuration-snippet" | "fastcgi-params-configmap" | "firewall" | "auth-snippet" | "auth-proxy-set-headers" => {
+            format!("a {name}")
+        }
         _ => format!("{name} {value}"),
     }
 }

@@ -181,7 +181,8 @@ fn server(page: &mut Page, fixed: &Fixed, paths: &Paths, view: ServerView, shell
                 },
             };
             let location_snippet = config.snippets.location.as_ref().map(Printed::raw);
-            let view = ProfileBlock { profile: ProfileView::new(config, paths, id, profile)?.of_server(of_server), headers, location_snippet };
+            let view =
+                ProfileBlock { profile: ProfileView::new(config, paths, id, profile)?.of_server(of_server), headers, location_snippet };
             page.origin(OriginKind::Profile(model::ProfileId(id.into())), |page| page.block("profile.conf", view))?;
         }
         if profile::complete(fixed).any(|(_, profile)| profile.external_auth.as_ref().is_some_and(|auth| auth.signin)) {

@@ -7,8 +7,8 @@
 //!   comes: slashes are merged. So `= "/foo"` is written out, with the route that `/foo` has otherwise.
 //! - A path that nothing matches is not found. The router has a default, so it is written out as `"/"`.
 
-mod errors;
 mod access;
+mod errors;
 mod headers;
 mod limits;
 mod redirect;

@@ -85,7 +85,8 @@ async fn cors_03_cors_allow_origin_names_the_one_that_may_read() -> anyhow::Resu
 }
 
 #[tokio::test]
-async fn cors_04_cors_allow_headers_cors_allow_methods_cors_expose_headers_and_cors_allow_credentials_are_told_as_written() -> anyhow::Result<()> {
+async fn cors_04_cors_allow_headers_cors_allow_methods_cors_expose_headers_and_cors_allow_credentials_are_told_as_written()
+-> anyhow::Result<()> {
     let annotations = [
         ("cors-allow-headers", "DNT, User-Agent"),
         ("cors-allow-methods", "GET,PUT"),
