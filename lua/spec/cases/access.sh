@@ -45,7 +45,7 @@ check "a long password" "200 401" "$(code pw.test / -u 'long:a password of more 
 check "a password with a colon" "200 401" "$(code pw.test / -u plain:b:ar) $(code pw.test / -u plain:b)"
 check "hashes that are none let nobody in" "401 401 401 401" "$(code pw.test / -u none:) $(code pw.test / -u 'star:*') $(code pw.test / -u odd:x) $(code pw.test / -u nobody:bar)"
 check "a header that is none" "401 401 401" "$(code pw.test / -H 'Authorization: Basic') $(code pw.test / -H 'Authorization: Basic !!!') $(code pw.test / -H 'Authorization: Bearer x')"
-check "the backend does not see the password" "auth= user= other=" "$(get pw.test /seen -u bcrypt:bar)"
+check "the backend does not see the password" "auth= user= other=" "$(get pw.test /who -u bcrypt:bar)"
 route lost.test '"pw":{"users":"absent"}'
 check "without the list nobody gets in" 401 "$(code lost.test / -u bcrypt:bar)"
 check "passwords are not shown" 403 "$(control '/record?t=u&k=users' -o /dev/null -w '%{http_code}')"
@@ -70,7 +70,7 @@ asks() { route "$1" "\"prof\":\"asks\",\"auth\":{\"url\":\"$AUTH_URL$2\",\"host\
 asks ext.test /check '"headers":["x-user","x-other"]'
 check "the service consents" "200 401" "$(code ext.test / -u foo:secret) $(code ext.test / -u foo:bar)"
 check "its challenge" 'Basic realm="service"' "$(challenge ext.test /)"
-check "its headers replace those of the client" "auth=Basic Zm9vOnNlY3JldA== user=foo other=" "$(get ext.test /seen -u foo:secret -H 'X-User: me' -H 'X-Other: me')"
+check "its headers replace those of the client" "auth=Basic Zm9vOnNlY3JldA== user=foo other=" "$(get ext.test /who -u foo:secret -H 'X-User: me' -H 'X-Other: me')"
 check "its cookies go to the client, beside others" "own=1|a=1; Path=/|b=2|" "$(get ext.test /cookie -u foo:secret -D - -o /dev/null | tr -d '\r' | sed -n 's/^Set-Cookie: //p' | tr '\n' '|')"
 check "not with every status" "418 0" "$(code ext.test /teapot -u foo:secret) $(get ext.test /teapot -u foo:secret -D - -o /dev/null | grep -c Set-Cookie)"
 asks always.test /check '"cookies":true'
@@ -109,7 +109,7 @@ asked() { grep -c -- "$1 " "$PREFIX/auth.log"; }
 asks cached.test /cached '"headers":["x-user"],"cache":{"key":"$http_x_key","rules":[[60,200,401]]}'
 : >"$PREFIX/auth.log"
 check "cached: the first answer holds" "200 200" "$(code cached.test / -H 'X-Key: 1' -H 'X-Allow: 1') $(code cached.test / -H 'X-Key: 1')"
-check "with its headers" "auth= user=cached other=" "$(get cached.test /seen -H 'X-Key: 1')"
+check "with its headers" "auth= user=cached other=" "$(get cached.test /who -H 'X-Key: 1')"
 check "for this key" "401 401" "$(code cached.test / -H 'X-Key: 2') $(code cached.test / -H 'X-Key: 2' -H 'X-Allow: 1')"
 check "the service was asked twice" 2 "$(asked /cached)"
 asks uncached.test /uncached '"cache":{"key":"x","rules":[[60]]}'
@@ -136,7 +136,7 @@ check "any: password or service" "200 200 401" "$(code any6.test / -u bar:secret
 check "any: if one said 401, it is 401" "401 403" "$(code any7.test /) $(code any8.test /)"
 check "with the password's challenge" 'Basic realm=""' "$(challenge any7.test /)"
 asks all3.test /check "" "$PW"
-check "all: the service sees the password, the backend does not" "auth= user= other=" "$(get all3.test /seen -u foo:secret)"
+check "all: the service sees the password, the backend does not" "auth= user= other=" "$(get all3.test /who -u foo:secret)"
 
 put h cn.test '{"prefix":{"/":0},"routes":[{"path":"/",'"$R"',"certs":true,"cn":"CN=a"}]}'
 check "where no certificate was asked for" 503 "$(code cn.test /)"
