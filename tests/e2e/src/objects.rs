@@ -65,7 +65,7 @@ impl Servers {
         self.0.first()?.last()
     }
 
-    /// The same as sorted text, as [`Controller::endpoints`] has it.
+    /// The same as sorted text, as [`crate::Controller::endpoints`] has it.
     pub fn endpoints(&self) -> Vec<String> {
         let mut endpoints: Vec<String> = self.addresses().iter().map(SocketAddr::to_string).collect();
         endpoints.sort();
