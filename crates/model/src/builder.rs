@@ -8,7 +8,9 @@
 mod built;
 mod changes;
 mod index;
+mod kept;
 mod names;
+mod parse;
 mod state;
 
 use std::collections::BTreeSet;
@@ -16,6 +18,7 @@ use std::sync::Arc;
 
 use annotations::Config;
 use imbl::OrdMap;
+use k8s_openapi::api::networking::v1::Ingress;
 
 use crate::fixed::{GlobalHeaders, Globals, Listen};
 use crate::key::{BackendId, BackendPort, ObjectKey, ObjectRef};
@@ -24,13 +27,14 @@ use crate::modules::{collector_remark, withhold};
 use crate::passes::backend::{DEFAULT_KEY, DEFAULT_NAME, Users};
 use crate::passes::certificate::Certificate;
 use crate::passes::ingress::{CATCH_ALL, Entry, Order};
-use crate::passes::{accept, backend, canary, globals, host, ingress};
-use crate::problem::{Problem, ProblemKind};
+use crate::passes::{accept, backend, canary, globals, host};
+use crate::problem::{Problem, ProblemKind, of_value};
 use crate::profile::Profile;
 use crate::settings::Settings;
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Objects, Snapshot};
 use built::Origin;
 use changes::Changes;
+use kept::Kept;
 use state::{State, set, set_if_changed};
 
 pub use built::Built;
@@ -49,6 +53,7 @@ pub struct Builder {
     requarantined: BTreeSet<ObjectKey>,
     /// What the last configuration that NGINX confirmed was built from: the fallback of what is set aside.
     good: OrdMap<ObjectKey, Arc<Entry>>,
+    kept: Kept,
 }
 
 impl Builder {
@@ -69,6 +74,7 @@ impl Builder {
             quarantine: Quarantine::new(),
             requarantined: BTreeSet::new(),
             good: OrdMap::new(),
+            kept: Kept::default(),
         }
     }
 
@@ -88,6 +94,11 @@ impl Builder {
         &self.quarantine
     }
 
+    /// Ingresses whose present version is refused, with the version that is served instead.
+    pub fn kept(&self) -> &Objects<Ingress> {
+        self.kept.objects()
+    }
+
     /// Remembers that NGINX confirmed what this build came to.
     pub fn confirmed(&mut self, built: &Built) {
         self.good = built.entries.clone();
@@ -102,6 +113,10 @@ impl Builder {
             || owned != self.state.owned_classes
             || self.state.built.model.live.hosts.is_empty()
             || (!self.settings.namespace_selector.is_empty() && snapshot.namespaces != self.state.snapshot.namespaces);
+        let accepted = |key: &ObjectKey| self.state.built.entries.contains_key(key) && !self.quarantine.contains_key(key);
+        for (key, forgotten) in self.kept.follow(&self.state.snapshot.ingresses, &snapshot.ingresses, accepted) {
+            self.state.refer(&key, Some(&forgotten), None);
+        }
         if everything {
             self.state = State { config: Arc::new(config), owned_classes: owned, ..State::default() };
         }
@@ -113,6 +128,7 @@ impl Builder {
         for key in &changes.ingresses {
             let (old, new) = (self.state.snapshot.ingresses.get(key).cloned(), snapshot.ingresses.get(key));
             self.state.refer(key, old.as_deref(), new.map(|new| &**new));
+            self.state.refer(key, None, self.kept.get(key).map(|kept| &**kept));
         }
         let referrers: Vec<ObjectKey> =
             changes.references().flat_map(|reference| self.state.referrers.values(&reference).cloned().collect::<Vec<_>>()).collect();
@@ -163,7 +179,7 @@ impl Builder {
             object: object.clone(),
             field: format!("data[{:?}]", finding.key),
             kind: ProblemKind::Configuration,
-            detail: finding.detail,
+            detail: of_value(&finding.value, finding.detail),
         });
         (config, problems.chain(absent).collect())
     }
@@ -206,24 +222,6 @@ impl Builder {
         }
         let streams = self.state.streams.iter().map(|(order, text)| (order.key().clone(), text.clone()));
         self.state.built.model.fixed.streams = streams.collect();
-    }
-
-    fn parse(&self, key: &ObjectKey) -> (Option<Arc<Entry>>, Vec<Problem>) {
-        let state = &self.state;
-        let Some(object) = state.snapshot.ingresses.get(key) else { return (None, Vec::new()) };
-        if !accept::namespace_matches(&key.namespace, &state.snapshot, &self.settings)
-            || !accept::class_matches(object, state.owned_classes.as_ref(), &self.settings)
-        {
-            return (None, Vec::new());
-        }
-        if let Some(reason) = self.quarantine.get(key) {
-            let last = self.good.get(key).cloned();
-            let instead = if last.is_some() { "its last good version is served" } else { "it is not served" };
-            let detail = format!("NGINX refuses what it asks for: {reason}; {instead} until it changes");
-            return (last, vec![Problem { object: ObjectRef::ingress(key), field: String::new(), kind: ProblemKind::Quarantined, detail }]);
-        }
-        let (entry, problems) = ingress::parse(key, object, &state.config, &self.settings, &state.snapshot);
-        (entry.map(Arc::new), problems)
     }
 
     fn index_slices(&mut self, changes: &Changes, dirty: &mut Dirty) {

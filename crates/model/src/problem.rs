@@ -29,6 +29,19 @@ impl fmt::Display for Problem {
     }
 }
 
+/// What is wrong with a value, after the value itself: in quotes, on one line, and not all of a long one.
+/// A detail that names the item at fault (in quotes, at its start) stays as it is.
+pub(crate) fn of_value(value: &str, detail: String) -> String {
+    const LONGEST: usize = 80;
+    if detail.starts_with('"') {
+        return detail;
+    }
+    match value.char_indices().nth(LONGEST) {
+        Some((at, _)) => format!("{:?} and more: {detail}", &value[..at]),
+        None => format!("{value:?}: {detail}"),
+    }
+}
+
 macro_rules! kinds {
     ($($(#[$doc:meta])* $name:ident => $label:literal,)*) => {
         /// Sorts of findings. The label is the value of the metric label `kind` and the reason of the Event.

@@ -10,7 +10,7 @@ use ngx_value::{HostName, Invalid};
 use super::inspect::suspicious;
 use super::resolve::{Lookup, Outcome, Resolved, resolve};
 use crate::key::{BackendId, BackendPort, ObjectKey, ObjectRef};
-use crate::problem::{Problem, ProblemKind};
+use crate::problem::{Problem, ProblemKind, of_value};
 use crate::settings::Settings;
 use crate::snapshot::Snapshot;
 
@@ -179,7 +179,11 @@ fn parse_into(key: &ObjectKey, ingress: &Ingress, config: &Config, settings: &Se
             FindingKind::Invalid if parsed.verdict == Verdict::Denied => ProblemKind::AnnotationParsingFailed,
             FindingKind::Invalid => ProblemKind::InvalidValue,
         };
-        problems.push(format!("metadata.annotations[{:?}]", finding.key), kind, finding.detail);
+        let detail = match finding.kind {
+            FindingKind::Invalid => of_value(&finding.value, finding.detail),
+            _ => finding.detail,
+        };
+        problems.push(format!("metadata.annotations[{:?}]", finding.key), kind, detail);
     }
     if parsed.verdict == Verdict::Refused {
         return None;

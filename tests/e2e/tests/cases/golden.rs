@@ -4,6 +4,8 @@ use std::net::Ipv4Addr;
 
 use anyhow::ensure;
 use e2e::{Case, PATIENCE, has_fake_certificate, rule};
+use k8s_openapi::api::networking::v1::Ingress;
+use serde_json::json;
 use testkit::echo::Seen;
 use testkit::http::Request;
 use testkit::kube::{PathType, mk_ingress};
@@ -123,6 +125,33 @@ async fn golden_21_an_ingress_without_rules_is_never_redirected() -> anyhow::Res
     for host in ["unknown.example.com", "a.example.com"] {
         controller.until(host, "/", 200).await?;
     }
+    Ok(())
+}
+
+#[tokio::test]
+async fn golden_22_an_ingress_that_gains_a_snippet_is_served_as_it_was() -> anyhow::Result<()> {
+    let case = Case::new("golden-22").await?;
+    let _servers = case.echo(1).await?;
+    let snippet = "more_set_headers \"X-Snippet: yes\";";
+    case.create(&rule("kept", HOST).annotation("cors-max-age", "1").build()).await?;
+    case.create(&rule("created", "created.example.com").annotation("configuration-snippet", snippet).build()).await?;
+    let controller = case.controller().start().await?;
+    controller.until(HOST, "/", 200).await?;
+    assert_eq!(controller.get("created.example.com", "/").await?.status, 404);
+
+    let annotations = json!({ "nginx.ingress.kubernetes.io/configuration-snippet": snippet });
+    let path = json!({ "path": "/", "pathType": "Exact", "backend": { "service": { "name": "echo", "port": { "number": 80 } } } });
+    let rules = json!([{ "host": HOST, "http": { "paths": [path] } }]);
+    case.patch::<Ingress>("kept", json!({ "metadata": { "annotations": annotations }, "spec": { "rules": rules } })).await?;
+    poll(PATIENCE, || async {
+        // Of the created one its snippet; of the other one as well, and that it is kept.
+        ensure!(controller.metrics().await?.contains("narthex_problems{kind=\"Refused\"} 3"), "the change was not seen yet");
+        Ok(())
+    })
+    .await?;
+    let answer = controller.get(HOST, "/not-in-the-new-version").await?;
+    assert_eq!((answer.status, answer.header("x-snippet")), (200, None));
+    assert!(!controller.nginx_conf()?.contains("X-Snippet"));
     Ok(())
 }
 
