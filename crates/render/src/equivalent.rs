@@ -36,13 +36,18 @@ pub struct ConfFilter<'a> {
 /// Without a host it is a whole file that NGINX can run; with one, its `server` block.
 ///
 /// # Errors
-/// Those of [`crate::render`], and [`RenderError::UnknownHost`].
+/// Those of [`crate::render`], [`RenderError::UnknownHost`] and, with a host, [`RenderError::UnknownPath`].
 pub fn conf(model: &Model, caps: &Capabilities, paths: &Paths, filter: ConfFilter<'_>) -> Result<String, RenderError> {
     let mut page = Page::default();
     let groups = names::groups(model);
     if let Some(host) = filter.host {
         let group = names::find(&groups, host).ok_or_else(|| RenderError::UnknownHost(host.to_owned()))?;
-        page.block("equivalent/server.conf", server(model, caps, paths, group, filter.path)?)?;
+        let view = server(model, caps, paths, group, filter.path)?;
+        if let (Some(path), true) = (filter.path, view.server.locations.is_empty()) {
+            let known = group.record.map(|record| known_paths(record)).unwrap_or_default();
+            return Err(RenderError::UnknownPath { host: host.to_owned(), path: path.to_owned(), known });
+        }
+        page.block("equivalent/server.conf", view)?;
         return Ok(page.finish().0);
     }
     let revision = crate::render(&model.fixed, caps, paths)?.revision;
@@ -58,6 +63,13 @@ pub fn conf(model: &Model, caps: &Capabilities, paths: &Paths, filter: ConfFilte
     }
     page.block("http_end.conf", &globals)?;
     Ok(page.finish().0)
+}
+
+/// The paths of the rules of a host, in their order.
+fn known_paths(record: &HostRecord) -> Vec<String> {
+    let mut paths: Vec<String> = record.routes.iter().map(|route| route.path.to_string()).collect();
+    paths.dedup();
+    paths
 }
 
 #[derive(Serialize)]

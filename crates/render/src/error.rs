@@ -50,6 +50,16 @@ pub enum RenderError {
     /// There is no record of the host.
     #[error("no host {0:?} is served; the catch-all is \"_\"")]
     UnknownHost(String),
+    /// The host has no location of this name, nor one from a rule with this path.
+    #[error("no rule of {host:?} has the path {path:?}; its paths are {}", known.join(", "))]
+    UnknownPath {
+        /// The host.
+        host: String,
+        /// What was asked for.
+        path: String,
+        /// The paths of its rules.
+        known: Vec<String>,
+    },
     /// A template failed: a fault of this program.
     #[error("a template failed")]
     Template(#[from] minijinja::Error),

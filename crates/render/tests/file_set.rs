@@ -154,5 +154,7 @@ fn one_host_or_one_path_can_be_asked_for() {
     assert_eq!(locations(&whole), ["location = \"/a\" {", "location \"/b/\" {", "location \"/a/\" {", "location \"/\" {"]);
     assert_eq!(locations(&conf("foo.com", Some("/a")).unwrap()), ["location = \"/a\" {", "location \"/a/\" {"]);
     assert!(conf("any.foo.com", None).unwrap().contains("## start server *.foo.com"));
+    let unknown = conf("foo.com", Some("/none")).unwrap_err().to_string();
+    assert_eq!(unknown, "no rule of \"foo.com\" has the path \"/none\"; its paths are /a, /b/");
     assert_eq!(conf("bar.com", None).unwrap_err().to_string(), "no host \"bar.com\" is served; the catch-all is \"_\"");
 }
