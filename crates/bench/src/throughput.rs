@@ -8,13 +8,19 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 
-/// What [`Plain`] runs, with `@name@` for what differs from run to run.
-const PLAIN: &str = include_str!("plain.conf");
+const HEAD: &str = include_str!("plain/head.conf");
+const UPSTREAM: &str = include_str!("plain/upstream.conf");
+const BARE: &str = include_str!("plain/bare.conf");
+const ALIKE: &str = include_str!("plain/alike.conf");
+const BACKEND: &str = include_str!("plain/backend.conf");
 
-/// A plain NGINX: the references, and a backend that answers as quickly as NGINX can.
-pub struct Plain(Child);
+/// Plain NGINX: the references, and a backend that answers as quickly as NGINX can. Each is an NGINX of its own, as a backend is in life:
+/// in one process with its proxy it would be woken up together with it, which nobody else's is.
+pub struct Plain {
+    _instances: [Instance; 3],
+}
 
-/// Where it listens.
+/// Where they listen.
 #[derive(Debug, Clone, Copy)]
 pub struct Listen {
     /// A proxy with keepalive and nothing else.
@@ -26,37 +32,48 @@ pub struct Listen {
 }
 
 impl Plain {
-    /// Starts one. `conf` is the `nginx.conf` of the controller to be compared with.
+    /// Starts them. `conf` is the `nginx.conf` of the controller to be compared with, `workers` how many it has.
     ///
     /// # Errors
-    /// The controller's NGINX sends other headers than `plain.conf`, or NGINX can't be started.
+    /// The controller's NGINX sends other headers than `plain/alike.conf`, or NGINX can't be started.
     pub fn start(dir: &Path, listen: Listen, conf: &str, workers: usize) -> anyhow::Result<Self> {
-        let text = text(dir, listen, conf, workers)?;
-        let path = dir.join("plain.conf");
-        std::fs::write(&path, text)?;
-        let child = Command::new("nginx").arg("-c").arg(&path).stdout(Stdio::null()).spawn().context("nginx")?;
-        Ok(Self(child))
+        // Otherwise the comparison would be with something else, and nobody would notice.
+        let (ours, plain) = (headers(conf), headers(ALIKE));
+        ensure!(
+            ours == plain,
+            "the controller's NGINX sends the headers {ours:?}, crates/bench/src/plain/alike.conf {plain:?}: they must be the same"
+        );
+        let log_format = between(conf, "    log_format upstreaminfo", ";").context("nginx.conf has no log format upstreaminfo")?;
+        let start = |name: &str, parts: &[&str], address: SocketAddr, workers: usize| {
+            let dir = dir.join(name);
+            std::fs::create_dir(&dir)?;
+            let values = [
+                ("@dir@", dir.display().to_string()),
+                ("@workers@", workers.to_string()),
+                ("@log_format@", format!("{log_format};")),
+                ("@address@", address.to_string()),
+                ("@backend@", listen.backend.to_string()),
+            ];
+            let text = values.iter().fold(parts.concat(), |text, (name, value)| text.replace(name, value));
+            Instance::start(&dir.join("nginx.conf"), &text)
+        };
+        let _instances = [
+            start("backend", &[HEAD, BACKEND], listen.backend, 1)?,
+            start("bare", &[HEAD, UPSTREAM, BARE], listen.bare, workers)?,
+            start("alike", &[HEAD, UPSTREAM, ALIKE], listen.alike, workers)?,
+        ];
+        Ok(Self { _instances })
     }
 }
 
-/// The configuration of the references, with the log format of `conf`.
-fn text(dir: &Path, listen: Listen, conf: &str, workers: usize) -> anyhow::Result<String> {
-    // Otherwise the comparison would be with something else, and nobody would notice.
-    let (ours, plain) = (headers(conf), headers(PLAIN));
-    ensure!(
-        ours == plain,
-        "the controller's NGINX sends the headers {ours:?}, crates/bench/src/plain.conf {plain:?}: they must be the same"
-    );
-    let log_format = between(conf, "    log_format upstreaminfo", ";").context("nginx.conf has no log format upstreaminfo")?;
-    let values = [
-        ("@dir@", dir.display().to_string()),
-        ("@workers@", workers.to_string()),
-        ("@log_format@", format!("{log_format};")),
-        ("@bare@", listen.bare.to_string()),
-        ("@alike@", listen.alike.to_string()),
-        ("@backend@", listen.backend.to_string()),
-    ];
-    Ok(values.iter().fold(PLAIN.to_owned(), |text, (name, value)| text.replace(name, value)))
+/// A running NGINX. Dropping it ends it.
+struct Instance(Child);
+
+impl Instance {
+    fn start(path: &Path, text: &str) -> anyhow::Result<Self> {
+        std::fs::write(path, text)?;
+        Ok(Self(Command::new("nginx").arg("-c").arg(path).stdout(Stdio::null()).spawn().context("nginx")?))
+    }
 }
 
 /// Names of the headers that a configuration sets in requests to backends.
@@ -71,7 +88,7 @@ fn between<'a>(text: &'a str, start: &str, end: &str) -> Option<&'a str> {
     Some(&text[from..from + length])
 }
 
-impl Drop for Plain {
+impl Drop for Instance {
     fn drop(&mut self) {
         let _ = Command::new("kill").arg(self.0.id().to_string()).status();
         let _ = self.0.wait();
