@@ -11,15 +11,9 @@ const MAX_BYTES: usize = 4000;
 
 macro_rules! text {
     ($(#[$doc:meta])* $name:ident, $check:expr) => {
-        $(#[$doc])*
-        #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub struct $name(String);
-
-        impl $name {
-            /// The text.
-            pub fn as_str(&self) -> &str {
-                &self.0
-            }
+        $crate::newtype::newtype! {
+            $(#[$doc])*
+            $name
         }
 
         impl FromStr for $name {
@@ -28,12 +22,6 @@ macro_rules! text {
             fn from_str(text: &str) -> Result<Self, Invalid> {
                 let check: fn(&str) -> Result<(), Invalid> = $check;
                 check(text).map(|()| Self(text.to_owned()))
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&self.0)
             }
         }
     };

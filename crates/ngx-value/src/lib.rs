@@ -17,6 +17,7 @@ mod host;
 mod invalid;
 mod method;
 mod names;
+mod newtype;
 mod number;
 mod origin;
 mod pattern;
@@ -28,6 +29,8 @@ mod size;
 mod snippet;
 mod status;
 mod template;
+#[cfg(test)]
+mod testing;
 mod time;
 mod tokens;
 mod url;

@@ -69,17 +69,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    #[track_caller]
-    fn check<T: FromStr<Err = Invalid> + fmt::Display>(good: &[&str], bad: &[&str]) {
-        for text in good {
-            let value: T = text.parse().unwrap_or_else(|error| panic!("{text:?}: {error}"));
-            assert_eq!(value.to_string(), *text);
-        }
-        for text in bad {
-            assert!(text.parse::<T>().is_err(), "{text:?}");
-        }
-    }
+    use crate::testing::check;
 
     #[test]
     fn a_text_has_only_the_characters_of_its_alphabet() {

@@ -64,16 +64,12 @@ pub(crate) const fn is_basic(byte: u8) -> bool {
 
 macro_rules! template {
     ($(#[$doc:meta])* $name:ident, $expected:literal, |$text:ident| $valid:expr) => {
-        $(#[$doc])*
-        #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub struct $name(String);
+        $crate::newtype::newtype! {
+            $(#[$doc])*
+            $name
+        }
 
         impl $name {
-            /// The text.
-            pub fn as_str(&self) -> &str {
-                &self.0
-            }
-
             /// The text in pieces.
             pub fn parts(&self) -> Vec<Part<'_>> {
                 parts(&self.0).expect("the text was cut once when it was read")
@@ -85,12 +81,6 @@ macro_rules! template {
 
             fn from_str($text: &str) -> Result<Self, Invalid> {
                 if $valid && parts($text).is_some() { Ok(Self($text.to_owned())) } else { Err(Invalid::new($expected)) }
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&self.0)
             }
         }
     };

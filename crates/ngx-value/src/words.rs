@@ -9,15 +9,9 @@ use crate::quote::Text;
 
 macro_rules! word {
     ($(#[$doc:meta])* $name:ident, $expected:literal, |$text:ident| $valid:expr) => {
-        $(#[$doc])*
-        #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub struct $name(String);
-
-        impl $name {
-            /// The text.
-            pub fn as_str(&self) -> &str {
-                &self.0
-            }
+        $crate::newtype::newtype! {
+            $(#[$doc])*
+            $name
         }
 
         impl FromStr for $name {
@@ -25,12 +19,6 @@ macro_rules! word {
 
             fn from_str($text: &str) -> Result<Self, Invalid> {
                 if $valid { Ok(Self($text.to_owned())) } else { Err(Invalid::new($expected)) }
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&self.0)
             }
         }
 
@@ -237,17 +225,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    #[track_caller]
-    fn check<T: FromStr<Err = Invalid> + fmt::Display>(good: &[&str], bad: &[&str]) {
-        for text in good {
-            let value: T = text.parse().unwrap_or_else(|error| panic!("{text:?}: {error}"));
-            assert_eq!(value.to_string(), *text);
-        }
-        for text in bad {
-            assert!(text.parse::<T>().is_err(), "{text:?}");
-        }
-    }
+    use crate::testing::check;
 
     #[test]
     fn a_header_name_has_letters_digits_dashes_and_underscores() {

@@ -20,5 +20,6 @@ pub mod kubelet;
 pub mod load;
 mod polling;
 pub mod ports;
+mod trust;
 
 pub use polling::{poll, poll_every};

@@ -5,16 +5,15 @@ use std::sync::Arc;
 use anyhow::Context;
 use hyper::HeaderMap;
 use hyper::header::{HeaderName, HeaderValue};
-use rustls::client::danger::HandshakeSignatureValid;
-use rustls::crypto::{CryptoProvider, ring};
+use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
-use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 pub use rustls::version::{TLS12, TLS13};
-use rustls::{DigitallySignedStruct, DistinguishedName, ServerConfig, ServerConnection, SignatureScheme, SupportedProtocolVersion};
+use rustls::{ServerConfig, ServerConnection, SupportedProtocolVersion};
 use tokio_rustls::TlsAcceptor;
 
 use crate::kube::Certificate;
+use crate::trust::AcceptAny;
 
 /// The name that the client sent (SNI).
 pub const SERVER_NAME: &str = "echo-tls-server-name";
@@ -61,49 +60,4 @@ pub(super) fn told(session: &ServerConnection) -> HeaderMap {
 /// Bytes as hexadecimal digits.
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// Takes any certificate and none.
-#[derive(Debug)]
-struct AcceptAny(Arc<CryptoProvider>);
-
-impl ClientCertVerifier for AcceptAny {
-    fn client_auth_mandatory(&self) -> bool {
-        false
-    }
-
-    fn root_hint_subjects(&self) -> &[DistinguishedName] {
-        &[]
-    }
-
-    fn verify_client_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: UnixTime,
-    ) -> Result<ClientCertVerified, rustls::Error> {
-        Ok(ClientCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        rustls::crypto::verify_tls12_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        rustls::crypto::verify_tls13_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
-    }
 }

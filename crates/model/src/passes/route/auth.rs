@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use annotations::{AuthScheme, Keepalive};
-use ngx_value::{CacheRules, HeaderName, UrlTemplate};
+use ngx_value::{CacheRules, HeaderName, QueryName, RedirectTemplate, UrlTemplate};
 
 use super::Location;
 use crate::live::{AuthCache, ExternalCheck, PasswordCheck, Route};
@@ -47,10 +47,7 @@ fn own(location: &Location<'_>) -> Option<(ExternalCheck, AuthLocation)> {
         host: url.host().into(),
         method: auth.method.map(|method| method.to_string().into()),
         signin: auth.signin.as_ref().map(|signin| signin.as_str().into()),
-        signin_parameter: auth.signin.as_ref().and_then(|signin| {
-            let name = auth.signin_redirect_param.as_ref().map_or(PARAMETER, |name| name.as_str());
-            (!signin.has_parameter(name)).then(|| name.into())
-        }),
+        signin_parameter: parameter(auth.signin.as_ref(), auth.signin_redirect_param.as_ref()),
         response_headers: names(&auth.response_headers),
         request_redirect: auth.request_redirect.as_ref().map(|text| text.as_str().into()),
         always_set_cookie: auth.always_set_cookie,
@@ -69,10 +66,7 @@ fn global(location: &Location<'_>) -> Option<(ExternalCheck, AuthLocation)> {
         host: url.host().into(),
         method: auth.method.map(|method| method.to_string().into()),
         signin: auth.signin.as_ref().map(|signin| signin.as_str().into()),
-        signin_parameter: auth.signin.as_ref().and_then(|signin| {
-            let name = auth.signin_redirect_param.as_ref().map_or(PARAMETER, |name| name.as_str());
-            (!signin.has_parameter(name)).then(|| name.into())
-        }),
+        signin_parameter: parameter(auth.signin.as_ref(), auth.signin_redirect_param.as_ref()),
         response_headers: names(&auth.response_headers),
         request_redirect: auth.request_redirect.as_ref().map(|text| text.as_str().into()),
         always_set_cookie: auth.always_set_cookie,
@@ -82,6 +76,12 @@ fn global(location: &Location<'_>) -> Option<(ExternalCheck, AuthLocation)> {
             .map(|key| AuthCache { key: key.as_str().into(), rules: auth.cache_duration.as_ref().map(durations).unwrap_or_default() }),
     };
     Some((check, AuthLocation { signin: auth.signin.is_some(), snippet: auth.snippet.clone(), ..AuthLocation::default() }))
+}
+
+/// The parameter of the sign-in page that holds the original URL, unless the page's URL has it already.
+fn parameter(signin: Option<&RedirectTemplate>, name: Option<&QueryName>) -> Option<Arc<str>> {
+    let name = name.map_or(PARAMETER, QueryName::as_str);
+    signin.filter(|signin| !signin.has_parameter(name)).map(|_| name.into())
 }
 
 fn upstream(url: &UrlTemplate, keepalive: Keepalive, share_variables: bool) -> AuthUpstream {
