@@ -1,26 +1,19 @@
 //! From JSON to the slim object, one object at a time: an object that does not decode never costs its neighbours.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use crate::address::Address;
-use crate::kinds::Watched;
+use crate::kinds::{Slim, Watched};
 
 /// An object as it came from the API, or the reason why it can't be read.
 #[derive(Debug, Clone)]
 pub(crate) enum Fetched<K> {
     /// It decodes; cut down to what the model reads.
-    Good {
-        /// The object. Shared from the start: it goes into the store as it is.
-        object: Arc<K>,
-        /// What the status of an Ingress says; empty for every other kind.
-        addresses: Vec<Address>,
-    },
+    Good(Slim<K>),
     /// It does not.
     Broken {
         /// Name, namespace and version, as far as they can be read.
@@ -41,10 +34,7 @@ impl<'de, K: Watched> Deserialize<'de> for Fetched<K> {
 impl<K: Watched> Fetched<K> {
     fn from_json(text: &str) -> Self {
         match serde_json::from_str::<K::Wire>(text) {
-            Ok(wire) => {
-                let (object, addresses) = K::slim(wire);
-                Self::Good { object: Arc::new(object), addresses }
-            }
+            Ok(wire) => Self::Good(K::slim(wire)),
             Err(error) => {
                 let identity = serde_json::from_str::<Identified>(text).unwrap_or_default().metadata;
                 let error = match K::SECRET {
@@ -84,35 +74,33 @@ impl From<Identity> for ObjectMeta {
 
 impl<K: Watched> Resource for Fetched<K> {
     type DynamicType = ();
-    type Scope = K::Scope;
+    type Scope = <K::Api as Resource>::Scope;
 
     fn kind(_: &()) -> Cow<'_, str> {
-        K::kind(&())
+        K::Api::kind(&())
     }
 
     fn group(_: &()) -> Cow<'_, str> {
-        K::group(&())
+        K::Api::group(&())
     }
 
     fn version(_: &()) -> Cow<'_, str> {
-        K::version(&())
+        K::Api::version(&())
     }
 
     fn plural(_: &()) -> Cow<'_, str> {
-        K::plural(&())
+        K::Api::plural(&())
     }
 
     fn meta(&self) -> &ObjectMeta {
         match self {
-            Self::Good { object, .. } => object.meta(),
-            Self::Broken { meta, .. } => meta,
+            Self::Good(Slim { meta, .. }) | Self::Broken { meta, .. } => meta,
         }
     }
 
     fn meta_mut(&mut self) -> &mut ObjectMeta {
         match self {
-            Self::Good { object, .. } => Arc::make_mut(object).meta_mut(),
-            Self::Broken { meta, .. } => meta,
+            Self::Good(Slim { meta, .. }) | Self::Broken { meta, .. } => meta,
         }
     }
 }
@@ -120,8 +108,8 @@ impl<K: Watched> Resource for Fetched<K> {
 #[cfg(test)]
 mod tests {
     use k8s_openapi::api::core::v1::Secret;
-    use k8s_openapi::api::networking::v1::Ingress;
     use kube::core::{ObjectList, WatchEvent};
+    use model::Ingress;
 
     use super::*;
 
@@ -133,7 +121,7 @@ mod tests {
         let list =
             format!(r#"{{"apiVersion":"v1","kind":"IngressList","metadata":{{"resourceVersion":"7"}},"items":[{GOOD},{BROKEN},{GOOD}]}}"#);
         let list: ObjectList<Fetched<Ingress>> = serde_json::from_str(&list).unwrap();
-        let good: Vec<bool> = list.items.iter().map(|item| matches!(item, Fetched::Good { .. })).collect();
+        let good: Vec<bool> = list.items.iter().map(|item| matches!(item, Fetched::Good(_))).collect();
         assert_eq!(good, [true, false, true]);
         assert_eq!(list.items[1].meta().name.as_deref(), Some("b"));
         let Fetched::Broken { error, .. } = &list.items[1] else { panic!("b is good") };

@@ -11,8 +11,8 @@
 //!
 //! - **Nothing is emptied by trouble.** A lost watch is resumed from where it was. When the server no longer knows that point (410), the kind is listed anew *beside* the
 //!   store, and the difference is applied at the end of the list. Errors are retried for ever with backoff, and only the [`SourceStatus`] shows them.
-//! - **No change, no snapshot.** Objects are cut down to what the model reads while they are decoded; an object that is then equal to the one held, its
-//!   `resourceVersion` aside, is dropped. So status writes and `managedFields` cost nothing further on.
+//! - **No change, no snapshot.** Objects are cut down to what the model reads as soon as they are decoded, `resourceVersion` not included; an object that is then
+//!   equal to the one held is dropped. So status writes and `managedFields` cost nothing further on.
 //! - **Secrets and ConfigMaps** are held while something refers to them. A reference that is new is fetched; the data is dropped with the last reference.
 //!   Ingresses are listed first, so that the first list of Secrets already knows which to keep.
 //! - **An object that can't be decoded** becomes a Problem that names it. Its last good version stays, and the stream goes on.

@@ -10,11 +10,10 @@ use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use imbl::OrdMap;
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret, Service};
-use k8s_openapi::api::discovery::v1::EndpointSlice;
-use k8s_openapi::api::networking::v1::{Ingress, IngressClass};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
+use k8s_openapi::api::networking::v1::IngressClass;
 use kube::Client;
-use model::{Settings, Snapshot};
+use model::{EndpointSlice, Ingress, Service, Settings, Snapshot};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 

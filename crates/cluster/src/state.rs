@@ -5,14 +5,10 @@ use std::sync::Arc;
 
 use imbl::OrdMap;
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret, Service};
-use k8s_openapi::api::discovery::v1::EndpointSlice;
-use k8s_openapi::api::networking::v1::{Ingress, IngressClass};
-use kube::Resource;
-use model::{ObjectKey, ObjectRef, Problem, ProblemKind, Settings, Snapshot, references};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
+use k8s_openapi::api::networking::v1::IngressClass;
+use model::{EndpointSlice, Ingress, ObjectKey, ObjectRef, Problem, ProblemKind, Service, Settings, Snapshot, references};
 
-use crate::address::Address;
-use crate::decode::Fetched;
 use crate::feed::{Feed, feeds};
 use crate::fetch::{Answer, Request};
 use crate::kinds::{Key, Kind, Watched};
@@ -21,24 +17,14 @@ use crate::source::{FeedStatus, SourceStatus};
 use crate::store::{Changes, Store};
 
 mod held;
+mod progress;
+mod statuses;
 
 use held::Held;
+use progress::{Progress, listed};
+use statuses::StatusStore;
 
-/// The addresses that the status of each Ingress holds now, sorted; empty when it holds none. Apart from the snapshot, which a status write must not change.
-pub type Statuses = OrdMap<ObjectKey, Arc<[Address]>>;
-
-/// How far a feed is.
-#[derive(Debug)]
-struct Progress {
-    feed: Feed,
-    /// Its first list has begun.
-    begun: bool,
-    /// Its first list was complete.
-    initialised: bool,
-    forbidden: bool,
-    error: Option<Arc<str>>,
-    since: Timestamp,
-}
+pub use statuses::Statuses;
 
 /// All stores.
 #[derive(Debug)]
@@ -54,29 +40,18 @@ pub(crate) struct State {
     main: Option<ObjectKey>,
     namespaces: Store<Namespace>,
     addresses: OrdMap<Arc<str>, Arc<[IpAddr]>>,
-    statuses: Statuses,
-    listed_statuses: Statuses,
-    /// The addresses that were seen last: nearly always those of the next Ingress too.
-    last_addresses: Arc<[Address]>,
+    statuses: StatusStore,
     requests: Vec<Request>,
     problems: Arc<Vec<Problem>>,
     /// Something differs from the last snapshot handed out.
     changed: bool,
     broken_changed: bool,
-    statuses_changed: bool,
     ready: bool,
 }
 
 impl State {
     pub(crate) fn new(settings: &Settings, now: Timestamp) -> Self {
-        let feeds = feeds(settings).into_iter().map(|feed| Progress {
-            feed,
-            begun: false,
-            initialised: false,
-            forbidden: false,
-            error: None,
-            since: now,
-        });
+        let feeds = feeds(settings).into_iter().map(|feed| Progress::new(feed, now));
         Self {
             feeds: feeds.collect(),
             ingresses: Store::default(),
@@ -88,14 +63,11 @@ impl State {
             main: settings.configmap.clone(),
             namespaces: Store::default(),
             addresses: OrdMap::new(),
-            statuses: OrdMap::new(),
-            listed_statuses: OrdMap::new(),
-            last_addresses: Arc::default(),
+            statuses: StatusStore::default(),
             requests: Vec::new(),
             problems: Arc::default(),
             changed: true,
             broken_changed: false,
-            statuses_changed: false,
             ready: false,
         }
     }
@@ -234,7 +206,7 @@ impl State {
 
     /// The addresses in the status of every Ingress, when they changed since the last call.
     pub(crate) fn take_statuses(&mut self) -> Option<Statuses> {
-        std::mem::take(&mut self.statuses_changed).then(|| self.statuses.clone())
+        self.statuses.take()
     }
 
     /// How far everything is.
@@ -265,14 +237,7 @@ impl State {
 
     /// Follows what the ConfigMap with the settings names.
     fn refer_of_main(&mut self, changes: &Changes<ConfigMap>) {
-        for change in &changes.objects {
-            let meta = change.new.as_deref().or(change.old.as_deref()).map(|object| &object.metadata);
-            let is_main = |main: &ObjectKey| {
-                meta.is_some_and(|meta| meta.namespace.as_deref() == Some(&*main.namespace) && meta.name.as_deref() == Some(&*main.name))
-            };
-            if !self.main.as_ref().is_some_and(is_main) {
-                continue;
-            }
+        for change in changes.objects.iter().filter(|change| self.main.as_ref() == Some(&change.key)) {
             let refer = |object: Option<&ConfigMap>| object.map(references::config_maps_of_config).unwrap_or_default();
             let references = (refer(change.old.as_deref()), refer(change.new.as_deref()));
             let mut tickets = Vec::new();
@@ -284,11 +249,14 @@ impl State {
 
     fn ingress(&mut self, feed: usize, input: Input<Ingress>, now: Timestamp) {
         self.feeds[feed].note(&input, now);
-        self.note_statuses(&input);
+        self.statuses.input(&input);
         let changes = plain(&mut self.ingresses, &self.feeds[feed], feed, input);
         for change in &changes.objects {
             let (old, new) = (change.old.as_deref(), change.new.as_deref());
-            let refer = |of: fn(&Ingress) -> Vec<ObjectKey>| (old.map(of).unwrap_or_default(), new.map(of).unwrap_or_default());
+            let refer = |of: fn(&ObjectKey, &Ingress) -> Vec<ObjectKey>| {
+                let of = |object: Option<&Ingress>| object.map(|object| of(&change.key, object)).unwrap_or_default();
+                (of(old), of(new))
+            };
             let mut tickets = Vec::new();
             let dropped = self.secrets.refer(refer(references::secrets_of), |key| listed(&self.feeds, Kind::Secret, key), &mut tickets);
             self.broken_changed |= dropped.broken;
@@ -299,46 +267,6 @@ impl State {
             self.requests.extend(tickets.drain(..).map(Request::ConfigMap));
         }
         self.note(changes);
-    }
-
-    /// Keeps the addresses in the status beside the objects.
-    fn note_statuses(&mut self, input: &Input<Ingress>) {
-        match input {
-            Input::Begin => self.listed_statuses = OrdMap::new(),
-            Input::Page(objects) => {
-                for object in objects {
-                    if let Some((key, addresses)) = self.status_of(object) {
-                        self.listed_statuses.insert(key, addresses);
-                    }
-                }
-            }
-            Input::End => {
-                let listed = std::mem::take(&mut self.listed_statuses);
-                self.statuses_changed |= self.statuses != listed;
-                self.statuses = listed;
-            }
-            Input::Apply(object) => {
-                if let Some((key, addresses)) = self.status_of(object) {
-                    let old = self.statuses.insert(key, addresses.clone());
-                    self.statuses_changed |= old != Some(addresses);
-                }
-            }
-            Input::Delete(object) => {
-                let removed = ObjectKey::of(object.meta()).and_then(|key| self.statuses.remove(&key));
-                self.statuses_changed |= removed.is_some();
-            }
-            Input::Failed { .. } | Input::Running => {}
-        }
-    }
-
-    fn status_of(&mut self, object: &Fetched<Ingress>) -> Option<(ObjectKey, Arc<[Address]>)> {
-        let Fetched::Good { object, addresses } = object else { return None };
-        let mut addresses = addresses.clone();
-        addresses.sort();
-        if *self.last_addresses != *addresses {
-            self.last_addresses = addresses.into();
-        }
-        Some((ObjectKey::of(object.meta())?, self.last_addresses.clone()))
     }
 
     fn note<K: Watched>(&mut self, changes: Changes<K>) {
@@ -358,39 +286,6 @@ impl State {
         problems.sort();
         problems
     }
-}
-
-impl Progress {
-    fn note<K>(&mut self, input: &Input<K>, now: Timestamp) {
-        let (error, forbidden) = match input {
-            Input::Begin => {
-                self.begun = true;
-                return;
-            }
-            Input::Page(_) => return,
-            Input::Failed { error, forbidden } => (Some(error.clone()), *forbidden),
-            Input::End => {
-                self.initialised = true;
-                (None, false)
-            }
-            Input::Apply(_) | Input::Delete(_) | Input::Running => (None, false),
-        };
-        if self.error.is_some() != error.is_some() {
-            self.since = now;
-        }
-        self.error = error;
-        self.forbidden = forbidden;
-    }
-
-    /// IngressClasses may be out of our reach; every other kind is needed.
-    fn is_ready(&self) -> bool {
-        self.initialised || (self.feed.kind == Kind::IngressClass && self.forbidden)
-    }
-}
-
-/// Whether a feed that covers the key may have gone past it already.
-fn listed(feeds: &[Progress], kind: Kind, key: &ObjectKey) -> bool {
-    feeds.iter().any(|progress| progress.feed.kind == kind && progress.begun && progress.feed.scope.covers(key))
 }
 
 fn plain<K: Watched>(store: &mut Store<K>, progress: &Progress, feed: usize, input: Input<K>) -> Changes<K> {

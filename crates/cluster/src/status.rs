@@ -224,7 +224,7 @@ impl Pen {
             let entries = if addresses.is_empty() { None } else { Some(entries(addresses)) };
             let patch = json!({"status": {"loadBalancer": {"ingress": entries}}});
             let params = PatchParams { field_manager: Some(PRODUCT.to_owned()), ..PatchParams::default() };
-            let api: Api<Fetched<Ingress>> = Ingress::api(self.client.clone(), Some(&key.namespace));
+            let api: Api<Fetched<model::Ingress>> = Watched::api(self.client.clone(), Some(&key.namespace));
             match api.patch_status(&key.name, &params, &Patch::Merge(&patch)).await {
                 Err(kube::Error::Api(status)) if status.is_forbidden() => {}
                 outcome => return outcome.map(|_| ()),

@@ -10,12 +10,14 @@ use imbl::OrdMap;
 use kube::Resource;
 
 use crate::decode::Fetched;
-use crate::kinds::{Key, Watched};
+use crate::kinds::{Key, Slim, Watched};
 use crate::message::Input;
 
 /// What one object was and is.
 #[derive(Debug)]
 pub(crate) struct Change<K: Watched> {
+    /// Which object.
+    pub(crate) key: K::Key,
     /// Before; `None` when it is new.
     pub(crate) old: Option<Arc<K>>,
     /// Now; `None` when it is gone.
@@ -100,7 +102,7 @@ impl<K: Watched> Store<K> {
     pub(crate) fn remove(&mut self, key: &K::Key) -> Changes<K> {
         let broken = self.broken.remove(key).is_some();
         let old = self.objects.remove(key);
-        let changes = old.map(|old| Change { old: Some(old), new: None });
+        let changes = old.map(|old| Change { key: key.clone(), old: Some(old), new: None });
         Changes { objects: changes.into_iter().collect(), broken }
     }
 
@@ -111,8 +113,8 @@ impl<K: Watched> Store<K> {
             let listed = match object {
                 _ if !wanted(&key) => Listed::Unwanted,
                 Fetched::Broken { error, .. } => Listed::Broken(error),
-                Fetched::Good { mut object, .. } => match self.objects.get(&key) {
-                    Some(old) if same(old.as_ref(), &mut object) => Listed::Same,
+                Fetched::Good(Slim { object, .. }) => match self.objects.get(&key) {
+                    Some(old) if **old == *object => Listed::Same,
                     _ => Listed::Different(object),
                 },
             };
@@ -146,8 +148,8 @@ impl<K: Watched> Store<K> {
     fn apply(&mut self, object: Fetched<K>, wanted: impl Fn(&K::Key) -> bool) -> Changes<K> {
         let Some(key) = K::Key::of(object.meta()).filter(wanted) else { return Changes::none() };
         match object {
-            Fetched::Good { mut object, .. } => match self.objects.get(&key) {
-                Some(old) if same(old.as_ref(), &mut object) => Changes { objects: Vec::new(), broken: self.broken.remove(&key).is_some() },
+            Fetched::Good(Slim { object, .. }) => match self.objects.get(&key) {
+                Some(old) if **old == *object => Changes { objects: Vec::new(), broken: self.broken.remove(&key).is_some() },
                 _ => self.put(key, object),
             },
             Fetched::Broken { error, .. } => Changes { objects: Vec::new(), broken: self.mark_broken(key, error) },
@@ -156,8 +158,8 @@ impl<K: Watched> Store<K> {
 
     fn put(&mut self, key: K::Key, object: Arc<K>) -> Changes<K> {
         let broken = self.broken.remove(&key).is_some();
-        let old = self.objects.insert(key, object.clone());
-        Changes { objects: vec![Change { old, new: Some(object) }], broken }
+        let old = self.objects.insert(key.clone(), object.clone());
+        Changes { objects: vec![Change { key, old, new: Some(object) }], broken }
     }
 
     fn mark_broken(&mut self, key: K::Key, error: String) -> bool {
@@ -191,19 +193,6 @@ impl<K: Watched> Changes<K> {
     pub(crate) fn any(&self) -> bool {
         self.broken || !self.objects.is_empty()
     }
-}
-
-/// Whether two versions of an object say the same, their `resourceVersion` aside.
-fn same<K: Watched>(old: &K, new: &mut Arc<K>) -> bool {
-    let new = Arc::make_mut(new);
-    if old.meta().resource_version.is_some() && old.meta().resource_version == new.meta().resource_version {
-        return old.meta().uid == new.meta().uid;
-    }
-    let version = old.meta().resource_version.clone();
-    let own = std::mem::replace(&mut new.meta_mut().resource_version, version);
-    let same = old == new;
-    new.meta_mut().resource_version = own;
-    same
 }
 
 #[cfg(test)]

@@ -7,10 +7,9 @@ mod validate;
 
 use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret, Service};
-use k8s_openapi::api::discovery::v1::EndpointSlice;
-use k8s_openapi::api::networking::v1::{Ingress, IngressClass};
-use model::{ObjectKey, ObjectRef, Snapshot};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
+use k8s_openapi::api::networking::v1::IngressClass;
+use model::{EndpointSlice, Ingress, ObjectKey, ObjectRef, Service, Snapshot};
 
 pub(crate) use read::{identify, read};
 

@@ -24,7 +24,7 @@ fn key(name: &str) -> ObjectKey {
 }
 
 fn host(loaded: &Loaded, name: &str) -> Option<String> {
-    loaded.snapshot.ingresses.get(&key(name))?.spec.as_ref()?.rules.as_ref()?[0].host.clone()
+    Some(loaded.snapshot.ingresses.get(&key(name))?.rules[0].host.to_string())
 }
 
 fn shown(loaded: &Loaded) -> Vec<String> {

@@ -18,12 +18,12 @@ use std::sync::Arc;
 
 use annotations::Config;
 use imbl::OrdMap;
-use k8s_openapi::api::networking::v1::Ingress;
 
 use crate::fixed::{GlobalHeaders, Globals, Listen};
 use crate::key::{BackendId, BackendPort, ObjectKey, ObjectRef};
 use crate::live::BackendRecord;
 use crate::modules::{collector_remark, withhold};
+use crate::object::Ingress;
 use crate::passes::backend::{DEFAULT_KEY, DEFAULT_NAME, Users};
 use crate::passes::certificate::Certificate;
 use crate::passes::ingress::{CATCH_ALL, Entry, Order};

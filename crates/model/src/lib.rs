@@ -13,6 +13,7 @@ pub mod fixed;
 pub mod key;
 pub mod live;
 mod modules;
+pub mod object;
 mod passes;
 pub mod plan;
 pub mod problem;
@@ -29,6 +30,7 @@ pub use live::{
     Live, Op, PasswordCheck, Route, Stickiness, Table, UsersRecord,
 };
 pub use modules::Module;
+pub use object::{EndpointSlice, Ingress, Service};
 pub use plan::{Plan, Reason, plan};
 pub use problem::{Problem, ProblemKind};
 pub use profile::{ErrorPages, FirewallText, Profile, ProfileId, Watching};

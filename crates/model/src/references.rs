@@ -3,9 +3,9 @@
 
 use annotations::{Config, Reference as Named};
 use k8s_openapi::api::core::v1::ConfigMap;
-use k8s_openapi::api::networking::v1::Ingress;
 
 use crate::key::ObjectKey;
+use crate::object::Ingress;
 use crate::settings::Settings;
 
 /// Something that an Ingress is parsed again for.
@@ -30,10 +30,10 @@ const ANNOTATIONS: [(&str, Kind); 7] = [
 ];
 
 /// Objects that the annotations of an Ingress name, whatever their prefix. May hold duplicates.
-pub(crate) fn of_annotations(ingress: &Ingress) -> Vec<Reference> {
-    let own = ingress.metadata.namespace.as_deref().unwrap_or_default();
+pub(crate) fn of_annotations(key: &ObjectKey, ingress: &Ingress) -> Vec<Reference> {
+    let own = &*key.namespace;
     let mut found = Vec::new();
-    for (key, value) in ingress.metadata.annotations.iter().flatten() {
+    for (key, value) in &ingress.annotations {
         let name = key.rsplit('/').next().unwrap_or_default();
         let kind = ANNOTATIONS.iter().find(|(annotation, _)| *annotation == name);
         if let Some((_, kind)) = kind
@@ -50,16 +50,9 @@ pub(crate) fn of_annotations(ingress: &Ingress) -> Vec<Reference> {
 }
 
 /// Secrets that an Ingress refers to. May hold duplicates.
-pub fn secrets_of(ingress: &Ingress) -> Vec<ObjectKey> {
-    let namespace = ingress.metadata.namespace.as_deref().unwrap_or_default();
-    let of_tls = ingress
-        .spec
-        .iter()
-        .flat_map(|spec| spec.tls.iter().flatten())
-        .filter_map(|tls| tls.secret_name.as_deref())
-        .filter(|name| !name.is_empty())
-        .map(|name| ObjectKey::new(namespace, name));
-    let named = of_annotations(ingress).into_iter().filter_map(|reference| match reference {
+pub fn secrets_of(key: &ObjectKey, ingress: &Ingress) -> Vec<ObjectKey> {
+    let of_tls = ingress.tls.iter().filter_map(|tls| Some(ObjectKey::new(key.namespace.clone(), tls.secret.clone()?)));
+    let named = of_annotations(key, ingress).into_iter().filter_map(|reference| match reference {
         Reference::Secret(key) => Some(key),
         _ => None,
     });
@@ -72,8 +65,8 @@ pub fn secrets_of_settings(settings: &Settings) -> Vec<ObjectKey> {
 }
 
 /// ConfigMaps that an Ingress refers to. May hold duplicates.
-pub fn config_maps_of(ingress: &Ingress) -> Vec<ObjectKey> {
-    let named = of_annotations(ingress).into_iter().filter_map(|reference| match reference {
+pub fn config_maps_of(key: &ObjectKey, ingress: &Ingress) -> Vec<ObjectKey> {
+    let named = of_annotations(key, ingress).into_iter().filter_map(|reference| match reference {
         Reference::ConfigMap(key) => Some(key),
         _ => None,
     });
@@ -99,8 +92,6 @@ pub(crate) fn named(reference: &Named) -> Option<ObjectKey> {
 
 #[cfg(test)]
 mod tests {
-    use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-
     use super::*;
 
     #[test]
@@ -114,10 +105,9 @@ mod tests {
             ("nginx.ingress.kubernetes.io/rewrite-target", "/x"),
         ];
         let annotations = annotations.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
-        let metadata = ObjectMeta { namespace: Some("ns".into()), annotations: Some(annotations), ..ObjectMeta::default() };
-        let ingress = Ingress { metadata, ..Ingress::default() };
-        assert_eq!(secrets_of(&ingress), [ObjectKey::new("other", "ca"), ObjectKey::new("ns", "users")]);
-        assert_eq!(config_maps_of(&ingress), [ObjectKey::new("ns", "params")]);
-        assert!(of_annotations(&ingress).contains(&Reference::Service(ObjectKey::new("ns", "errors"))));
+        let (key, ingress) = (ObjectKey::new("ns", "a"), Ingress { annotations, ..Ingress::default() });
+        assert_eq!(secrets_of(&key, &ingress), [ObjectKey::new("other", "ca"), ObjectKey::new("ns", "users")]);
+        assert_eq!(config_maps_of(&key, &ingress), [ObjectKey::new("ns", "params")]);
+        assert!(of_annotations(&key, &ingress).contains(&Reference::Service(ObjectKey::new("ns", "errors"))));
     }
 }

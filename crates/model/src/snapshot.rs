@@ -4,11 +4,11 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use imbl::OrdMap;
-use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret, Service};
-use k8s_openapi::api::discovery::v1::EndpointSlice;
-use k8s_openapi::api::networking::v1::{Ingress, IngressClass};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
+use k8s_openapi::api::networking::v1::IngressClass;
 
 use crate::key::ObjectKey;
+use crate::object::{EndpointSlice, Ingress, Service};
 use crate::problem::Problem;
 
 /// All objects of one kind. Persistent: a clone is constant time, and two versions share what did not change,
@@ -17,7 +17,8 @@ pub type Objects<T> = OrdMap<ObjectKey, Arc<T>>;
 
 /// A consistent-enough view of the cluster or of a directory. The kinds are not mutually consistent; the builder copes.
 ///
-/// Sources strip what nobody reads (`managedFields`, `kubectl.kubernetes.io/last-applied-configuration`, `status`) before they put an object here.
+/// The kinds that there are many of are types of ours ([`crate::object`]). Of the others, sources strip what nobody reads (`managedFields`, `status`, the
+/// annotation `kubectl.kubernetes.io/last-applied-configuration`) before they put an object here.
 #[derive(Debug, Clone, Default)]
 pub struct Snapshot {
     /// Every Ingress in the watched namespaces, of whatever class.

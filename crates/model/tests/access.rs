@@ -30,7 +30,7 @@ impl World {
         let annotations = annotations.iter().map(|(key, value)| (format!("nginx.ingress.kubernetes.io/{key}"), (*value).to_owned()));
         let metadata = ObjectMeta { annotations: Some(annotations.collect()), ..ObjectMeta::default() };
         let spec = IngressSpec { rules: Some(vec![rule]), ..IngressSpec::default() };
-        self.0.ingresses.insert(ObjectKey::new("n", name), Arc::new(Ingress { metadata, spec: Some(spec), status: None }));
+        self.0.ingresses.insert(ObjectKey::new("n", name), Arc::new(Ingress { metadata, spec: Some(spec), status: None }.into()));
         self
     }
 

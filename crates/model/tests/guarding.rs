@@ -15,8 +15,8 @@ struct World {
     snapshot: Snapshot,
 }
 
-fn object<T: serde::de::DeserializeOwned>(value: Value) -> Arc<T> {
-    Arc::new(serde_json::from_value(value).unwrap())
+fn object<T: serde::de::DeserializeOwned>(value: Value) -> T {
+    serde_json::from_value(value).unwrap()
 }
 
 impl World {
@@ -31,17 +31,17 @@ impl World {
             "spec": {"ingressClassName": "nginx", "rules": [{"host": "shop.example", "http": {"paths": paths}}]},
         });
         let mut snapshot = Snapshot::default();
-        snapshot.ingresses.insert(key("shop"), object::<Ingress>(ingress));
+        snapshot.ingresses.insert(key("shop"), Arc::new(object::<Ingress>(ingress).into()));
         let class = object::<IngressClass>(json!({"metadata": {"name": "nginx"}, "spec": {"controller": "k8s.io/ingress-nginx"}}));
-        snapshot.ingress_classes.get_or_insert_default().insert("nginx".into(), class);
+        snapshot.ingress_classes.get_or_insert_default().insert("nginx".into(), Arc::new(class));
         let data: BTreeMap<&str, &str> = config.iter().copied().collect();
-        snapshot.config_maps.insert(key("settings"), object::<ConfigMap>(json!({ "data": data })));
+        snapshot.config_maps.insert(key("settings"), Arc::new(object::<ConfigMap>(json!({ "data": data }))));
         Self { settings: Settings { configmap: Some(key("settings")), ..Settings::default() }, snapshot }
     }
 
     fn service(mut self, name: &str) -> Self {
         let service = json!({"metadata": {"namespace": "ns", "name": name}, "spec": {"ports": [{"port": 80}]}});
-        self.snapshot.services.insert(ObjectKey::new("ns", name), object::<Service>(service));
+        self.snapshot.services.insert(ObjectKey::new("ns", name), Arc::new(object::<Service>(service).into()));
         self
     }
 

@@ -184,9 +184,9 @@ fn change(snapshot: &mut Snapshot, dice: &mut Dice, pairs: &[(String, String)]) 
         };
     }
     match dice.roll(16) {
-        0..=5 => put!(snapshot.ingresses, ingress(&key, dice)),
-        6..=8 => put!(snapshot.services, service(&key, dice)),
-        9..=11 => put!(snapshot.endpoint_slices, slice(&key, dice)),
+        0..=5 => put!(snapshot.ingresses, ingress(&key, dice).into()),
+        6..=8 => put!(snapshot.services, service(&key, dice).into()),
+        9..=11 => put!(snapshot.endpoint_slices, slice(&key, dice).into()),
         12 | 13 => put!(snapshot.secrets, secret(&key, dice, pairs)),
         14 => {
             let controller = dice.of(&["k8s.io/ingress-nginx", "k8s.io/ingress-nginx", "example.com/other"]);

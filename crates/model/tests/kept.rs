@@ -18,7 +18,8 @@ impl World {
     fn new() -> Self {
         let settings =
             Settings { watch_ingress_without_class: true, configmap: Some(ObjectKey::new("n", "settings")), ..Settings::default() };
-        let mut world = Self { builder: Builder::new(settings), snapshot: Snapshot { ingress_classes: Some(<_>::default()), ..Snapshot::default() } };
+        let mut world =
+            Self { builder: Builder::new(settings), snapshot: Snapshot { ingress_classes: Some(<_>::default()), ..Snapshot::default() } };
         world.settings(json!({}));
         world
     }
@@ -37,7 +38,7 @@ impl World {
         let paths = json!([{"path": path, "pathType": "Prefix", "backend": backend}]);
         let spec = json!({"rules": [{"host": "foo.com", "http": {"paths": paths}}]});
         let ingress: Ingress = serde_json::from_value(json!({"metadata": {"annotations": annotations}, "spec": spec})).unwrap();
-        self.snapshot.ingresses.insert(ObjectKey::new("n", "i"), Arc::new(ingress));
+        self.snapshot.ingresses.insert(ObjectKey::new("n", "i"), Arc::new(ingress.into()));
         self.builder.build(&self.snapshot)
     }
 }
@@ -91,7 +92,8 @@ fn settings_that_no_longer_allow_a_version_end_it() {
     world.settings(json!({"allow-snippet-annotations": "true", "annotations-risk-level": "Critical"}));
     assert_eq!(paths(&world.ingress("/one", &snippet)), ["/one"]);
     assert_eq!(paths(&world.ingress("/two", &BAD)), ["/one"]);
-    let words = json!({"allow-snippet-annotations": "true", "annotations-risk-level": "Critical", "annotation-value-word-blocklist": "gzip"});
+    let words =
+        json!({"allow-snippet-annotations": "true", "annotations-risk-level": "Critical", "annotation-value-word-blocklist": "gzip"});
     assert_eq!(paths(&world.settings(words)), [""; 0]);
 }
 
@@ -102,7 +104,7 @@ fn an_ingress_that_leaves_the_class_is_not_kept() {
     assert_eq!(paths(&world.ingress("/two", &BAD)), ["/one"]);
     let key = ObjectKey::new("n", "i");
     let mut other = (*world.snapshot.ingresses[&key]).clone();
-    other.spec.as_mut().unwrap().ingress_class_name = Some("other".into());
+    other.class = Some("other".into());
     world.snapshot.ingresses.insert(key, Arc::new(other));
     let built = world.builder.build(&world.snapshot);
     assert_eq!(paths(&built), [""; 0]);

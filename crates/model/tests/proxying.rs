@@ -33,7 +33,7 @@ struct World {
 
 impl World {
     fn ingress(mut self, name: &str, path: &str, annotations: &[(&str, &str)]) -> Self {
-        self.snapshot.ingresses.insert(ObjectKey::new("ns", name), Arc::new(ingress(path, annotations)));
+        self.snapshot.ingresses.insert(ObjectKey::new("ns", name), Arc::new(ingress(path, annotations).into()));
         self
     }
 

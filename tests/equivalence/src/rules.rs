@@ -186,12 +186,12 @@ pub fn settings(http_port: u16, https_port: u16) -> anyhow::Result<Settings> {
 pub fn snapshot(sets: &[RuleSet], backends: &Backends, dice: &mut Dice, with_default: bool) -> Snapshot {
     let mut snapshot = Snapshot::default();
     for ingress in sets.iter().flat_map(|set| &set.ingresses) {
-        snapshot.ingresses.insert(key(&ingress.metadata), Arc::new(ingress.clone()));
+        snapshot.ingresses.insert(key(&ingress.metadata), Arc::new(ingress.clone().into()));
     }
     for name in SERVICES.into_iter().chain([EMPTY, DEFAULT]) {
         let address = backends.0.get(name).filter(|_| with_default || name != DEFAULT);
-        snapshot.services.insert(ObjectKey::new(NAMESPACE, name), Arc::new(service(name)));
-        snapshot.endpoint_slices.insert(ObjectKey::new(NAMESPACE, name), Arc::new(slice(name, address)));
+        snapshot.services.insert(ObjectKey::new(NAMESPACE, name), Arc::new(service(name).into()));
+        snapshot.endpoint_slices.insert(ObjectKey::new(NAMESPACE, name), Arc::new(slice(name, address).into()));
     }
     snapshot.config_maps.insert(ObjectKey::new(NAMESPACE, "settings"), Arc::new(config_map(dice)));
     snapshot

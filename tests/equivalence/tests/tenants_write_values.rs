@@ -131,18 +131,18 @@ fn snapshot(contents: &Contents, dice: &mut Dice) -> Snapshot {
     let settings = ConfigMap { data: Some(settings), ..ConfigMap::default() };
     snapshot.config_maps.insert(ObjectKey::new(rules::NAMESPACE, "settings"), Arc::new(settings));
     for number in 0..INGRESSES {
-        let ingress = ingress(number, dice);
-        for key in references::secrets_of(&ingress) {
+        let (name, ingress) = (ObjectKey::new(NAMESPACE, format!("i{number}")), model::Ingress::from(ingress(number, dice)));
+        for key in references::secrets_of(&name, &ingress) {
             snapshot.secrets.insert(key, Arc::new(contents.secret(dice)));
         }
-        for key in references::config_maps_of(&ingress) {
+        for key in references::config_maps_of(&name, &ingress) {
             snapshot.config_maps.insert(key, Arc::new(config_map(dice)));
         }
-        snapshot.ingresses.insert(ObjectKey::new(NAMESPACE, format!("i{number}")), Arc::new(ingress));
+        snapshot.ingresses.insert(name, Arc::new(ingress));
     }
-    snapshot.services.insert(ObjectKey::new(NAMESPACE, "web"), Arc::new(mk_service("web", 80, 8080, None)));
+    snapshot.services.insert(ObjectKey::new(NAMESPACE, "web"), Arc::new(mk_service("web", 80, 8080, None).into()));
     let slice = mk_slice("web", "web", &["10.0.0.1:8080".parse().unwrap()]);
-    snapshot.endpoint_slices.insert(ObjectKey::new(NAMESPACE, "web"), Arc::new(slice));
+    snapshot.endpoint_slices.insert(ObjectKey::new(NAMESPACE, "web"), Arc::new(slice.into()));
     snapshot
 }
 

@@ -1,5 +1,7 @@
 //! One thing to tell, and the Event that tells it. Pure.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Event, EventSource, ObjectReference};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
@@ -48,13 +50,14 @@ impl Note {
     pub(super) fn uid(&self, snapshot: &Snapshot) -> Option<String> {
         let name = &self.object.name;
         let key = self.object.namespace.as_ref().map(|namespace| ObjectKey { namespace: namespace.clone(), name: name.clone() });
-        fn uid<K: Resource>(object: Option<&std::sync::Arc<K>>) -> Option<String> {
+        fn uid<K: Resource>(object: Option<&Arc<K>>) -> Option<String> {
             object.and_then(|object| object.meta().uid.clone())
         }
+        let text = |uid: &Option<Box<str>>| uid.as_deref().map(str::to_owned);
         match (self.object.kind, key) {
-            ("Ingress", Some(key)) => uid(snapshot.ingresses.get(&key)),
-            ("Service", Some(key)) => uid(snapshot.services.get(&key)),
-            ("EndpointSlice", Some(key)) => uid(snapshot.endpoint_slices.get(&key)),
+            ("Ingress", Some(key)) => text(&snapshot.ingresses.get(&key)?.uid),
+            ("Service", Some(key)) => text(&snapshot.services.get(&key)?.uid),
+            ("EndpointSlice", Some(key)) => text(&snapshot.endpoint_slices.get(&key)?.uid),
             ("Secret", Some(key)) => uid(snapshot.secrets.get(&key)),
             ("ConfigMap", Some(key)) => uid(snapshot.config_maps.get(&key)),
             ("IngressClass", None) => uid(snapshot.ingress_classes.as_ref().and_then(|classes| classes.get(name))),

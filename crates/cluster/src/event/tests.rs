@@ -30,8 +30,7 @@ fn messages(fake: &Fake) -> Vec<String> {
 async fn only_new_problems_become_events_and_returning_ones_are_counted() {
     let fake = Fake::start().await;
     let mut tasks = Tasks::new();
-    let metadata = kube::api::ObjectMeta { uid: Some("u-1".into()), ..Default::default() };
-    let ingress = k8s_openapi::api::networking::v1::Ingress { metadata, ..Default::default() };
+    let ingress = model::Ingress { uid: Some("u-1".into()), ..Default::default() };
     let snapshot = Snapshot { ingresses: imbl::OrdMap::unit(ObjectKey::new("shop", "a"), Arc::new(ingress)), ..Snapshot::default() };
     let events = start(&fake, Some(snapshot), options(), &mut tasks).await;
     events.problems([problem("a", "x")]);

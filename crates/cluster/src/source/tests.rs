@@ -56,7 +56,7 @@ fn service(name: &str, port: u16) -> Value {
 }
 
 fn ports(snapshot: &Snapshot, name: &str) -> Option<i32> {
-    snapshot.services.get(&key(name))?.spec.as_ref()?.ports.as_ref()?.first().map(|port| port.port)
+    snapshot.services.get(&key(name))?.ports.first().map(|port| port.port)
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::json;
 
 use super::*;
+use crate::decode::Fetched;
 use crate::fetch::{Outcome, Ticket};
 
 const INGRESSES: usize = 0;

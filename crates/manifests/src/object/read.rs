@@ -4,6 +4,9 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use k8s_openapi::Metadata;
+use k8s_openapi::api::core::v1;
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use k8s_openapi::api::networking::v1::Ingress;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use model::ObjectRef;
 use serde::de::DeserializeOwned;
@@ -72,17 +75,17 @@ pub(crate) fn identify(kind: Kind, node: &Node<'_>) -> Identity {
 /// Reads the object that goes by the name of `reference`.
 pub(crate) fn read(kind: Kind, reference: &ObjectRef, node: &Node<'_>) -> Outcome {
     match kind {
-        Kind::Ingress => typed(reference, node, Object::Ingress),
-        Kind::IngressClass => typed(reference, node, Object::IngressClass),
-        Kind::Service => typed(reference, node, Object::Service),
-        Kind::EndpointSlice => typed(reference, node, Object::EndpointSlice),
-        Kind::Secret => typed(reference, &joined_base64(node, "data"), Object::Secret),
-        Kind::ConfigMap => typed(reference, &joined_base64(node, "binaryData"), Object::ConfigMap),
-        Kind::Namespace => typed(reference, node, Object::Namespace),
+        Kind::Ingress => typed(reference, node, |object: Ingress| Object::Ingress(Arc::new(object.into()))),
+        Kind::IngressClass => typed(reference, node, |object| Object::IngressClass(Arc::new(object))),
+        Kind::Service => typed(reference, node, |object: v1::Service| Object::Service(Arc::new(object.into()))),
+        Kind::EndpointSlice => typed(reference, node, |object: EndpointSlice| Object::EndpointSlice(Arc::new(object.into()))),
+        Kind::Secret => typed(reference, &joined_base64(node, "data"), |object| Object::Secret(Arc::new(object))),
+        Kind::ConfigMap => typed(reference, &joined_base64(node, "binaryData"), |object| Object::ConfigMap(Arc::new(object))),
+        Kind::Namespace => typed(reference, node, |object| Object::Namespace(Arc::new(object))),
     }
 }
 
-fn typed<T>(reference: &ObjectRef, node: &Node<'_>, wrap: fn(Arc<T>) -> Object) -> Outcome
+fn typed<T>(reference: &ObjectRef, node: &Node<'_>, wrap: fn(T) -> Object) -> Outcome
 where
     T: DeserializeOwned + Metadata<Ty = ObjectMeta> + Check,
 {
@@ -115,7 +118,7 @@ where
     if let Some(annotations) = &mut metadata.annotations {
         annotations.remove("kubectl.kubernetes.io/last-applied-configuration");
     }
-    Outcome { object: Ok(wrap(Arc::new(value))), unknown, lines }
+    Outcome { object: Ok(wrap(value)), unknown, lines }
 }
 
 /// A Secret's values are not repeated in a message.

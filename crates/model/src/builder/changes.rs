@@ -5,13 +5,11 @@ use std::sync::Arc;
 
 use imbl::OrdMap;
 use imbl::ordmap::DiffItem;
-use k8s_openapi::api::discovery::v1::EndpointSlice;
 
 use crate::key::ObjectKey;
+use crate::object::EndpointSlice;
 use crate::references::Reference;
 use crate::snapshot::Snapshot;
-
-const SERVICE_LABEL: &str = "kubernetes.io/service-name";
 
 /// Keys of changed objects, by kind. Class and Namespace changes are judged by their effect instead.
 #[derive(Debug, Default)]
@@ -60,8 +58,7 @@ fn keys<K: Ord + Clone, V: PartialEq>(old: &OrdMap<K, V>, new: &OrdMap<K, V>) ->
     changed.collect()
 }
 
-/// The Service a slice belongs to, by its label; its own name means nothing.
+/// The Service a slice belongs to.
 fn service_of(key: &ObjectKey, slice: &EndpointSlice) -> Option<ObjectKey> {
-    let name = slice.metadata.labels.as_ref()?.get(SERVICE_LABEL)?;
-    Some(ObjectKey::new(key.namespace.clone(), name.as_str()))
+    Some(ObjectKey::new(key.namespace.clone(), slice.service.clone()?))
 }

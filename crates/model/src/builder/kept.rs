@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use imbl::OrdMap;
 use imbl::ordmap::DiffItem;
-use k8s_openapi::api::networking::v1::Ingress;
 
 use crate::key::ObjectKey;
+use crate::object::Ingress;
 use crate::snapshot::Objects;
 
 /// The versions, by Ingress.

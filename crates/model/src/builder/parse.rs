@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use k8s_openapi::api::networking::v1::Ingress;
-
 use super::Builder;
 use super::state::State;
 use crate::key::{ObjectKey, ObjectRef};
+use crate::object::Ingress;
 use crate::passes::ingress::Entry;
 use crate::passes::{accept, ingress};
 use crate::problem::{Problem, ProblemKind};

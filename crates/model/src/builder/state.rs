@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use annotations::Config;
 use imbl::OrdMap;
-use k8s_openapi::api::networking::v1::Ingress;
 use ngx_value::Snippet;
 
 use super::built::{Built, Origin};
 use super::index::{Counted, Index};
 use crate::key::{BackendId, ObjectKey};
+use crate::object::Ingress;
 use crate::passes::canary::Candidate;
 use crate::passes::certificate::Certificate;
 use crate::passes::ingress::{Entry, Order};
@@ -78,10 +78,11 @@ impl State {
 
     /// Replaces what the annotations of an Ingress name.
     pub(super) fn refer(&mut self, ingress: &ObjectKey, old: Option<&Ingress>, new: Option<&Ingress>) {
-        for reference in old.into_iter().flat_map(references::of_annotations) {
+        let named = |object| references::of_annotations(ingress, object);
+        for reference in old.into_iter().flat_map(named) {
             self.referrers.remove(&reference, ingress);
         }
-        for reference in new.into_iter().flat_map(references::of_annotations) {
+        for reference in new.into_iter().flat_map(named) {
             self.referrers.add(&reference, ingress);
         }
     }

@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use k8s_openapi::api::networking::v1::Ingress;
-
+use crate::object::Ingress;
 use crate::settings::{SelectorTerm, Settings};
 use crate::snapshot::Snapshot;
 
@@ -25,11 +24,10 @@ pub(crate) fn owned_classes(snapshot: &Snapshot, settings: &Settings) -> Option<
 
 /// Whether an Ingress is ours by its class: first `ingressClassName`, then the annotation, then neither.
 pub(crate) fn class_matches(ingress: &Ingress, owned: Option<&BTreeSet<Arc<str>>>, settings: &Settings) -> bool {
-    let name = ingress.spec.as_ref().and_then(|spec| spec.ingress_class_name.as_deref());
-    if let (Some(owned), Some(name)) = (owned, name) {
+    if let (Some(owned), Some(name)) = (owned, ingress.class.as_deref()) {
         return owned.contains(name);
     }
-    match ingress.metadata.annotations.as_ref().and_then(|annotations| annotations.get(CLASS_ANNOTATION)) {
+    match ingress.annotations.get(CLASS_ANNOTATION) {
         Some(value) => *value == settings.ingress_class,
         None => settings.watch_ingress_without_class,
     }

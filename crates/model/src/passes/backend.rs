@@ -3,18 +3,16 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use annotations::Config;
-use k8s_openapi::api::core::v1::Service;
-use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
-
 use super::canary::Candidate;
 use super::ingress::Entry;
 use super::{balancing, endpoints};
 use crate::key::{BackendId, BackendPort, ObjectKey, ObjectRef};
 use crate::live::{BackendRecord, Endpoint};
+use crate::object::{Service, Target};
 use crate::problem::{Problem, ProblemKind};
 use crate::settings::Settings;
 use crate::snapshot::Snapshot;
+use annotations::Config;
 
 /// Wire key of the default backend.
 pub(crate) const DEFAULT_KEY: &str = "-";
@@ -102,14 +100,16 @@ fn endpoints(
 }
 
 fn ports(service: &Service) -> String {
-    let ports = service.spec.iter().flat_map(|spec| spec.ports.iter().flatten());
-    let list: Vec<String> =
-        ports.map(|port| port.name.as_ref().map_or(port.port.to_string(), |name| format!("{} ({name})", port.port))).collect();
+    let list: Vec<String> = service
+        .ports
+        .iter()
+        .map(|port| port.name.as_ref().map_or(port.port.to_string(), |name| format!("{} ({name})", port.port)))
+        .collect();
     if list.is_empty() { "none: it declares no ports".into() } else { list.join(", ") }
 }
 
 fn cluster_ip(service: &Service, wanted: &BackendPort) -> Option<(IpAddr, u16)> {
-    let address = service.spec.as_ref()?.cluster_ip.as_deref()?.parse().ok()?;
+    let address = service.cluster_ip?;
     let port = match wanted {
         BackendPort::Number(number) => *number,
         _ => u16::try_from(endpoints::service_port(service, wanted)?.port).ok()?,
@@ -119,8 +119,7 @@ fn cluster_ip(service: &Service, wanted: &BackendPort) -> Option<(IpAddr, u16)> 
 
 /// The target of an ExternalName Service.
 pub(crate) fn external_name(service: &Service) -> Option<&str> {
-    let spec = service.spec.as_ref()?;
-    (spec.type_.as_deref() == Some("ExternalName")).then(|| spec.external_name.as_deref().unwrap_or_default())
+    service.external_name.as_deref()
 }
 
 /// Why a name may not be an ExternalName target; `None` if it may.
@@ -179,8 +178,8 @@ fn external(id: &BackendId, service: &Service, input: &Input<'_>, problem: &mut 
 /// The port on an ExternalName's target: that of the matching Service port, else the number the Ingress names.
 fn external_port(service: &Service, wanted: &BackendPort) -> Option<u16> {
     match (endpoints::service_port(service, wanted), wanted) {
-        (Some(port), _) => match &port.target_port {
-            Some(IntOrString::Int(target)) => u16::try_from(*target).ok(),
+        (Some(port), _) => match &port.target {
+            Target::Number(target) => u16::try_from(*target).ok(),
             _ => u16::try_from(port.port).ok(),
         },
         (None, BackendPort::Number(number)) => Some(*number),

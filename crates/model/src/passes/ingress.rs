@@ -1,15 +1,15 @@
 //! One Ingress, parsed: what later passes need of it, typed, with everything unusable reported and left out.
 
-use std::cmp::Reverse;
+use std::cmp::Ordering;
 use std::sync::{Arc, LazyLock};
 
 use annotations::{Config, FindingKind, Policy, Spec, Verdict};
-use k8s_openapi::api::networking::v1::{HTTPIngressPath, Ingress, IngressBackend, IngressServiceBackend};
 use ngx_value::{HostName, Invalid};
 
 use super::inspect::suspicious;
 use super::resolve::{Lookup, Outcome, Resolved, resolve};
 use crate::key::{BackendId, BackendPort, ObjectKey, ObjectRef};
+use crate::object::{Backend, Ingress, IngressPath, PortRef};
 use crate::problem::{Problem, ProblemKind, of_value};
 use crate::settings::Settings;
 use crate::snapshot::Snapshot;
@@ -18,11 +18,29 @@ use crate::snapshot::Snapshot;
 pub(crate) const CATCH_ALL: &str = "_";
 
 /// Precedence: older first; within a second the lexicographically greater `namespace/name` first, as users of the predecessor know it.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Order {
     created_seconds: i64,
-    name: Reverse<String>,
     key: ObjectKey,
+}
+
+impl Ord for Order {
+    fn cmp(&self, other: &Self) -> Ordering {
+        fn text(key: &ObjectKey) -> impl Iterator<Item = u8> {
+            key.namespace.bytes().chain([b'/']).chain(key.name.bytes())
+        }
+        let names = || match self.key.namespace == other.key.namespace {
+            true => other.key.name.cmp(&self.key.name),
+            false => text(&other.key).cmp(text(&self.key)),
+        };
+        self.created_seconds.cmp(&other.created_seconds).then_with(names)
+    }
+}
+
+impl PartialOrd for Order {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
 }
 
 impl Order {
@@ -154,8 +172,7 @@ impl Problems {
 }
 
 fn parse_into(key: &ObjectKey, ingress: &Ingress, config: &Config, settings: &Settings, problems: &mut Problems) -> Option<Entry> {
-    let spec = ingress.spec.as_ref()?;
-    if settings.disable_catch_all && spec.default_backend.is_some() {
+    if settings.disable_catch_all && ingress.default_backend.is_some() {
         problems.push(
             "spec.defaultBackend",
             ProblemKind::Refused,
@@ -167,10 +184,8 @@ fn parse_into(key: &ObjectKey, ingress: &Ingress, config: &Config, settings: &Se
         return None;
     }
 
-    let empty = Default::default();
-    let annotations = ingress.metadata.annotations.as_ref().unwrap_or(&empty);
     let policy = Policy { prefix: &settings.annotations_prefix, validation: settings.annotation_validation, config };
-    let parsed = annotations::parse(annotations, &policy);
+    let parsed = annotations::parse(&ingress.annotations, &policy);
     for finding in parsed.findings {
         let kind = match finding.kind {
             FindingKind::Unknown | FindingKind::Unsupported => ProblemKind::UnknownAnnotation,
@@ -190,12 +205,12 @@ fn parse_into(key: &ObjectKey, ingress: &Ingress, config: &Config, settings: &Se
     }
 
     let default_backend =
-        spec.default_backend.as_ref().and_then(|backend| parse_backend(&key.namespace, backend, "spec.defaultBackend", problems));
+        ingress.default_backend.as_ref().and_then(|backend| parse_backend(&key.namespace, backend, "spec.defaultBackend", problems));
     let mut rules = Vec::new();
-    for (i, rule) in spec.rules.iter().flatten().enumerate() {
-        let host = match rule.host.as_deref() {
-            None | Some("") => CATCH_ALL.to_owned(),
-            Some(host) => match usable_host(host) {
+    for (i, rule) in ingress.rules.iter().enumerate() {
+        let host = match &rule.host {
+            host if host.is_empty() => CATCH_ALL.into(),
+            host => match usable_host(host) {
                 Ok(host) => host,
                 Err(invalid) => {
                     let detail = format!("{host:?} is not a host, expected {invalid}; the rule is left out");
@@ -205,22 +220,21 @@ fn parse_into(key: &ObjectKey, ingress: &Ingress, config: &Config, settings: &Se
             },
         };
         let mut paths = Vec::new();
-        for (j, path) in rule.http.iter().flat_map(|http| &http.paths).enumerate() {
+        for (j, path) in rule.paths.iter().enumerate() {
             paths.extend(parse_path(&key.namespace, path, (i as u32, j as u32), problems));
         }
         paths.shrink_to_fit();
-        rules.push(Rule { host: host.into(), paths });
+        rules.push(Rule { host, paths });
     }
     // They stay as long as the Ingress does, and most have one element.
     rules.shrink_to_fit();
-    let tls = spec.tls.iter().flatten().map(|tls| Tls {
-        hosts: tls.hosts.iter().flatten().map(|host| host.to_ascii_lowercase()).collect(),
-        secret: tls.secret_name.as_deref().filter(|name| !name.is_empty()).map(|name| ObjectKey::new(key.namespace.clone(), name)),
+    let tls = ingress.tls.iter().map(|tls| Tls {
+        hosts: tls.hosts.iter().map(|host| host.to_ascii_lowercase()).collect(),
+        secret: tls.secret.as_ref().map(|name| ObjectKey::new(key.namespace.clone(), name.clone())),
     });
-    let created_seconds = ingress.metadata.creation_timestamp.as_ref().map_or(0, |time| time.0.as_second());
     Some(Entry {
-        identity: ingress.metadata.uid.clone().unwrap_or_else(|| format!("{}/{}", key.namespace, key.name)).into(),
-        order: Order { created_seconds, name: Reverse(key.to_string()), key: key.clone() },
+        identity: ingress.uid.as_deref().map_or_else(|| key.to_string().into(), Arc::from),
+        order: Order { created_seconds: ingress.created_seconds, key: key.clone() },
         spec: share(parsed.spec),
         resolved: Resolved::default(),
         denied: parsed.verdict == Verdict::Denied,
@@ -237,25 +251,25 @@ fn share(spec: Spec) -> Arc<Spec> {
 }
 
 /// A host in lower case. Sources refuse most that are none; the name of the catch-all server is nobody's.
-fn usable_host(host: &str) -> Result<String, Invalid> {
+fn usable_host(host: &Arc<str>) -> Result<Arc<str>, Invalid> {
     match host.parse::<HostName>() {
-        Ok(_) if host == CATCH_ALL => Err(Invalid::new("a host name such as www.example.com or *.example.com")),
-        parsed => parsed.map(|host| host.to_string()),
+        Ok(_) if **host == *CATCH_ALL => Err(Invalid::new("a host name such as www.example.com or *.example.com")),
+        Ok(parsed) => Ok(Some(parsed.to_string()).filter(|parsed| *parsed != **host).map_or_else(|| host.clone(), Arc::from)),
+        Err(invalid) => Err(invalid),
     }
 }
 
 fn inspect(ingress: &Ingress, problems: &mut Problems) -> bool {
-    let Some(spec) = ingress.spec.as_ref() else { return true };
     let mut texts: Vec<(String, &str)> = Vec::new();
-    for (i, rule) in spec.rules.iter().flatten().enumerate() {
-        texts.extend(rule.host.as_deref().map(|host| (format!("spec.rules[{i}].host"), host)));
-        for (j, path) in rule.http.iter().flat_map(|http| &http.paths).enumerate() {
-            texts.extend(path.path.as_deref().map(|path| (format!("spec.rules[{i}].http.paths[{j}].path"), path)));
+    for (i, rule) in ingress.rules.iter().enumerate() {
+        texts.push((format!("spec.rules[{i}].host"), &rule.host));
+        for (j, path) in rule.paths.iter().enumerate() {
+            texts.push((format!("spec.rules[{i}].http.paths[{j}].path"), &path.path));
         }
     }
-    for (i, tls) in spec.tls.iter().flatten().enumerate() {
-        texts.extend(tls.secret_name.as_deref().map(|name| (format!("spec.tls[{i}].secretName"), name)));
-        texts.extend(tls.hosts.iter().flatten().map(|host| (format!("spec.tls[{i}].hosts"), host.as_str())));
+    for (i, tls) in ingress.tls.iter().enumerate() {
+        texts.extend(tls.secret.as_deref().map(|name| (format!("spec.tls[{i}].secretName"), name)));
+        texts.extend(tls.hosts.iter().map(|host| (format!("spec.tls[{i}].hosts"), &**host)));
     }
     let mut clean = true;
     for (field, text) in texts {
@@ -271,11 +285,11 @@ fn inspect(ingress: &Ingress, problems: &mut Problems) -> bool {
     clean
 }
 
-fn parse_path(namespace: &Arc<str>, path: &HTTPIngressPath, at: (u32, u32), problems: &mut Problems) -> Option<Path> {
+fn parse_path(namespace: &Arc<str>, path: &IngressPath, at: (u32, u32), problems: &mut Problems) -> Option<Path> {
     let field = format!("spec.rules[{}].http.paths[{}]", at.0, at.1);
     let backend = parse_backend(namespace, &path.backend, &format!("{field}.backend"), problems)?;
-    let text = path.path.as_deref().filter(|text| !text.is_empty()).unwrap_or("/");
-    let exact = match path.path_type.as_str() {
+    let text = if path.path.is_empty() { "/".into() } else { path.path.clone() };
+    let exact = match &*path.path_type {
         "Exact" => true,
         "Prefix" | "ImplementationSpecific" | "" => false,
         other => {
@@ -295,11 +309,11 @@ fn parse_path(namespace: &Arc<str>, path: &HTTPIngressPath, at: (u32, u32), prob
         );
         return None;
     }
-    Some(Path { path: text.into(), exact, backend, at })
+    Some(Path { path: text, exact, backend, at })
 }
 
-fn parse_backend(namespace: &Arc<str>, backend: &IngressBackend, field: &str, problems: &mut Problems) -> Option<BackendId> {
-    let Some(IngressServiceBackend { name, port }) = &backend.service else {
+fn parse_backend(namespace: &Arc<str>, backend: &Backend, field: &str, problems: &mut Problems) -> Option<BackendId> {
+    let Backend::Service { name, port } = backend else {
         problems.push(
             field,
             ProblemKind::InvalidValue,
@@ -307,10 +321,9 @@ fn parse_backend(namespace: &Arc<str>, backend: &IngressBackend, field: &str, pr
         );
         return None;
     };
-    let port = port.as_ref();
-    let port = match (port.and_then(|port| port.name.as_deref()).filter(|name| !name.is_empty()), port.and_then(|port| port.number)) {
-        (Some(name), _) => BackendPort::Name(name.into()),
-        (None, Some(number)) => BackendPort::Number(u16::try_from(number).ok().or_else(|| {
+    let port = match port {
+        PortRef::Name(name) => BackendPort::Name(name.clone()),
+        PortRef::Number(number) => BackendPort::Number(u16::try_from(*number).ok().or_else(|| {
             problems.push(
                 format!("{field}.service.port.number"),
                 ProblemKind::InvalidValue,
@@ -318,7 +331,7 @@ fn parse_backend(namespace: &Arc<str>, backend: &IngressBackend, field: &str, pr
             );
             None
         })?),
-        (None, None) => {
+        PortRef::None => {
             problems.push(
                 format!("{field}.service.port"),
                 ProblemKind::InvalidValue,
@@ -327,7 +340,7 @@ fn parse_backend(namespace: &Arc<str>, backend: &IngressBackend, field: &str, pr
             return None;
         }
     };
-    Some(BackendId { service: ObjectKey::new(namespace.clone(), name.as_str()), port })
+    Some(BackendId { service: ObjectKey::new(namespace.clone(), name.clone()), port })
 }
 
 #[cfg(test)]
@@ -336,10 +349,20 @@ mod tests {
 
     fn spec(annotation: &str, value: &str) -> Arc<Spec> {
         let key = ObjectKey::new("n", value);
-        let mut ingress = Ingress { spec: Some(Default::default()), ..Ingress::default() };
-        ingress.metadata.annotations = Some([(annotation.to_owned(), value.to_owned())].into());
+        let ingress = Ingress { annotations: [(annotation.to_owned(), value.to_owned())].into(), ..Ingress::default() };
         let (entry, _) = parse(&key, &ingress, &Config::default(), &Settings::default(), &Snapshot::default());
         entry.expect("it is accepted").spec
+    }
+
+    #[test]
+    fn older_ones_come_first_and_within_a_second_the_greater_name() {
+        let order = |created_seconds, namespace, name| Order { created_seconds, key: ObjectKey::new(namespace, name) };
+        let sorted =
+            [order(1, "a", "a"), order(2, "b", "a"), order(2, "a", "b"), order(2, "a", "a"), order(2, "a-b", "a"), order(3, "a", "z")];
+        let mut orders = sorted.to_vec();
+        orders.reverse();
+        orders.sort();
+        assert_eq!(orders, sorted, "as texts: `a/a` is greater than `a-b/a`");
     }
 
     #[test]

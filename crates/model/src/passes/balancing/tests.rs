@@ -55,7 +55,7 @@ fn build(ingresses: Vec<Made>) -> Built {
             ..ObjectMeta::default()
         };
         let ingress = Ingress { metadata, spec: Some(made.spec), status: None };
-        snapshot.ingresses.insert(ObjectKey::new("ns", made.name), Arc::new(ingress));
+        snapshot.ingresses.insert(ObjectKey::new("ns", made.name), Arc::new(ingress.into()));
     }
     Builder::new(Settings { watch_ingress_without_class: true, ..Settings::default() }).build(&snapshot)
 }
