@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bench::world;
-use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_main};
+use criterion::measurement::WallTime;
+use criterion::{BatchSize, BenchmarkGroup, BenchmarkId, Criterion, criterion_group, criterion_main};
 use model::settings::PemPair;
-use model::{Builder, Live, Settings, plan};
+use model::{Builder, Live, Plan, Settings, Snapshot, plan};
 use render::{Capabilities, Paths};
 
 const SIZES: [usize; 2] = [1_000, 10_000];
@@ -23,15 +24,8 @@ fn model(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("model");
     group.sample_size(10).measurement_time(Duration::from_secs(4));
     for size in SIZES {
-        let snapshot = world::snapshot(size);
-        group.bench_function(BenchmarkId::new("build from nothing", size), |bencher| {
-            // By reference: dropping what was built is not part of building it.
-            bencher.iter_batched_ref(
-                || Builder::new(settings.clone()),
-                |builder| black_box(builder.build(&snapshot)),
-                BatchSize::PerIteration,
-            );
-        });
+        let snapshot = world::snapshot(size, world::ingress);
+        from_nothing(&mut group, BenchmarkId::new("build from nothing", size), &settings, &snapshot);
 
         let mut builder = Builder::new(settings.clone());
         let built = builder.build(&snapshot);
@@ -42,7 +36,7 @@ fn model(criterion: &mut Criterion) {
                 turn = turn.wrapping_add(1);
                 let mut changed = snapshot.clone();
                 let endpoint = SocketAddr::from(([10, 1, (turn >> 8) as u8, turn as u8], 8080));
-                let slice = world::namespaced(world::slice(size / 2, endpoint));
+                let slice = world::slice(size / 2, endpoint).into();
                 changed.endpoint_slices.insert(world::key(format!("s{}-1", size / 2)), Arc::new(slice));
                 let new = builder.build(&changed);
                 let result = plan(&old.model, &new.model);
@@ -55,14 +49,13 @@ fn model(criterion: &mut Criterion) {
         group.bench_function(BenchmarkId::new("build, plan and delta after a new Ingress", size), |bencher| {
             bencher.iter(|| {
                 let mut changed = snapshot.clone();
-                let mut ingress = world::namespaced(world::ingress(size / 2));
-                ingress.metadata.name = Some("new".into());
+                let mut ingress = world::ingress(size / 2);
                 ingress
                     .spec
                     .iter_mut()
                     .flat_map(|spec| spec.rules.iter_mut().flatten())
                     .for_each(|rule| rule.host = Some("new.example.com".into()));
-                changed.ingresses.insert(world::key("new".into()), Arc::new(ingress));
+                changed.ingresses.insert(world::key("new".into()), Arc::new(ingress.into()));
                 let new = builder.build(&changed);
                 let result = plan(&built.model, &new.model);
                 builder.build(&snapshot);
@@ -79,5 +72,47 @@ fn model(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, model);
+fn from_nothing(group: &mut BenchmarkGroup<'_, WallTime>, name: BenchmarkId, settings: &Settings, snapshot: &Snapshot) {
+    group.bench_function(name, |bencher| {
+        // By reference: dropping what was built is not part of building it.
+        bencher.iter_batched_ref(|| Builder::new(settings.clone()), |builder| black_box(builder.build(snapshot)), BatchSize::PerIteration);
+    });
+}
+
+/// Ingresses with ten annotations each, and one annotation of one Ingress that changes.
+fn annotated(criterion: &mut Criterion) {
+    let (settings, size) = (settings(), 10_000);
+    let mut group = criterion.benchmark_group("model");
+    group.sample_size(10).measurement_time(Duration::from_secs(4));
+    let snapshot = world::snapshot(size, world::annotated);
+    from_nothing(&mut group, BenchmarkId::new("build from nothing with ten annotations each", size), &settings, &snapshot);
+
+    let changes = [
+        ("build, plan and delta after a changed annotation that is data", "upstream-vhost", ".changed.internal", false),
+        ("build, plan and delta after a changed annotation that makes a new profile", "proxy-buffer-size", "k", true),
+    ];
+    for (what, annotation, unit, reloads) in changes {
+        let annotation = format!("nginx.ingress.kubernetes.io/{annotation}");
+        let mut builder = Builder::new(settings.clone());
+        let mut old = builder.build(&snapshot);
+        let mut turn = 0u32;
+        group.bench_function(BenchmarkId::new(format!("{what}, ten annotations each"), size), |bencher| {
+            bencher.iter(|| {
+                turn = turn.wrapping_add(1);
+                let mut changed = snapshot.clone();
+                let mut ingress = world::annotated(size / 2);
+                ingress.metadata.annotations.get_or_insert_default().insert(annotation.clone(), format!("{}{unit}", 100 + turn % 900));
+                changed.ingresses.insert(world::key(format!("i{}", size / 2)), Arc::new(ingress.into()));
+                let new = builder.build(&changed);
+                let result = plan(&old.model, &new.model);
+                assert_eq!(matches!(result, Plan::Reload { .. }), reloads, "{result:?}");
+                old = new;
+                black_box(result)
+            });
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, model, annotated);
 criterion_main!(benches);

@@ -131,7 +131,7 @@ impl Controller {
         Ok((master, children.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()))
     }
 
-    /// The sum of all series of a metric.
+    /// The sum of all series of a metric, or one of them by its labels.
     ///
     /// # Errors
     /// No answer.

@@ -3,6 +3,7 @@
 pub mod controller;
 pub mod deaths;
 pub mod measure;
+pub mod profiles;
 pub mod report;
 pub mod throughput;
 pub mod world;

@@ -10,6 +10,7 @@ use anyhow::{Context, ensure};
 use bench::controller::{Controller, cpu, resident_bytes};
 use bench::deaths::Deaths;
 use bench::measure::{Prober, all_answer, percentile};
+use bench::profiles;
 use bench::report::{Report, ms};
 use bench::throughput::{Listen, Plain, requests_a_second};
 use bench::world;
@@ -49,12 +50,14 @@ async fn main() -> anyhow::Result<()> {
         world.new_ingresses(&controller, &mut report).await?;
         if world.count < 10_000 {
             world.many_at_once(&controller, &mut report).await?;
+            profiles::measure(&world.namespace, &controller, &mut report).await?;
             world.throughput(&controller, &ports, &mut report).await?;
             Deaths { bed: &bed, namespace: &world.namespace, host: world::host(1) }.measure(&mut controller, &mut report).await?;
         } else {
             world.new_profiles(&controller, &mut report).await?;
             world.cold_start(&mut controller, &mut report).await?;
             footprint(&controller, &mut report).await?;
+            world.annotate(&mut controller, &mut report).await?;
         }
     }
     report.write(&out, &machine, &criterion)?;
@@ -245,6 +248,19 @@ impl World<'_> {
             "21 s",
         );
         ensure!(self.bed.kubeconfig().exists());
+        Ok(())
+    }
+
+    /// Gives every Ingress ten annotations, and measures the memory of a controller that starts with them.
+    async fn annotate(&self, controller: &mut Controller, report: &mut Report) -> anyhow::Result<()> {
+        world::annotate_all(&self.namespace, self.count).await?;
+        controller.stop()?;
+        controller.launch()?;
+        let cold = all_answer(controller.http(), (0..self.count).map(world::host), 8).await?;
+        controller.healthy().await?;
+        let resident = resident_bytes(controller.pid())?;
+        let figure = format!("{}; cold start {:.1} s", mb(resident), cold.all.as_secs_f64());
+        report.add(format!("controller memory, {} Ingresses with ten annotations each", self.count), figure, "", true, "");
         Ok(())
     }
 
