@@ -10,7 +10,7 @@ local M = {}
 
 --- Modules that phases enter, and those that take settings.
 local ENTRIES = {
-  "balancer", "certificate", "choice", "control", "errors", "header", "host", "limits", "log", "redirect", "route", "tracing",
+  "balancer", "certificate", "choice", "control", "errors", "header", "host", "limits", "log", "metrics", "redirect", "route", "tracing",
 }
 
 --- Room for compiled regexes to backtrack on the longest request targets. The default of 32 KiB is used up by some hundred
@@ -20,7 +20,7 @@ local JIT_STACK_BYTES = 1024 * 1024
 local DICTS = {
   "configuration_data", "certificate_data", "certificate_servers",
   "balancer_ewma", "balancer_ewma_last_touched_at", "balancer_ewma_locks",
-  "limit_conn", "limit_req", "otel_spans", "auth_verdicts",
+  "limit_conn", "limit_req", "otel_spans", "request_metrics", "auth_verdicts",
 }
 
 local function kernel_random(count)
@@ -60,12 +60,18 @@ function M.setup(text)
   end
 end
 
---- Makes each worker's random numbers its own. Phase: init_worker.
+--- Makes each worker's random numbers its own, and begins what each does by the clock. Phase: init_worker.
 function M.worker()
   local bytes = kernel_random(20)
   math.randomseed(ngx.crc32_long(bytes:sub(17)))
   require("narthex.password").seed(kernel_random(20))
   require("narthex.request_id").seed(bytes)
+  require("narthex.metrics").start()
+end
+
+--- Leaves nothing behind. Phase: exit_worker.
+function M.leave()
+  require("narthex.metrics").leave()
 end
 
 return M
