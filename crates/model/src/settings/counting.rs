@@ -118,7 +118,10 @@ mod tests {
             assert_eq!(text.parse::<Bounds>(), Err(InvalidBounds(text.into())), "{text}");
         }
         assert!("1".repeat(4).parse::<Bounds>().is_ok());
-        assert_eq!(InvalidBounds("2,1".into()).to_string(), "\"2,1\": expected 1 to 100 rising numbers between commas, each above 0 and up to 9e9");
+        assert_eq!(
+            InvalidBounds("2,1".into()).to_string(),
+            "\"2,1\": expected 1 to 100 rising numbers between commas, each above 0 and up to 9e9"
+        );
     }
 
     #[test]

@@ -76,7 +76,10 @@ mod tests {
         assert_eq!(counting(&[]).unwrap(), None);
         let counting = counting(&["--enable-metrics"]).unwrap().expect("they are counted");
         assert_eq!(counting.unknown_hosts, UnknownHosts::Skip);
-        assert_eq!(counting.key(), "0.005,0.01,0.025,0.05,0.1,0.25,0.5,1,2.5,5,10 10,20,30,40,50,60,70,80,90,100 10,100,1000,10000,100000,1000000,10000000");
+        assert_eq!(
+            counting.key(),
+            "0.005,0.01,0.025,0.05,0.1,0.25,0.5,1,2.5,5,10 10,20,30,40,50,60,70,80,90,100 10,100,1000,10000,100000,1000000,10000000"
+        );
     }
 
     #[test]

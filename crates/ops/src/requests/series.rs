@@ -33,7 +33,11 @@ pub(super) struct Histogram {
 
 /// In the order of the lines.
 pub(super) const HISTOGRAMS: [Histogram; 7] = [
-    Histogram { name: "request_duration_seconds", help: "Time from the first byte of a request to the last of its answer.", kind: Kind::Time },
+    Histogram {
+        name: "request_duration_seconds",
+        help: "Time from the first byte of a request to the last of its answer.",
+        kind: Kind::Time,
+    },
     Histogram { name: "response_duration_seconds", help: "Time until the endpoint had answered, of the last try.", kind: Kind::Time },
     Histogram { name: "header_duration_seconds", help: "Time until the first header of the endpoint, of the last try.", kind: Kind::Time },
     Histogram { name: "connect_duration_seconds", help: "Time until the endpoint was connected, of the last try.", kind: Kind::Time },

@@ -35,7 +35,11 @@ fn shown(metrics: &RequestMetrics) -> String {
 /// Lines of a family.
 fn family(metrics: &RequestMetrics, name: &str) -> Vec<String> {
     let text = shown(metrics);
-    text.lines().filter_map(|line| line.strip_prefix("nginx_ingress_controller_")).filter(|line| line.starts_with(name)).map(str::to_owned).collect()
+    text.lines()
+        .filter_map(|line| line.strip_prefix("nginx_ingress_controller_"))
+        .filter(|line| line.starts_with(name))
+        .map(str::to_owned)
+        .collect()
 }
 
 #[test]
@@ -44,7 +48,8 @@ fn batches_add_up_to_the_predecessor_s_families() {
     let slow = line("i", "foo.com", false, "2,[[2004,0,1,2,1],[2000,2,1],[1999,2,1],[],[160,1,2],[400,2,2],[400,1,2]]");
     let answer = format!("7\n{KEY}\n{}\n{KEY}\n{slow}\n", one("i", "foo.com"));
     assert_eq!(metrics.take(&answer, ALL), Some(Taken { number: "7".into(), unreadable: None, without_histograms: 0 }));
-    let labels = r#"controller_class="c",canary="",host="foo.com",ingress="i",method="GET",namespace="n",path="/",service="s",status="200""#;
+    let labels =
+        r#"controller_class="c",canary="",host="foo.com",ingress="i",method="GET",namespace="n",path="/",service="s",status="200""#;
     assert_eq!(family(&metrics, "requests"), [format!("requests{{{labels}}} 3")]);
     assert_eq!(
         family(&metrics, "request_duration_seconds"),

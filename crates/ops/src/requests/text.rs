@@ -1,9 +1,9 @@
 //! Prometheus' text format. Written by hand: with ten thousand Ingresses a tree of objects for it would be larger than the counters.
 
 use super::RequestOptions;
-use crate::exposition::{self, Family, PREFIX, push};
 use super::line::Line;
 use super::series::{Buckets, HISTOGRAMS, Histogram, Series};
+use crate::exposition::{self, Family, PREFIX, push};
 
 const REQUESTS: Family = Family::counter("requests", "Requests that have ended.");
 

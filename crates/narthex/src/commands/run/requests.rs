@@ -186,12 +186,8 @@ mod tests {
 
     #[test]
     fn without_an_ingress_a_host_decides() {
-        let labels = |ingress: &str, host: &str, of_client| Labels {
-            namespace: "n".into(),
-            ingress: ingress.into(),
-            host: host.into(),
-            of_client,
-        };
+        let labels =
+            |ingress: &str, host: &str, of_client| Labels { namespace: "n".into(), ingress: ingress.into(), host: host.into(), of_client };
         let built = Built::default();
         assert!(is_known(&built, &labels("", "_", false)) && is_known(&built, &labels("", "made-up", true)));
         assert!(!is_known(&built, &labels("", "gone.example.com", false)) && !is_known(&built, &labels("gone", "_", false)));
