@@ -4,6 +4,7 @@
 -- @module narthex.init
 
 local config = require("narthex.config")
+local jit_opt = require("jit.opt")
 local re = require("ngx.re")
 
 local M = {}
@@ -16,6 +17,10 @@ local ENTRIES = {
 --- Room for compiled regexes to backtrack on the longest request targets. The default of 32 KiB is used up by some hundred
 -- repetitions of a group, where NGINX's own matching goes on.
 local JIT_STACK_BYTES = 1024 * 1024
+
+--- What LuaJIT may spend on machine code. OpenResty's own LuaJIT has such limits by default; those of others are so low that the
+-- way of a request is too long for them, and runs interpreted at twice the cost.
+local JIT_LIMITS = { "maxtrace=8000", "maxrecord=16000", "maxirconst=4000", "maxsnap=4000", "maxmcode=40960" }
 
 local DICTS = {
   "configuration_data", "certificate_data", "certificate_servers",
@@ -39,6 +44,7 @@ end
 -- Phase: init.
 -- @tparam string text JSON, see `narthex.config`
 function M.setup(text)
+  jit_opt.start(unpack(JIT_LIMITS))
   -- Refused once a regex has been compiled.
   re.opt("jit_stack_size", JIT_STACK_BYTES)
   local settings, err = config.decode(text)

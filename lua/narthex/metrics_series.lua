@@ -5,10 +5,11 @@
 -- @module narthex.metrics_series
 
 local cjson = require("cjson.safe")
+local buckets = require("narthex.metrics_buckets")
 local new_table = require("table.new")
 
 local concat = table.concat
-local floor = math.floor
+local find = buckets.find
 local format = string.format
 
 local M = {}
@@ -24,7 +25,7 @@ function M.setup(settings)
   histograms, slots, key = {}, 1, cjson.encode(settings.key)
   for i, kind in ipairs(KINDS) do
     local bounds = settings[kind]
-    histograms[i] = { at = slots + 1, bounds = bounds, size = #bounds }
+    histograms[i] = { at = slots + 1, buckets = buckets.compile(bounds), size = #bounds }
     slots = slots + #bounds + 2
   end
 end
@@ -49,13 +50,10 @@ function M.new(route, host, of_client, method, status, canary)
 end
 
 local function observe(found, histogram, value)
-  local at, bounds, size = histogram.at, histogram.bounds, histogram.size
+  local at = histogram.at
+  local bucket = at + find(histogram.buckets, value)
   found[at] = found[at] + value
-  local i = 1
-  while i <= size and value > bounds[i] do
-    i = i + 1
-  end
-  found[at + i] = found[at + i] + 1
+  found[bucket] = found[bucket] + 1
 end
 
 --- Counts a request. Phase: log.
@@ -67,37 +65,32 @@ function M.count(found)
   return count == 0
 end
 
---- Whole milliseconds; a clock that was set back makes none negative.
-local function whole(milliseconds)
-  return milliseconds > 0 and floor(milliseconds + 0.5) or 0
-end
-
 --- What every request has. Phase: log.
 -- @tparam table found
--- @tparam number milliseconds
+-- @tparam number milliseconds whole
 -- @tparam number received bytes
 -- @tparam number sent bytes
 function M.request(found, milliseconds, received, sent)
-  observe(found, histograms[1], whole(milliseconds))
+  observe(found, histograms[1], milliseconds)
   observe(found, histograms[5], received)
   observe(found, histograms[6], sent)
   observe(found, histograms[7], sent)
 end
 
---- What requests have that an endpoint was tried for, in milliseconds; nil where there is none. Phase: log.
+--- What requests have that an endpoint was tried for, in whole milliseconds; false where there is none. Phase: log.
 -- @tparam table found
--- @tparam ?number connect
--- @tparam ?number header
--- @tparam ?number response
+-- @tparam number|boolean connect
+-- @tparam number|boolean header
+-- @tparam number|boolean response
 function M.upstream(found, connect, header, response)
   if response then
-    observe(found, histograms[2], whole(response))
+    observe(found, histograms[2], response)
   end
   if header then
-    observe(found, histograms[3], whole(header))
+    observe(found, histograms[3], header)
   end
   if connect then
-    observe(found, histograms[4], whole(connect))
+    observe(found, histograms[4], connect)
   end
 end
 
