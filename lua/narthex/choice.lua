@@ -8,6 +8,7 @@ local affinity = require("narthex.affinity")
 local backend = require("narthex.backend")
 local canary = require("narthex.canary")
 local context = require("narthex.context")
+local metrics = require("narthex.metrics")
 local store = require("narthex.store")
 
 local re_match = ngx.re.match
@@ -50,6 +51,9 @@ function M.make(var, route, record, revision, uri)
   if other then
     key, chosen = record.alternative.backend, other
     var.proxy_alternative_upstream_name = other.name
+    if metrics.on then
+      metrics.canary(other.name)
+    end
     rule = record.alternative.is_sticky and rule
   end
   if rule then

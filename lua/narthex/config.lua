@@ -31,6 +31,7 @@ local FIELDS = {
   generate_request_id = { "boolean", true },
   serve_base_inline = { "boolean", false },
   tracing = { "table", { on = false, trust = true, sampler = "AlwaysOn", ratio = 1, parent_based = true, queue = 0, export = false } },
+  metrics = { "table", false },
   error_statuses = { "table", {} },
   limit_key = { "string", "$binary_remote_addr" },
   limit_req_status = { "number", 503 },

@@ -4,6 +4,7 @@
 local ngx = ngx
 local batch = require("narthex.batch")
 local cjson = require("cjson.safe")
+local metrics_queue = require("narthex.metrics_queue")
 local tables = require("narthex.tables")
 local tracing = require("narthex.tracing")
 
@@ -130,6 +131,10 @@ local function get_spans()
   return say(200, table.concat(lines, "\n"))
 end
 
+local function get_requests()
+  return say(200, metrics_queue.take(ngx.var.arg_done))
+end
+
 local HANDLERS = {
   ["/live"] = { POST = post_live },
   ["/generation"] = { POST = post_generation },
@@ -137,6 +142,7 @@ local HANDLERS = {
   ["/keys"] = { GET = get_keys },
   ["/audit"] = { GET = get_audit },
   ["/spans"] = { GET = get_spans },
+  ["/requests"] = { GET = get_requests },
   ["/record"] = { GET = get_record },
 }
 

@@ -4,23 +4,28 @@
 -- @module narthex.init
 
 local config = require("narthex.config")
+local jit_opt = require("jit.opt")
 local re = require("ngx.re")
 
 local M = {}
 
 --- Modules that phases enter, and those that take settings.
 local ENTRIES = {
-  "balancer", "certificate", "choice", "control", "errors", "header", "host", "limits", "log", "redirect", "route", "tracing",
+  "balancer", "certificate", "choice", "control", "errors", "header", "host", "limits", "log", "metrics", "redirect", "route", "tracing",
 }
 
 --- Room for compiled regexes to backtrack on the longest request targets. The default of 32 KiB is used up by some hundred
 -- repetitions of a group, where NGINX's own matching goes on.
 local JIT_STACK_BYTES = 1024 * 1024
 
+--- What LuaJIT may spend on machine code. OpenResty's own LuaJIT has such limits by default; those of others are so low that the
+-- way of a request is too long for them, and runs interpreted at twice the cost.
+local JIT_LIMITS = { "maxtrace=8000", "maxrecord=16000", "maxirconst=4000", "maxsnap=4000", "maxmcode=40960" }
+
 local DICTS = {
   "configuration_data", "certificate_data", "certificate_servers",
   "balancer_ewma", "balancer_ewma_last_touched_at", "balancer_ewma_locks",
-  "limit_conn", "limit_req", "otel_spans", "auth_verdicts",
+  "limit_conn", "limit_req", "otel_spans", "request_metrics", "auth_verdicts",
 }
 
 local function kernel_random(count)
@@ -39,6 +44,7 @@ end
 -- Phase: init.
 -- @tparam string text JSON, see `narthex.config`
 function M.setup(text)
+  jit_opt.start(unpack(JIT_LIMITS))
   -- Refused once a regex has been compiled.
   re.opt("jit_stack_size", JIT_STACK_BYTES)
   local settings, err = config.decode(text)
@@ -60,12 +66,18 @@ function M.setup(text)
   end
 end
 
---- Makes each worker's random numbers its own. Phase: init_worker.
+--- Makes each worker's random numbers its own, and begins what each does by the clock. Phase: init_worker.
 function M.worker()
   local bytes = kernel_random(20)
   math.randomseed(ngx.crc32_long(bytes:sub(17)))
   require("narthex.password").seed(kernel_random(20))
   require("narthex.request_id").seed(bytes)
+  require("narthex.metrics").start()
+end
+
+--- Leaves nothing behind. Phase: exit_worker.
+function M.leave()
+  require("narthex.metrics").leave()
 end
 
 return M

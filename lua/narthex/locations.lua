@@ -51,7 +51,7 @@ end
 -- @tparam table config from `narthex.config`
 -- @treturn table what `match` takes
 function M.compile(key, given, config)
-  local default = routes.default(config, key == "_")
+  local default = routes.default(config, key)
   local compiled = {}
   for i, route in ipairs(given.routes) do
     compiled[i] = routes.compile(key, route, config)

@@ -6,6 +6,7 @@ local backend = require("narthex.backend")
 local context = require("narthex.context")
 local ewma = require("narthex.ewma")
 local limits = require("narthex.limits")
+local metrics = require("narthex.metrics")
 local store = require("narthex.store")
 local tracing = require("narthex.tracing")
 
@@ -35,10 +36,13 @@ local function feed(var)
   end
 end
 
---- Feeds the response time to EWMA balancers, counts the end of limited requests, records spans, and ends the request's state.
--- Costs four tests while nothing uses any of it. Phase: log.
+--- Counts the request, feeds the response time to EWMA balancers, counts the end of limited requests, records spans, and ends the
+-- request's state. Costs five tests while nothing uses any of it. Phase: log.
 function M.log()
   local var = ngx.var
+  if metrics.on then
+    metrics.finish(var)
+  end
   if ewma.in_use and not ngx.is_subrequest then
     feed(var)
   end

@@ -11,6 +11,7 @@ local expand = require("narthex.expand")
 local host = require("narthex.host")
 local limits = require("narthex.limits")
 local locations = require("narthex.locations")
+local metrics = require("narthex.metrics")
 local proxying = require("narthex.proxying")
 local redirect = require("narthex.redirect")
 local request_id = require("narthex.request_id")
@@ -217,6 +218,9 @@ function M.rewrite()
   end
   if special == locations.HEALTH and not too_large then
     return answer_health(var)
+  end
+  if metrics.on then
+    metrics.begin(route, name)
   end
   local pool = routes.pool(route, revision)
   identify(var, route, pool)

@@ -119,6 +119,8 @@ end
 function M.compile(key, given, config)
   local target = config.profiles[given.prof] and "@" .. given.prof or BASE
   return {
+    host = key,
+    series = false,
     namespace = text(given.ns),
     ingress = text(given.ing),
     service = text(given.svc),
@@ -152,11 +154,14 @@ end
 --- The route for what no rule matches: the default backend, without identity or redirect.
 -- Phase: any.
 -- @tparam table config from `narthex.config`
--- @tparam boolean catch_all whether it is of the catch-all host, whose default backend is logged only on request
--- @treturn table
-function M.default(config, catch_all)
+-- @tparam string key of the host; that of the catch-all host is logged only on request
+-- @treturn table; `host` is false where no Ingress has the host that is asked for
+function M.default(config, key)
+  local catch_all = key == "_"
   local extra = { no_log = catch_all and not config.log_default_backend or nil, tracing = tracing.compile(nil, config) }
   return {
+    host = not catch_all and key,
+    series = false,
     backend = backend.DEFAULT,
     target = BASE,
     is_inline = config.serve_base_inline,

@@ -27,7 +27,7 @@ M.DICTS = {
 M.NAMES = {
   "configuration_data", "certificate_data", "certificate_servers",
   "balancer_ewma", "balancer_ewma_last_touched_at", "balancer_ewma_locks",
-  "limit_conn", "limit_req", "otel_spans",
+  "limit_conn", "limit_req", "otel_spans", "request_metrics",
 }
 
 --- Makes the counters, so that later increments need no memory. Those of an earlier configuration stay. Phase: init.

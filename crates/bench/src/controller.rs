@@ -45,7 +45,7 @@ impl Controller {
         let binary = std::env::var_os("NARTHEX_BIN").context("NARTHEX_BIN names no binary: run `make bench`")?;
         let log = std::fs::File::options().create(true).append(true).open(self.scratch.path().join("log"))?;
         let child = Command::new(binary)
-            .args(["run", "--drain-timeout=1", "--update-status=false", "--disable-sync-events"])
+            .args(["run", "--drain-timeout=1", "--update-status=false", "--disable-sync-events", "--enable-metrics"])
             .arg(format!("--kubeconfig={}", self.kubeconfig.display()))
             .arg(format!("--watch-namespace={}", self.namespace))
             .arg(format!("--work-dir={}", self.work_dir().display()))

@@ -196,6 +196,7 @@ impl Builder {
             listen: Listen { http: self.settings.http_port, https: self.settings.https_port },
             static_certificate: self.settings.fallback_certificate.clone(),
             health_check_path: self.settings.health_check_path.clone(),
+            counting: self.settings.counting.clone(),
         });
     }
 

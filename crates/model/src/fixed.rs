@@ -11,7 +11,7 @@ use ngx_value::{CipherList, Snippet};
 
 use crate::key::ObjectKey;
 use crate::profile::{Profile, ProfileId};
-use crate::settings::PemPair;
+use crate::settings::{PemPair, RequestCounting};
 
 pub use clients::{ClientVerification, TrustedClients};
 pub use headers::GlobalHeaders;
@@ -42,6 +42,8 @@ pub struct Globals {
     pub static_certificate: PemPair,
     /// Answered with 200 on the catch-all host.
     pub health_check_path: String,
+    /// How requests are counted; `None`: they are not.
+    pub counting: Option<RequestCounting>,
 }
 
 /// Listening ports.

@@ -89,6 +89,9 @@ pub fn reasons(old: &Fixed, new: &Fixed) -> Vec<Reason> {
         if old.globals.health_check_path != new.globals.health_check_path {
             changed.push("health check path");
         }
+        if old.globals.counting != new.globals.counting {
+            changed.push("request metrics");
+        }
         if old.globals.static_certificate != new.globals.static_certificate && changed.is_empty() {
             changed.push("fallback certificate");
         }

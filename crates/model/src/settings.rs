@@ -1,9 +1,13 @@
 //! What the command line says about building the model. Plain data; parsed and checked by the binary.
 
+mod counting;
+
 use std::collections::BTreeSet;
 
 use crate::key::ObjectKey;
 use crate::modules::Module;
+
+pub use counting::{Bounds, InvalidBounds, RequestCounting, UnknownHosts};
 
 /// Inputs of the build that are not objects. A change of any of them rebuilds everything.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,6 +55,8 @@ pub struct Settings {
     pub https_port: u16,
     /// `--health-check-path`, answered on the catch-all host.
     pub health_check_path: String,
+    /// `--enable-metrics`: how requests are counted.
+    pub counting: Option<RequestCounting>,
 }
 
 impl Default for Settings {
@@ -77,6 +83,7 @@ impl Default for Settings {
             http_port: 80,
             https_port: 443,
             health_check_path: "/healthz".into(),
+            counting: None,
         }
     }
 }

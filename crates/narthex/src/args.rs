@@ -1,6 +1,7 @@
 //! The command line as it was typed. Names and defaults are the predecessor's where it had the flag.
 
 mod controller;
+mod metrics;
 mod selector;
 
 use std::path::PathBuf;
@@ -8,6 +9,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use controller::{ModelArgs, SourceArgs, StatusArgs, key};
+pub(crate) use metrics::MetricsArgs;
 
 /// An ingress controller for Kubernetes that brings NGINX to every change within milliseconds.
 #[derive(Debug, Parser)]

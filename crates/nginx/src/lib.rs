@@ -15,9 +15,11 @@
 //!
 //! Modules: `detect` (capabilities), `workdir` (directories, lock), `store` (files, the last good set), `procfs` (processes
 //! by `/proc`), `log` (NGINX's messages), `process` (the seam to the real NGINX), `confirm` and `cycle` (the state machine,
-//! tested over a fake process), `orphans` and `sockets` (workers without a master), `supervisor`, `live` (the control socket).
+//! tested over a fake process), `orphans` and `sockets` (workers without a master), `supervisor`, `live` (the control socket),
+//! `connections` and `usage` (figures for metrics).
 
 mod confirm;
+mod connections;
 mod cycle;
 mod detect;
 mod error;
@@ -31,11 +33,14 @@ mod sockets;
 mod state;
 mod store;
 mod supervisor;
+mod usage;
 mod workdir;
 
+pub use connections::Connections;
 pub use detect::{DetectError, detect, find_binary};
 pub use error::{ApplyError, OpenError, Retry};
 pub use live::{Key, LiveClient, LiveError, RecordError};
 pub use state::{Dictionary, State};
 pub use store::StoreError;
 pub use supervisor::{Applied, Options, Supervisor};
+pub use usage::Usage;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use reqwest::{Client, StatusCode};
 use serde::Deserialize;
 
+use crate::connections::Connections;
 use crate::error::Retry;
 use crate::state::State;
 
@@ -207,9 +208,17 @@ impl LiveClient {
         Ok(text.lines().map(str::to_owned).collect())
     }
 
-    /// NGINX's stub status page.
-    pub async fn status(&self) -> Result<String, LiveError> {
-        self.request("GET /status", "/status", Body::None, TIMEOUT).await?.text()
+    /// Request metrics that wait, as text for who adds them up; `done` is the number of the last such text that arrived. What is not
+    /// acknowledged comes again.
+    pub async fn requests(&self, done: &str) -> Result<String, LiveError> {
+        let target = format!("/requests?done={}", escape(done));
+        self.request("GET /requests", &target, Body::None, TIMEOUT).await?.text()
+    }
+
+    /// What NGINX's stub status page says.
+    pub async fn connections(&self) -> Result<Connections, LiveError> {
+        let page = self.request("GET /status", "/status", Body::None, TIMEOUT).await?.text()?;
+        page.parse().map_err(|()| LiveError::Unexpected { request: "GET /status", status: 200, body: page.chars().take(QUOTED).collect() })
     }
 
     /// On a kept connection, and once more on a new one if that broke: records may be applied twice without harm.

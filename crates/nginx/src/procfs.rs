@@ -84,12 +84,24 @@ pub(crate) fn pids() -> Vec<i32> {
 
 /// The worker processes of a master. Empty for a master that is gone.
 pub(crate) fn workers(master: i32) -> Vec<Worker> {
-    let children = match fs::read_to_string(format!("/proc/{master}/task/{master}/children")) {
+    children(master).into_iter().filter_map(worker).collect()
+}
+
+/// The children of a process, whatever they do.
+pub(crate) fn children(master: i32) -> Vec<i32> {
+    match fs::read_to_string(format!("/proc/{master}/task/{master}/children")) {
         Ok(text) => text.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect(),
         // A kernel without that file.
-        Err(_) => pids().into_iter().filter(|&pid| stat(pid).is_some_and(|stat| stat.parent == master)).collect::<Vec<i32>>(),
-    };
-    children.into_iter().filter_map(worker).collect()
+        Err(_) => pids().into_iter().filter(|&pid| stat(pid).is_some_and(|stat| stat.parent == master)).collect(),
+    }
+}
+
+/// Processor time in clock ticks, user and system; also that of children that have ended and were waited for.
+pub(crate) fn cpu_ticks(pid: i32, with_children: bool) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // utime, stime, cutime, cstime: the 14th field and the next.
+    let fields = text.get(text.rfind(')')? + 1..)?.split_ascii_whitespace().skip(11);
+    fields.take(if with_children { 4 } else { 2 }).map(|field| field.parse::<u64>().ok()).sum()
 }
 
 /// Worker processes in the process group of a master that is gone.

@@ -1,10 +1,13 @@
 //! The operators' HTTP port: health and metrics. Reads only; nothing here can change what is served.
 
 mod conf;
+mod exposition;
 mod health;
+mod requests;
 
 use std::future::Future;
 use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use axum::Router;
@@ -16,7 +19,15 @@ use prometheus::{Encoder, Registry, TextEncoder};
 use tokio::net::TcpListener;
 
 pub use conf::{ConfSource, serve_conf};
+pub use exposition::{Family, labels};
 pub use health::{Check, Health};
+pub use requests::{Labels, RequestMetrics, RequestOptions, Taken};
+
+/// Metrics that are fetched when somebody asks for them.
+pub trait Fetched: Send + Sync {
+    /// Families in the text format, of other names than those in the registry.
+    fn text(&self) -> Pin<Box<dyn Future<Output = String> + Send + '_>>;
+}
 
 /// What the server shows.
 #[derive(Clone)]
@@ -27,6 +38,8 @@ pub struct Ops {
     pub health: Arc<Health>,
     /// The metrics.
     pub registry: Registry,
+    /// More of them.
+    pub fetched: Option<Arc<dyn Fetched>>,
 }
 
 /// Serves until `shutdown` resolves.
@@ -61,7 +74,11 @@ async fn single(State(ops): State<Ops>, axum::extract::Path(name): axum::extract
 async fn metrics(State(ops): State<Ops>) -> Response {
     let encoder = TextEncoder::new();
     let mut body = Vec::new();
-    match encoder.encode(&ops.registry.gather(), &mut body) {
+    let result = encoder.encode(&ops.registry.gather(), &mut body);
+    if let Some(fetched) = &ops.fetched {
+        body.extend_from_slice(fetched.text().await.as_bytes());
+    }
+    match result {
         Ok(()) => ([(header::CONTENT_TYPE, encoder.format_type().to_owned())], body).into_response(),
         Err(error) => plain(StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")),
     }

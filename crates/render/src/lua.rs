@@ -2,6 +2,7 @@
 
 use annotations::Config;
 use model::Fixed;
+use model::settings::RequestCounting;
 use serde::Serialize;
 
 use crate::files::File;
@@ -66,6 +67,35 @@ struct Settings<'a> {
     limit_req_status: u16,
     limit_conn_status: u16,
     tracing: Tracing<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    metrics: Option<Metrics>,
+}
+
+/// Of request metrics.
+#[derive(Serialize)]
+struct Metrics {
+    /// What names the bounds.
+    key: String,
+    /// Milliseconds.
+    time: Vec<f64>,
+    /// Bytes.
+    length: Vec<f64>,
+    /// Bytes.
+    size: Vec<f64>,
+    /// What happens to hosts that no Ingress has.
+    unknown: &'static str,
+}
+
+impl Metrics {
+    fn new(counting: &RequestCounting) -> Self {
+        Self {
+            key: counting.key(),
+            time: counting.time.scaled(1000.0).collect(),
+            length: counting.length.scaled(1.0).collect(),
+            size: counting.size.scaled(1.0).collect(),
+            unknown: counting.unknown_hosts.wire(),
+        }
+    }
 }
 
 /// Of traces.
@@ -137,6 +167,7 @@ pub(crate) fn configuration(fixed: &Fixed, revision: &str, form: Form) -> String
         limit_req_status: config.answers.limit_req_status_code,
         limit_conn_status: config.answers.limit_conn_status_code,
         tracing: Tracing::new(config),
+        metrics: globals.counting.as_ref().map(Metrics::new),
     };
     serde_json::to_string(&settings).expect("settings are plain data with string keys")
 }
@@ -178,6 +209,22 @@ mod tests {
                 r#""tracing":{"on":false,"trust":true,"sampler":"AlwaysOn","ratio":0.01,"parent_based":true,"queue":2048,"export":false}}"#,
             )
         );
+    }
+
+    #[test]
+    fn lua_is_told_the_bounds_of_request_metrics_in_milliseconds_and_bytes() {
+        let bounds = |text: &str| text.parse().expect("they rise");
+        let counting = RequestCounting {
+            unknown_hosts: model::settings::UnknownHosts::Skip,
+            time: bounds("0.005,1"),
+            length: bounds("10"),
+            size: bounds("10,1e+06"),
+        };
+        let globals = Globals { counting: Some(counting), ..Globals::default() };
+        let text = configuration(&Fixed { globals: Arc::new(globals), ..Fixed::default() }, "00ff", Form::Router);
+        let metrics =
+            r#""metrics":{"key":"0.005,1 10 10,1000000","time":[5.0,1000.0],"length":[10.0],"size":[10.0,1000000.0],"unknown":"skip"}}"#;
+        assert!(text.ends_with(metrics), "{text}");
     }
 
     #[test]

@@ -48,7 +48,7 @@ CONF
 launch narthex "$CORE" <<CONF
 lua_package_path "$LUA/?.lua;;";
 lua_shared_dict configuration_data 64m; lua_shared_dict certificate_data 10m; lua_shared_dict certificate_servers 5m;
-lua_shared_dict balancer_ewma 1m; lua_shared_dict balancer_ewma_last_touched_at 1m; lua_shared_dict balancer_ewma_locks 1m; lua_shared_dict limit_conn 1m; lua_shared_dict limit_req 1m; lua_shared_dict otel_spans 1m;
+lua_shared_dict balancer_ewma 1m; lua_shared_dict balancer_ewma_last_touched_at 1m; lua_shared_dict balancer_ewma_locks 1m; lua_shared_dict limit_conn 1m; lua_shared_dict limit_req 1m; lua_shared_dict otel_spans 1m; lua_shared_dict request_metrics 8m; lua_shared_dict auth_verdicts 1m;
 init_by_lua_block { require("narthex.init").setup('{"revision":"r","profiles":["base"],"hsts":"max-age=31536000"}') }
 init_worker_by_lua_block { require("narthex.init").worker() }
 header_filter_by_lua_block { require("narthex.header").filter() }

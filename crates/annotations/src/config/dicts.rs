@@ -42,6 +42,7 @@ pub(super) fn defaults() -> BTreeMap<Identifier, Size> {
         ("limit_req", 20),
         ("ocsp_response_cache", 5),
         ("otel_spans", 8),
+        ("request_metrics", 8),
     ]
     .into_iter()
     .map(|(name, mebibytes)| (name.parse().expect("the names above are identifiers"), Size::mib(mebibytes)))

@@ -44,6 +44,16 @@ impl Built {
         self.entries.keys()
     }
 
+    /// Whether an Ingress is ours and not refused.
+    pub fn has_ingress(&self, ingress: &ObjectKey) -> bool {
+        self.entries.contains_key(ingress)
+    }
+
+    /// Whether both have the very same Ingresses, in the same versions. Constant time; false says nothing.
+    pub fn has_same_ingresses(&self, other: &Self) -> bool {
+        self.entries.ptr_eq(&other.entries)
+    }
+
     /// The Ingresses whose routes use a profile. Empty for one that is not in use. Cost: the number of routes.
     pub fn users_of_profile(&self, id: &ProfileId) -> Vec<ObjectKey> {
         let mut users: Vec<ObjectKey> =

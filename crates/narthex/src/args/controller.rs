@@ -7,7 +7,7 @@ use clap::{ArgAction, Args};
 use model::settings::PemPair;
 use model::{ObjectKey, Settings};
 
-use super::selector;
+use super::{MetricsArgs, selector};
 
 /// Where the objects come from.
 #[derive(Debug, Clone, Args)]
@@ -91,6 +91,8 @@ pub(crate) struct ModelArgs {
     /// Path that answers 200 on --healthz-port and on the catch-all host
     #[arg(long, default_value = "/healthz", value_name = "PATH")]
     pub(crate) health_check_path: String,
+    #[command(flatten)]
+    pub(crate) metrics: MetricsArgs,
 }
 
 /// The status of Ingresses.
@@ -151,6 +153,7 @@ impl ModelArgs {
             http_port: self.http_port,
             https_port: self.https_port,
             health_check_path: self.health_check_path.clone(),
+            counting: self.metrics.counting()?,
         })
     }
 }

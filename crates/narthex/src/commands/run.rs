@@ -1,6 +1,7 @@
 //! `narthex run`: wires source, controller, NGINX and the operators' port, and ends them in order.
 
 mod adapter;
+mod requests;
 mod shutdown;
 mod source;
 mod traces;
@@ -22,6 +23,7 @@ use tracing::{error, info};
 
 use crate::args::{LogArgs, RunArgs, SourceArgs};
 use adapter::{LivePort, NginxPort};
+use requests::{Collector, Sources};
 
 /// The connection flags in the form of the cluster crate.
 pub(crate) fn connect_options(args: &SourceArgs) -> cluster::ConnectOptions {
@@ -62,9 +64,10 @@ async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
     settings.missing = capabilities.missing();
     let settings = Arc::new(settings);
     let source = source::start(&args, settings.clone(), client, &mut tasks).await?;
-    let metrics = Metrics::new(&identity(&settings), crate::commands::version::VERSION);
+    let identity = identity(&settings);
+    let metrics = Metrics::new(&identity, crate::commands::version::VERSION);
 
-    let spans = supervisor.live();
+    let control = supervisor.live();
     let live = LivePort(supervisor.live());
     let nginx = NginxPort { supervisor, capabilities: capabilities.clone(), paths: paths.clone() };
     let parts = Parts {
@@ -79,11 +82,18 @@ async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
     };
     let handle = controller::spawn(parts, &mut tasks);
 
+    let sources = Sources { live: control.clone(), built: handle.built.clone(), paths: paths.clone(), binary: options.binary.clone() };
+    let collector = settings.counting.as_ref().map(|counting| Collector::new(&args.model.metrics, counting, &identity, sources));
+    let collector = collector.map(Arc::new);
+    if let Some(collector) = &collector {
+        tasks.spawn(collector.clone().run());
+    }
     let stopping = Arc::new(AtomicBool::new(false));
     let ops = Ops {
         health_path: args.model.health_check_path.clone(),
         health: health(handle.clone(), stopping.clone()),
         registry: metrics.registry().clone(),
+        fetched: collector.map(|collector| collector as Arc<dyn ops::Fetched>),
     };
     info!(address = %ops_listener.local_addr()?, "health and metrics");
     tasks.spawn(async move {
@@ -93,7 +103,7 @@ async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
         "health and metrics"
     });
     conf_socket(&paths, &capabilities, handle.clone(), &mut tasks)?;
-    tasks.spawn(traces::run(spans, handle.built.clone()));
+    tasks.spawn(traces::run(control.clone(), handle.built.clone()));
     tasks.spawn(announce(handle, settings));
 
     let (reload, status) = (source.reload, source.status);

@@ -27,6 +27,7 @@ pub(crate) fn globals(config: Config) -> Arc<Globals> {
         listen: Listen { http: 8080, https: 8443 },
         static_certificate: PemPair { chain: "CHAIN".into(), key: "KEY".into() },
         health_check_path: "/healthz".into(),
+        counting: None,
     })
 }
 

@@ -1,4 +1,6 @@
-//! OBS: traces.
+//! OBS: traces and request metrics.
+
+mod metrics;
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};

@@ -1,0 +1,195 @@
+//! Request metrics on their way from NGINX to whoever asks for them, and what NGINX itself uses.
+
+use std::future::Future;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use controller::metrics::Identity;
+use model::settings::RequestCounting;
+use model::{Built, ObjectKey};
+use nginx::{Connections, LiveClient, LiveError, Usage};
+use ops::{Family, Labels, RequestMetrics, RequestOptions};
+use render::Paths;
+use tokio::sync::{Mutex, watch};
+use tokio::time::{MissedTickBehavior, timeout};
+use tracing::{debug, error, info};
+
+use crate::args::MetricsArgs;
+
+/// How often NGINX is asked though nobody reads the metrics: its dictionary should stay nearly empty.
+const INTERVAL: Duration = Duration::from_secs(1);
+/// How long whoever reads the metrics waits for NGINX; then it gets what there is.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What the metrics of NGINX are made from.
+pub(super) struct Sources {
+    pub(super) live: LiveClient,
+    pub(super) built: watch::Receiver<Option<Arc<Built>>>,
+    pub(super) paths: Paths,
+    pub(super) binary: PathBuf,
+}
+
+/// Fetches what NGINX counted.
+pub(super) struct Collector {
+    sources: Sources,
+    requests: RequestMetrics,
+    labels: String,
+    progress: Mutex<Progress>,
+}
+
+/// How far it has come.
+#[derive(Default)]
+struct Progress {
+    /// Acknowledges what was added last.
+    done: String,
+    /// What the series were last compared with.
+    built: Option<Arc<Built>>,
+    /// A fault was reported already.
+    reported: bool,
+}
+
+impl Collector {
+    pub(super) fn new(args: &MetricsArgs, counting: &RequestCounting, identity: &Identity, sources: Sources) -> Self {
+        let labels = ops::labels(&[
+            ("controller_class", &identity.class),
+            ("controller_namespace", &identity.namespace),
+            ("controller_pod", &identity.pod),
+        ]);
+        let options = RequestOptions {
+            constant_labels: labels.clone(),
+            per_host: args.metrics_per_host,
+            status_classes: args.report_status_classes,
+            excluded: args.exclude_socket_metrics.clone(),
+            key: counting.key(),
+            time: counting.time.scaled(1.0).collect(),
+            length: counting.length.scaled(1.0).collect(),
+            size: counting.size.scaled(1.0).collect(),
+        };
+        Self { sources, requests: RequestMetrics::new(options), labels, progress: Mutex::default() }
+    }
+
+    /// Runs for ever.
+    pub(super) async fn run(self: Arc<Self>) -> &'static str {
+        let mut ticks = tokio::time::interval(INTERVAL);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            if let Err(error) = self.fetch().await {
+                // NGINX keeps what it counted.
+                debug!(%error, "request metrics are not fetched");
+            }
+        }
+    }
+
+    /// Adds everything that NGINX has to hand over. What was asked for by a future that is dropped is given again.
+    async fn fetch(&self) -> Result<(), LiveError> {
+        let mut progress = self.progress.lock().await;
+        // Without the Ingresses nobody can tell which of them are gone.
+        let Some(built) = self.sources.built.borrow().clone() else { return Ok(()) };
+        if progress.built.as_ref().is_none_or(|old| !old.has_same_ingresses(&built)) {
+            self.requests.retain(|labels| is_known(&built, labels));
+            progress.built = Some(built.clone());
+        }
+        loop {
+            let answer = self.sources.live.requests(&progress.done).await?;
+            let Some(taken) = self.requests.take(&answer, |labels| is_known(&built, labels)) else { return Ok(()) };
+            if let Some(line) = taken.unreadable.filter(|_| !progress.reported) {
+                error!(line, "a line of request metrics can't be read and is not counted; further ones are not reported");
+                progress.reported = true;
+            }
+            if taken.without_histograms > 0 {
+                let requests = taken.without_histograms;
+                info!(requests, "requests are counted without durations and sizes: workers that end had other buckets");
+            }
+            progress.done = taken.number;
+        }
+    }
+
+    async fn text(&self) -> String {
+        if timeout(PATIENCE, self.fetch()).await.is_err() {
+            debug!("NGINX takes its time, request metrics lag behind");
+        }
+        let mut text = String::new();
+        self.requests.write(&mut text);
+        if let Ok(Ok(connections)) = timeout(PATIENCE, self.sources.live.connections()).await {
+            write_connections(&self.labels, &connections, &mut text);
+        }
+        if let Some(usage) = Usage::read(&self.sources.paths, &self.sources.binary) {
+            write_usage(&self.labels, &usage, &mut text);
+        }
+        text
+    }
+}
+
+impl ops::Fetched for Collector {
+    fn text(&self) -> Pin<Box<dyn Future<Output = String> + Send + '_>> {
+        Box::pin(self.text())
+    }
+}
+
+/// Whether series with these labels have a place in the present model.
+fn is_known(built: &Built, labels: &Labels) -> bool {
+    if labels.ingress.is_empty() {
+        return labels.of_client || &*labels.host == "_" || built.model.live.hosts.contains_key(&*labels.host);
+    }
+    built.has_ingress(&ObjectKey::new(&*labels.namespace, &*labels.ingress))
+}
+
+fn write_connections(labels: &str, connections: &Connections, text: &mut String) {
+    let state = |name: &str| format!("{labels},{}", ops::labels(&[("state", name)]));
+    let now = [
+        (state("active"), connections.active as f64),
+        (state("reading"), connections.reading as f64),
+        (state("writing"), connections.writing as f64),
+        (state("waiting"), connections.waiting as f64),
+    ];
+    Family::gauge("nginx_process_connections", "Open connections of clients by what they do.").write(&now, text);
+    let total = [(state("accepted"), connections.accepted as f64), (state("handled"), connections.handled as f64)];
+    Family::counter("nginx_process_connections_total", "Connections since NGINX was started.").write(&total, text);
+    let requests = [(labels.to_owned(), connections.requests as f64)];
+    Family::counter("nginx_process_requests_total", "Requests since NGINX was started, internal ones included.").write(&requests, text);
+}
+
+fn write_usage(labels: &str, usage: &Usage, text: &mut String) {
+    let families = [
+        (Family::gauge("nginx_process_num_procs", "Processes of NGINX."), usage.processes as f64),
+        (Family::counter("nginx_process_cpu_seconds_total", "Processor seconds of NGINX, user and system."), usage.cpu_seconds),
+        (Family::counter("nginx_process_read_bytes_total", "Bytes that NGINX read from storage."), usage.read_bytes as f64),
+        (Family::counter("nginx_process_write_bytes_total", "Bytes that NGINX wrote to storage."), usage.write_bytes as f64),
+        (Family::gauge("nginx_process_resident_memory_bytes", "Resident memory of NGINX's processes."), usage.resident_bytes as f64),
+        (Family::gauge("nginx_process_virtual_memory_bytes", "Address space of NGINX's processes."), usage.virtual_bytes as f64),
+        (
+            Family::gauge("nginx_process_oldest_start_time_seconds", "When the oldest process was started, as unix time."),
+            usage.oldest_start_seconds,
+        ),
+    ];
+    for (family, value) in families {
+        family.write(&[(labels.to_owned(), value)], text);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_are_shown_by_their_state() {
+        let mut text = String::new();
+        let connections = Connections { active: 4, reading: 1, writing: 1, waiting: 2, accepted: 9, handled: 8, requests: 70 };
+        write_connections("k=\"v\"", &connections, &mut text);
+        assert!(text.contains("nginx_ingress_controller_nginx_process_connections{k=\"v\",state=\"waiting\"} 2\n"), "{text}");
+        assert!(text.contains("nginx_ingress_controller_nginx_process_connections_total{k=\"v\",state=\"handled\"} 8\n"), "{text}");
+        assert!(text.contains("nginx_ingress_controller_nginx_process_requests_total{k=\"v\"} 70\n"), "{text}");
+    }
+
+    #[test]
+    fn without_an_ingress_a_host_decides() {
+        let labels =
+            |ingress: &str, host: &str, of_client| Labels { namespace: "n".into(), ingress: ingress.into(), host: host.into(), of_client };
+        let built = Built::default();
+        assert!(is_known(&built, &labels("", "_", false)) && is_known(&built, &labels("", "made-up", true)));
+        assert!(!is_known(&built, &labels("", "gone.example.com", false)) && !is_known(&built, &labels("gone", "_", false)));
+    }
+}

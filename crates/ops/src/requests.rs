@@ -1,0 +1,150 @@
+//! Request metrics: what NGINX's workers counted, added up, and shown as the predecessor's families.
+
+mod line;
+mod series;
+mod text;
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+pub use line::Labels;
+use line::Line;
+use series::{HISTOGRAMS, Series};
+
+/// Names of hosts that clients made up and that are told apart; the others have the label [`NO_HOST`].
+const MOST_CLIENT_HOSTS: usize = 10_000;
+/// The label of rules without a host.
+const NO_HOST: &str = "_";
+
+/// What differs from one controller to the next.
+#[derive(Debug, Clone)]
+pub struct RequestOptions {
+    /// Constant labels, `name="value"` with commas between them.
+    pub constant_labels: String,
+    /// `--metrics-per-host`: there is a label `host`.
+    pub per_host: bool,
+    /// `--report-status-classes`: `2xx` instead of `200`.
+    pub status_classes: bool,
+    /// `--exclude-socket-metrics`: families without their prefix; names of no family are ignored.
+    pub excluded: Vec<String>,
+    /// What names the bounds, on both sides.
+    pub key: String,
+    /// Seconds.
+    pub time: Vec<f64>,
+    /// Bytes.
+    pub length: Vec<f64>,
+    /// Bytes.
+    pub size: Vec<f64>,
+}
+
+impl RequestOptions {
+    fn bounds(&self, kind: series::Kind) -> &[f64] {
+        match kind {
+            series::Kind::Time => &self.time,
+            series::Kind::Length => &self.length,
+            series::Kind::Size => &self.size,
+        }
+    }
+}
+
+/// What was counted since the controller started. Memory: the number of series.
+#[derive(Debug)]
+pub struct RequestMetrics {
+    options: RequestOptions,
+    counted: Mutex<Counted>,
+}
+
+#[derive(Debug, Default)]
+struct Counted {
+    /// By their labels as they are shown, constant ones left out.
+    series: BTreeMap<Box<str>, Series>,
+    client_hosts: HashSet<Box<str>>,
+}
+
+/// What became of an answer of NGINX.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Taken {
+    /// What acknowledges it.
+    pub number: String,
+    /// Lines that can't be read: a fault of this program. The first one.
+    pub unreadable: Option<String>,
+    /// Requests of workers that run other bounds, whose histograms can't be added. They count, without histograms.
+    pub without_histograms: u64,
+}
+
+impl RequestMetrics {
+    /// Nothing was counted yet.
+    pub fn new(options: RequestOptions) -> Self {
+        Self { options, counted: Mutex::default() }
+    }
+
+    fn counted(&self) -> MutexGuard<'_, Counted> {
+        // Every change is whole: nothing is lost with a thread that panicked elsewhere.
+        self.counted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds an answer to `GET /requests` (`docs/live-protocol.md`): a number, then batches, each of which begins with what names its bounds.
+    /// `None` for an empty one. What is not `known` any more is left out.
+    pub fn take(&self, answer: &str, known: impl Fn(&Labels) -> bool) -> Option<Taken> {
+        let (number, lines) = answer.split_once('\n')?;
+        let mut taken = Taken { number: number.to_owned(), unreadable: None, without_histograms: 0 };
+        let mut counted = self.counted();
+        let mut comparable = false;
+        for text in lines.lines() {
+            if text.starts_with('"') {
+                comparable = serde_json::from_str::<String>(text).is_ok_and(|key| key == self.options.key);
+                continue;
+            }
+            match text.parse::<Line>() {
+                Ok(line) if known(&line.labels) => {
+                    counted.add(&self.options, &line, comparable);
+                    taken.without_histograms += if comparable { 0 } else { line.count };
+                }
+                Ok(_) => {}
+                Err(line::Unreadable) => taken.unreadable = taken.unreadable.or_else(|| Some(text.to_owned())),
+            }
+        }
+        Some(taken)
+    }
+
+    /// Forgets the series of what is not `known` any more.
+    pub fn retain(&self, known: impl Fn(&Labels) -> bool) {
+        self.counted().series.retain(|_, series| known(&series.labels));
+    }
+
+    /// Appends the families in Prometheus' text format.
+    pub fn write(&self, out: &mut String) {
+        let counted = self.counted();
+        text::write(&self.options, counted.series.iter().map(|(labels, series)| (&**labels, series)), out);
+    }
+}
+
+impl Counted {
+    fn add(&mut self, options: &RequestOptions, line: &Line, comparable: bool) {
+        let host = self.host(&line.labels);
+        let labels = text::labels(options, line, host);
+        if !self.series.contains_key(labels.as_str()) {
+            let bounds = HISTOGRAMS.map(|histogram| options.bounds(histogram.kind).len());
+            self.series.insert(labels.as_str().into(), Series::new(line.labels.clone(), bounds));
+        }
+        if let Some(series) = self.series.get_mut(labels.as_str()) {
+            series.add(line, comparable);
+        }
+    }
+
+    /// The label of the host. Those that clients make up are told apart up to a number.
+    fn host<'a>(&mut self, labels: &'a Labels) -> &'a str {
+        let host = &*labels.host;
+        if !labels.of_client || self.client_hosts.contains(host) {
+            return host;
+        }
+        if self.client_hosts.len() >= MOST_CLIENT_HOSTS {
+            return NO_HOST;
+        }
+        self.client_hosts.insert(host.into());
+        host
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,74 @@
+//! One series as a worker tells it: `[[namespace, ingress, service, path, host, canary, method], status, host is a client's, requests,
+//! [histogram, ...]]`.
+
+use std::str::FromStr;
+
+use super::series::HISTOGRAMS;
+
+/// Whose requests a series counts. Empty where no rule matched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Labels {
+    /// Namespace of the Ingress.
+    pub namespace: Box<str>,
+    /// Its name.
+    pub ingress: Box<str>,
+    /// Host of the rule, or what the client asked for.
+    pub host: Box<str>,
+    /// The host is what the client asked for, and no Ingress has it.
+    pub of_client: bool,
+}
+
+/// A line, with the labels that tell nothing about whose it is apart.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Line {
+    pub(super) labels: Labels,
+    pub(super) service: String,
+    pub(super) path: String,
+    pub(super) canary: String,
+    pub(super) method: String,
+    pub(super) status: u16,
+    pub(super) count: u64,
+    pub(super) observed: [Observed; HISTOGRAMS.len()],
+}
+
+/// What was added to one histogram.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Observed {
+    /// Milliseconds or bytes.
+    pub(super) sum: u64,
+    /// Index of a bucket, and how many are in it and in none before.
+    pub(super) buckets: Vec<(usize, u64)>,
+}
+
+/// The text is no such line.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Unreadable;
+
+type Wire = ([String; 7], u16, bool, u64, [Vec<u64>; HISTOGRAMS.len()]);
+
+impl FromStr for Line {
+    type Err = Unreadable;
+
+    fn from_str(text: &str) -> Result<Self, Unreadable> {
+        let (labels, status, of_client, count, histograms): Wire = serde_json::from_str(text).map_err(|_| Unreadable)?;
+        let [namespace, ingress, service, path, host, canary, method] = labels;
+        let labels = Labels { namespace: namespace.into(), ingress: ingress.into(), host: host.into(), of_client };
+        let mut observed: [Observed; HISTOGRAMS.len()] = Default::default();
+        for (observed, numbers) in observed.iter_mut().zip(&histograms) {
+            *observed = Observed::read(numbers).ok_or(Unreadable)?;
+        }
+        Ok(Self { labels, service, path, canary, method, status, count, observed })
+    }
+}
+
+impl Observed {
+    /// Nothing, or a sum and pairs.
+    fn read(numbers: &[u64]) -> Option<Self> {
+        let Some((sum, pairs)) = numbers.split_first() else { return Some(Self::default()) };
+        let pair = |pair: &[u64]| match pair {
+            [index, count] => Some((usize::try_from(*index).ok()?, *count)),
+            _ => None,
+        };
+        Some(Self { sum: *sum, buckets: pairs.chunks(2).map(pair).collect::<Option<_>>()? })
+    }
+}

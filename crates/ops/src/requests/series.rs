@@ -1,0 +1,98 @@
+//! One combination of labels: a counter and its histograms.
+
+use super::line::{Labels, Line, Observed};
+
+/// What a histogram measures, and so which bounds and which unit it has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Milliseconds here, seconds outside.
+    Time,
+    /// Bytes.
+    Length,
+    /// Bytes.
+    Size,
+}
+
+impl Kind {
+    /// The sum in the unit that is shown.
+    pub(super) fn shown(self, sum: u64) -> f64 {
+        match self {
+            Self::Time => sum as f64 / 1000.0,
+            Self::Length | Self::Size => sum as f64,
+        }
+    }
+}
+
+/// A family of histograms.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Histogram {
+    pub(super) name: &'static str,
+    pub(super) help: &'static str,
+    pub(super) kind: Kind,
+}
+
+/// In the order of the lines.
+pub(super) const HISTOGRAMS: [Histogram; 7] = [
+    Histogram {
+        name: "request_duration_seconds",
+        help: "Time from the first byte of a request to the last of its answer.",
+        kind: Kind::Time,
+    },
+    Histogram { name: "response_duration_seconds", help: "Time until the endpoint had answered, of the last try.", kind: Kind::Time },
+    Histogram { name: "header_duration_seconds", help: "Time until the first header of the endpoint, of the last try.", kind: Kind::Time },
+    Histogram { name: "connect_duration_seconds", help: "Time until the endpoint was connected, of the last try.", kind: Kind::Time },
+    Histogram { name: "request_size", help: "Bytes of requests with their headers.", kind: Kind::Length },
+    Histogram { name: "response_size", help: "Bytes of answers with their headers.", kind: Kind::Length },
+    Histogram { name: "bytes_sent", help: "Bytes of answers with their headers; deprecated.", kind: Kind::Size },
+];
+
+/// What was counted.
+#[derive(Debug, Clone)]
+pub(super) struct Series {
+    pub(super) labels: Labels,
+    pub(super) requests: u64,
+    pub(super) histograms: [Buckets; HISTOGRAMS.len()],
+}
+
+/// A histogram's numbers.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Buckets {
+    pub(super) sum: u64,
+    /// One more than there are bounds; each counts what is in it and in none before.
+    pub(super) counts: Box<[u64]>,
+}
+
+impl Series {
+    /// A series of nothing. `bounds`: how many each histogram has.
+    pub(super) fn new(labels: Labels, bounds: [usize; HISTOGRAMS.len()]) -> Self {
+        let histograms = bounds.map(|bounds| Buckets { sum: 0, counts: vec![0; bounds + 1].into() });
+        Self { labels, requests: 0, histograms }
+    }
+
+    /// Adds a line, its histograms only if their bounds are ours.
+    pub(super) fn add(&mut self, line: &Line, comparable: bool) {
+        self.requests += line.count;
+        if comparable {
+            for (buckets, observed) in self.histograms.iter_mut().zip(&line.observed) {
+                buckets.add(observed);
+            }
+        }
+    }
+}
+
+impl Buckets {
+    fn add(&mut self, observed: &Observed) {
+        self.sum += observed.sum;
+        for (index, count) in &observed.buckets {
+            // With the same bounds there is no other index.
+            if let Some(bucket) = self.counts.get_mut(*index) {
+                *bucket += count;
+            }
+        }
+    }
+
+    /// Observations.
+    pub(super) fn total(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+}

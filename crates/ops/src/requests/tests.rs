@@ -1,0 +1,136 @@
+//! From answers of NGINX to what Prometheus reads.
+
+use super::*;
+
+const KEY: &str = "\"k\"";
+const ALL: fn(&Labels) -> bool = |_| true;
+
+fn options() -> RequestOptions {
+    RequestOptions {
+        constant_labels: r#"controller_class="c""#.into(),
+        per_host: true,
+        status_classes: false,
+        excluded: Vec::new(),
+        key: "k".into(),
+        time: vec![0.005, 1.0],
+        length: vec![10.0, 100.0],
+        size: vec![10.0, 1e6],
+    }
+}
+
+fn line(ingress: &str, host: &str, of_client: bool, rest: &str) -> String {
+    format!(r#"[["n","{ingress}","s","\/","{host}","","GET"],200,{of_client},{rest}]"#)
+}
+
+fn one(ingress: &str, host: &str) -> String {
+    line(ingress, host, false, "1,[[4,0,1],[],[],[],[80,1,1],[200,2,1],[200,1,1]]")
+}
+
+fn shown(metrics: &RequestMetrics) -> String {
+    let mut text = String::new();
+    metrics.write(&mut text);
+    text
+}
+
+/// Lines of a family.
+fn family(metrics: &RequestMetrics, name: &str) -> Vec<String> {
+    let text = shown(metrics);
+    text.lines()
+        .filter_map(|line| line.strip_prefix("nginx_ingress_controller_"))
+        .filter(|line| line.starts_with(name))
+        .map(str::to_owned)
+        .collect()
+}
+
+#[test]
+fn batches_add_up_to_the_predecessor_s_families() {
+    let metrics = RequestMetrics::new(options());
+    let slow = line("i", "foo.com", false, "2,[[2004,0,1,2,1],[2000,2,1],[1999,2,1],[],[160,1,2],[400,2,2],[400,1,2]]");
+    let answer = format!("7\n{KEY}\n{}\n{KEY}\n{slow}\n", one("i", "foo.com"));
+    assert_eq!(metrics.take(&answer, ALL), Some(Taken { number: "7".into(), unreadable: None, without_histograms: 0 }));
+    let labels =
+        r#"controller_class="c",canary="",host="foo.com",ingress="i",method="GET",namespace="n",path="/",service="s",status="200""#;
+    assert_eq!(family(&metrics, "requests"), [format!("requests{{{labels}}} 3")]);
+    assert_eq!(
+        family(&metrics, "request_duration_seconds"),
+        [
+            format!("request_duration_seconds_bucket{{{labels},le=\"0.005\"}} 2"),
+            format!("request_duration_seconds_bucket{{{labels},le=\"1\"}} 2"),
+            format!("request_duration_seconds_bucket{{{labels},le=\"+Inf\"}} 3"),
+            format!("request_duration_seconds_sum{{{labels}}} 2.008"),
+            format!("request_duration_seconds_count{{{labels}}} 3"),
+        ]
+    );
+    assert_eq!(family(&metrics, "header_duration_seconds_count"), [format!("header_duration_seconds_count{{{labels}}} 1")]);
+    assert!(family(&metrics, "connect_duration_seconds").is_empty(), "nothing was observed");
+    assert_eq!(family(&metrics, "bytes_sent_sum"), [format!("bytes_sent_sum{{{labels}}} 600")]);
+    assert!(shown(&metrics).contains("# TYPE nginx_ingress_controller_bytes_sent histogram\n"));
+}
+
+#[test]
+fn an_empty_answer_is_none() {
+    assert_eq!(RequestMetrics::new(options()).take("", ALL), None);
+}
+
+#[test]
+fn what_the_flags_leave_out_is_left_out() {
+    let excluded = ["nginx_ingress_controller_request_size", "header_duration_seconds", "nonsense"].map(str::to_owned).to_vec();
+    let metrics = RequestMetrics::new(RequestOptions { per_host: false, status_classes: true, excluded, ..options() });
+    let answer = format!("1\n{KEY}\n{}\n{}\n", one("i", "foo.com"), one("i", "bar.com"));
+    metrics.take(&answer, ALL).expect("it is not empty");
+    let labels = r#"controller_class="c",canary="",ingress="i",method="GET",namespace="n",path="/",service="s",status="2xx""#;
+    assert_eq!(family(&metrics, "requests"), [format!("requests{{{labels}}} 2")]);
+    assert!(family(&metrics, "request_size").is_empty() && !family(&metrics, "response_size").is_empty());
+}
+
+#[test]
+fn labels_can_t_break_out() {
+    let metrics = RequestMetrics::new(options());
+    let line = r#"[["n","i","s","\/a\"b\\c\n","h","","GET"],7,false,1,[[],[],[],[],[],[],[]]]"#;
+    metrics.take(&format!("1\n{KEY}\n{line}\n"), ALL).expect("it is not empty");
+    let requests = family(&metrics, "requests").concat();
+    assert!(requests.contains(r#"path="/a\"b\\c\n""#) && requests.contains(r#"status="007""#), "{requests}");
+}
+
+#[test]
+fn ingresses_that_are_gone_are_forgotten_and_stay_so() {
+    let metrics = RequestMetrics::new(options());
+    let answer = format!("1\n{KEY}\n{}\n{}\n", one("gone", "foo.com"), one("stays", "foo.com"));
+    metrics.take(&answer, ALL).expect("it is not empty");
+    assert_eq!(family(&metrics, "requests").len(), 2);
+    let stays = |labels: &Labels| &*labels.ingress == "stays";
+    metrics.retain(stays);
+    metrics.take(&answer, stays).expect("it is not empty");
+    let requests = family(&metrics, "requests");
+    assert!(requests.len() == 1 && requests[0].contains("stays") && requests[0].ends_with(" 2"), "{requests:?}");
+}
+
+#[test]
+fn workers_with_other_bounds_are_counted_without_histograms() {
+    let metrics = RequestMetrics::new(options());
+    let taken = metrics.take(&format!("1\n\"other\"\n{}\n{KEY}\n{}\n", one("i", "h"), one("i", "h")), ALL).expect("it is not empty");
+    assert_eq!(taken.without_histograms, 1);
+    assert!(family(&metrics, "requests")[0].ends_with(" 2"));
+    assert!(family(&metrics, "request_duration_seconds_count")[0].ends_with(" 1"));
+}
+
+#[test]
+fn a_line_that_can_t_be_read_is_named_and_the_others_count() {
+    let metrics = RequestMetrics::new(options());
+    for unreadable in ["nonsense", "[1,0]", &line("i", "h", false, "1,[[4,0],[],[],[],[],[],[]]"), &line("i", "h", false, "-1,[]")] {
+        let taken = metrics.take(&format!("1\n{KEY}\n{unreadable}\n{}\n", one("i", "h")), ALL).expect("it is not empty");
+        assert_eq!(taken.unreadable.as_deref(), Some(unreadable));
+    }
+    assert!(family(&metrics, "requests")[0].ends_with(" 4"));
+}
+
+#[test]
+fn names_that_clients_make_up_are_bounded() {
+    let metrics = RequestMetrics::new(options());
+    let lines = (0..MOST_CLIENT_HOSTS + 5).map(|n| line("", &format!("h{n}"), true, "1,[[],[],[],[],[],[],[]]") + "\n");
+    let answer = format!("1\n{KEY}\n{}", lines.collect::<String>());
+    metrics.take(&answer, ALL).expect("it is not empty");
+    let requests = family(&metrics, "requests");
+    assert_eq!(requests.len(), MOST_CLIENT_HOSTS + 1);
+    assert!(requests.iter().any(|line| line.contains(r#"host="_""#) && line.ends_with(" 5")));
+}

@@ -1,0 +1,114 @@
+# shellcheck shell=bash disable=SC2154
+# Request metrics: what is counted, under which labels, and how it is handed over.
+
+control /generation -d spec >/dev/null
+METRICS='"metrics":{"key":"k","time":[5,50,500],"length":[10,100],"size":[10,1000],"unknown":"UNKNOWN"}'
+records() {
+    backend ns/a:80 "$A"
+    backend ns/slow:80 "$SLOW"
+    backend ns/flaky:80 "$DEAD" "$A"
+    backend ns/canary:80 "$B"
+    put b ns/main:80 '{"name":"ns-main-80","eps":[["127.0.0.1",'"$A"']],"alt":{"be":"ns/canary:80","header":"Canary"}}'
+    put h count.test '{"prefix":{"/":0,"/slow/":1,"/flaky/":2,"/main/":3,"/none/":4},"routes":[{"ns":"n","ing":"i","svc":"s","path":"/","be":"ns/a:80"},{"ns":"n","ing":"i","svc":"slow","path":"/slow","be":"ns/slow:80"},{"ns":"n","ing":"i","svc":"flaky","path":"/flaky","be":"ns/flaky:80"},{"ns":"n","ing":"i","svc":"main","path":"/main","be":"ns/main:80"},{"ns":"n","ing":"i","svc":"none","path":"/none","be":"ns/none:80"}]}'
+    put h '*.wild.test' '{"prefix":{"/":0},"routes":[{"ns":"n","ing":"wild","svc":"s","path":"/","be":"ns/a:80"}]}'
+    put h part.test '{"prefix":{"/in/":0},"routes":[{"ns":"n","ing":"part","svc":"s","path":"/in","be":"ns/a:80"}]}'
+}
+# The line of the number, which is that of the last answer, in a file: most of this runs in subshells.
+: >"$PREFIX/number"
+number() { cat "$PREFIX/number"; }
+# What waits, without the line that names the bounds. What came before is acknowledged.
+fetch() {
+    local answer
+    answer=$(control "/requests?done=$(number)")
+    [ -z "$answer" ] || head -1 <<<"$answer" >"$PREFIX/number"
+    tail -n +2 <<<"$answer" | grep -v '^"k"$'
+}
+# until_handed COUNT: waits until so many requests were handed over, in however many parts, and leaves the lines in `handed`.
+sums() { sed -E 's/^\[(\[[^]]*\],[0-9]+,(true|false)),([0-9]+),.*/\1 \3/' "$PREFIX/handed" | awk '{ n[$1] += $2 } END { for (i in n) print i "," n[i] }'; }
+until_handed() {
+    local i
+    : >"$PREFIX/handed"
+    for ((i = 0; i < 500; i++)); do
+        fetch >>"$PREFIX/handed"
+        [ "$(sums | awk -F, '{ n += $NF } END { print n + 0 }')" -ge "$1" ] && break
+        read -rt 0.01 <> <(:)
+    done
+}
+labels() { # COUNT: the series of the next so many requests, with the number of requests of each
+    until_handed "$1"
+    sums | LC_ALL=C sort
+}
+shows() { # PATTERN: whether the line of the next request, alone, matches
+    until_handed 1
+    grep -cE -- "$1" "$PREFIX/handed"
+}
+# Histograms of one observation: sum, index of the bucket, 1.
+ANY='\[[0-9]+,[0-9],1\]'
+with() { # UNKNOWN REVISION
+    configure "$2" ',"other"' ",${METRICS/UNKNOWN/$1}"
+    reload "$2"
+    records
+}
+
+get count.test / >/dev/null
+check "nothing is counted while it is off" "" "$(fetch)"
+
+with skip r2
+for _ in 1 2 3; do get count.test /x >/dev/null; done
+check "requests of a route are one series" '["n","i","s","\/","count.test","","GET"],200,false,3' "$(labels 3)"
+check "what is acknowledged is gone" "" "$(fetch)"
+get count.test /x >/dev/null
+check "with a histogram each of times, and of sizes" 1 "$(shows ",1,\[$ANY,$ANY,$ANY,$ANY,\[[0-9]+,[12],1\],\[[0-9]+,2,1\],\[[0-9]+,1,1\]\]\]$")"
+get count.test /slow/ >/dev/null
+check "a slow answer is in a higher bucket, its connection is not" 1 "$(shows ",1,\[\[[0-9]+,[1-3],1\],\[[0-9]+,[1-3],1\],\[[0-9]+,[1-3],1\],$ANY,")"
+for _ in 1 2; do
+    get count.test /flaky/ >/dev/null
+    check "a retried request counts once, with the times of the last try" 1 "$(shows "\"flaky\".*,200,false,1,\[$ANY,$ANY,$ANY,$ANY,")"
+done
+get count.test /none/ >/dev/null
+check "without an endpoint there are no times of one" 1 "$(shows "\"none\".*,503,false,1,\[$ANY,\[\],\[\],\[\],$ANY")"
+get count.test /main/ -H 'Canary: always' >/dev/null
+get count.test /main/ >/dev/null
+check "the canary is a label" '["n","i","main","\/main","count.test","","GET"],200,false,1
+["n","i","main","\/main","count.test","ns-canary-80","GET"],200,false,1' "$(labels 2)"
+get count.test / -X DELETE >/dev/null
+get count.test / -X FROBNICATE >/dev/null
+get count.test / -X BREW >/dev/null
+check "methods that clients make up are one" '["n","i","s","\/","count.test","","DELETE"],200,false,1
+["n","i","s","\/","count.test","","OTHER"],200,false,2' "$(labels 3)"
+for name in a b; do get $name.wild.test / >/dev/null; done
+check "a wildcard's requests are those of its rule" '["n","wild","s","\/","*.wild.test","","GET"],200,false,2' "$(labels 2)"
+get nobody.test / >/dev/null
+get part.test /out >/dev/null
+nameless / >/dev/null
+check "hosts that no Ingress has are not counted, paths that none has and requests without a host are" '["","","","","_","","GET"],404,false,1
+["","","","","part.test","","GET"],404,false,1' "$(labels 2)"
+get nobody.test /healthz >/dev/null
+
+get count.test / >/dev/null
+waiting() { control "/requests?done=$(number)" | grep -c '"GET"'; }
+until_is 1 waiting
+check "an answer that was lost is given again" "1 1" "$(waiting) $(waiting)"
+check "until it is acknowledged" '["n","i","s","\/","count.test","","GET"],200,false,1 0' "$(labels 1) $(waiting)"
+
+# While the worker is told to go, with a request that is under way.
+many count.test '/[1-50]' >/dev/null
+get count.test /hold >/dev/null &
+read -rt 0.1 <> <(:)
+configure r3 ',"other"' ",${METRICS/UNKNOWN/skip}"
+reload r3
+many count.test '/[1-50]' >/dev/null
+wait $!
+check "a reload loses nothing" '["n","i","s","\/","count.test","","GET"],200,false,101' "$(labels 101)"
+
+with name r4
+for name in a.wild.test nobody.test count.test; do get $name / >/dev/null; done
+check "every host by its own name" '["","","","","nobody.test","","GET"],404,true,1
+["n","i","s","\/","count.test","","GET"],200,false,1
+["n","wild","s","\/","a.wild.test","","GET"],200,true,1' "$(labels 3)"
+get $'\xe9.wild.test' / >/dev/null
+check "bytes that are no text" 1 "$(labels 1 | grep -c '"?[^"]*test"')"
+
+with count r5
+get nobody.test / >/dev/null
+check "hosts under no name" '["","","","","_","","GET"],404,false,1' "$(labels 1)"
