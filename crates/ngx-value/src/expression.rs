@@ -1,6 +1,5 @@
 //! Values made of text and variables, and the text of headers.
 
-use std::fmt;
 use std::str::FromStr;
 
 use crate::Invalid;

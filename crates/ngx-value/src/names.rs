@@ -1,7 +1,6 @@
 //! Small names and texts that annotations write.
 
 use std::borrow::Borrow;
-use std::fmt;
 use std::str::FromStr;
 
 use crate::Invalid;

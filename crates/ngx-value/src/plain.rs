@@ -1,7 +1,6 @@
 //! Texts of small alphabets: nothing in them means anything to NGINX, to a cookie or to a shell.
 
 use std::borrow::Borrow;
-use std::fmt;
 use std::str::FromStr;
 
 use crate::Invalid;

@@ -1,6 +1,5 @@
 //! Texts with `$variables`.
 
-use std::fmt;
 use std::str::FromStr;
 
 use crate::Invalid;
