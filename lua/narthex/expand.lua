@@ -4,6 +4,7 @@
 local byte = string.byte
 local concat = table.concat
 local find = string.find
+local lower = string.lower
 local match = string.match
 local sub = string.sub
 local type = type
@@ -91,6 +92,14 @@ function M.eval(compiled, var, captures, escape)
     out[i] = text
   end
   return concat(out)
+end
+
+--- Whether NGINX would take a URL for a unix socket, as the control plane's is: no variable of a tenant's URL may lead there.
+-- Phase: any.
+-- @tparam string url
+-- @treturn boolean
+function M.is_socket(url)
+  return find(lower(sub(url, 1, 13)), "^https?://unix:") ~= nil
 end
 
 return M

@@ -119,7 +119,12 @@ function M.ask()
       return end_with(auth, verdict.status < 300 and NO_CONTENT or verdict.status, verdict.challenge)
     end
   end
-  var.narthex_auth_url = visible(expand.eval(rule.url, var))
+  local url = visible(expand.eval(rule.url, var))
+  if expand.is_socket(url) then
+    ngx.log(ngx.ERR, "auth-url leads to a unix socket, which is nobody's authentication service: ", url)
+    return ngx.exit(ngx.HTTP_INTERNAL_SERVER_ERROR)
+  end
+  var.narthex_auth_url = url
   var.narthex_auth_host = expand.eval(rule.host, var)
   var.narthex_auth_redirect = rule.redirect and expand.eval(rule.redirect, var) or var.request_uri
   if rule.method then

@@ -1,6 +1,7 @@
 --- What a route says about proxying that NGINX takes from variables: headers of answers, the connection, copies of requests.
 -- @module narthex.proxying
 
+local ngx = ngx
 local expand = require("narthex.expand")
 
 local M = {}
@@ -46,7 +47,12 @@ function M.apply(rule, var)
     var[fixed[i].name] = fixed[i].value
   end
   for i = 1, #expanded do
-    var[expanded[i].name] = expand.eval(expanded[i].value, var)
+    local value = expand.eval(expanded[i].value, var)
+    if expand.is_socket(value) then
+      ngx.log(ngx.ERR, "mirror-target leads to a unix socket, nothing is copied: ", value)
+      value = ""
+    end
+    var[expanded[i].name] = value
   end
 end
 

@@ -13,7 +13,7 @@ const MAX_BYTES: usize = 4000;
 /// path and query, not in scheme and port.
 ///
 /// Bytes: letters, digits, `- . _ ~ / : , ? & =`, `$name` and `${name}`; at most 4000. No user, no fragment, no `..` in the host. The
-/// variables are those that tenants may use. A host in brackets is an IPv6 address.
+/// variables are those that tenants may use. A host in brackets is an IPv6 address. Never what NGINX takes for a unix socket.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct UrlTemplate {
     text: String,
@@ -22,6 +22,8 @@ pub struct UrlTemplate {
     path: usize,
 }
 
+/// What NGINX takes for a path in the file system behind it, in any letter case.
+const SOCKET: &str = "unix:";
 const EXPECTED: &str = "a URL such as http://auth.example.com/check";
 
 impl UrlTemplate {
@@ -74,6 +76,10 @@ impl FromStr for UrlTemplate {
         let start = ["http://", "https://"].iter().find(|scheme| starts_with(text, scheme)).map(|scheme| scheme.len());
         let start = start.ok_or_else(|| invalid(", with http:// or https://"))?;
         let path = text[start..].find(['/', '?']).map_or(text.len(), |at| start + at);
+        if starts_with(&text[start..], SOCKET) {
+            // The control plane listens on one.
+            return Err(invalid(", not a unix socket"));
+        }
         let (host, port) = split_port(&text[start..path]).ok_or_else(|| invalid(""))?;
         if !is_host(host) {
             return Err(invalid(" with a host of letters, digits, - . _ and variables, without .."));

@@ -91,6 +91,9 @@ check "over HTTP/2" "200 401" "$(tls ext.test / -u foo:secret --http2 -o /dev/nu
 route variable.test '"prof":"asks","auth":{"url":"http://127.0.0.1:'"$AUTH"'$http_x_path","host":"127.0.0.1"}'
 check "variables in the URL" "200 403" "$(code variable.test / -H 'X-Path: /uncached') $(code variable.test / -H 'X-Path: /403')"
 check "which can't end the request line" 500 "$(code variable.test / -H 'X-Path: /uncached HTTP/1.0')"
+route socket.test '"prof":"asks","auth":{"url":"http://$http_x_host/keys","host":"x"}'
+check "which can't lead to the control socket" "500 500" "$(code socket.test / -H "X-Host: unix:$PREFIX/control.sock:") $(code socket.test / -H "X-Host: UNIX:$PREFIX/control.sock:")"
+check "and do not get there" 2 "$(logged 'auth-url leads to a unix socket' error)"
 
 asks signin.test /check '"signin":"http://$host/start","param":"rd"'
 check "sign-in" "302 http://signin.test/start?rd=http://signin.test%2F%3Fa%3Db%26c%3Dd" "$(answer signin.test '/?a=b&c=d')"

@@ -17,6 +17,10 @@ put h mirror.test '{"prefix":{"/":0},"routes":[{"ns":"n","path":"/","prof":"mirr
 check "a mirrored request is answered by the backend" "$A" "$(get mirror.test '/m?x=1' -d body | port_of)"
 until_is 1 logged 'copy.mirror.test /copy/m?x=1 POST 4' copies
 check "the copy does not change what the request is known by" 1 "$(logged '^mirror.test /m 200 .127.0.0.1:'"$A"'. .n/-. .ns-a-80.' access)"
+put h sock.test '{"prefix":{"/":0},"routes":[{"ns":"n","path":"/","prof":"mirror","be":"ns/a:80","mir":{"url":"http://$http_x_host/live","host":"x","id":"x"}}]}'
+check "a copy can't go to the control socket" "$A" "$(get sock.test / -H "X-Host: unix:$PREFIX/control.sock:" -d "=h${T}taken.test${T}{}" | port_of)"
+check "and leaves no record there" 404 "$(control '/record?t=h&k=taken.test' -o /dev/null -w '%{http_code}')"
+check "which is logged" 1 "$(logged 'mirror-target leads to a unix socket' error)"
 
 put b ns/dead:80 '{"name":"dead","eps":[["127.0.0.1",'"$DEAD"'],["127.0.0.1",'"$DEAD2"']]}'
 put h tries.test '{"prefix":{"/":0},"routes":[{"ns":"n","path":"/","be":"ns/dead:80","tries":1}]}'

@@ -31,6 +31,7 @@ mod cases {
     mod pssl;
     mod redir;
     mod rw;
+    mod sec;
     mod serve;
     mod snip;
     mod status;
