@@ -2,6 +2,7 @@
 
 mod annotation;
 mod schema;
+mod snippets;
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -20,6 +21,7 @@ fn pages() -> Pages {
         ("docs/reference/annotations.md", annotation::page()),
         ("docs/reference/annotations.schema.json", schema::page()),
         ("docs/reference/configmap.md", configmap_page()),
+        ("docs/reference/snippets.md", snippets::page()),
     ])
 }
 

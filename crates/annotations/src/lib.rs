@@ -8,6 +8,7 @@ mod describe;
 pub mod groups;
 mod known;
 mod parse;
+mod policy;
 mod reference;
 mod spec;
 mod table;
@@ -22,6 +23,7 @@ pub use groups::{
     VerifyClient, annotation,
 };
 pub use parse::{Finding, FindingKind, Parsed, Policy, Verdict, parse};
+pub use policy::{SNIPPET_RULES, SnippetRule};
 pub use reference::Reference;
 pub use spec::Spec;
 pub use table::{Applies, Draft, Entry, Group, Needs, OnEmpty, OnInvalid, Risk, Scope};

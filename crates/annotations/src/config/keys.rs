@@ -49,6 +49,8 @@ settings! {
     annotations_risk_level: Risk = Risk::High, "annotations-risk-level", RISK;
     /// Words that no annotation's value may contain. An Ingress with one is not taken.
     annotation_value_word_blocklist: Vec<String> = Vec::new(), "annotation-value-word-blocklist", LIST;
+    /// Directives that snippets of Ingresses may hold although the [policy](snippets.md) refuses them.
+    allowed_snippet_directives: Vec<String> = Vec::new(), "allowed-snippet-directives", LIST;
     /// Whether paths of type Exact and Prefix may hold only letters, digits and `. _ - /`. Checked by the admission webhook.
     strict_validate_path_type: bool = true, "strict-validate-path-type", BOOL;
 

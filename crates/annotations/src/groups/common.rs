@@ -4,7 +4,10 @@ use std::str::FromStr;
 
 use ngx_value::{Invalid, Seconds, Size, Snippet};
 
+use crate::config::Config;
+use crate::policy;
 use crate::reference::Reference;
+use crate::spec::Spec;
 use crate::table::*;
 
 pub(super) const BOOL: &str = "true or false";
@@ -110,5 +113,14 @@ pub(super) fn snippet(text: &str) -> Result<Option<Snippet>, Invalid> {
     match Snippet::parse(text) {
         Ok(snippet) => Ok(Some(snippet).filter(|snippet| !snippet.as_str().is_empty())),
         Err(error) => Err(Invalid::because(format!("{DIRECTIVES}, but {}", error.reason()))),
+    }
+}
+
+/// Forgets a snippet that the policy refuses, and says so. For [`Group::settle`].
+pub(super) fn hold_to_policy(draft: &mut Draft, config: &Config, annotation: &'static str, field: fn(&mut Spec) -> &mut Option<Snippet>) {
+    let Some(snippet) = field(&mut draft.spec) else { return };
+    if let Err(invalid) = policy::check(annotation, snippet, &config.allowed_snippet_directives) {
+        *field(&mut draft.spec) = None;
+        draft.fault_on(annotation, OnInvalid::Refuse, &invalid);
     }
 }

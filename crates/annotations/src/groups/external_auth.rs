@@ -16,6 +16,7 @@ pub(super) static GROUP: Group = Group {
     doc: "Each request is put before another service first: 2xx lets it pass, 401 and 403 go to the client, anything else is 500. Whatever is wrong here closes the locations or refuses the Ingress; they are never served unchecked.",
     entries: entries::ENTRIES,
     finish,
+    settle: |draft, config| common::hold_to_policy(draft, config, "auth-snippet", |spec| &mut spec.external_auth.snippet),
     clear: |spec| spec.external_auth = ExternalAuth::default(),
     ..common::GROUP
 };

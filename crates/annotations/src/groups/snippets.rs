@@ -3,10 +3,17 @@
 use ngx_value::Snippet;
 
 use super::common::{self, DIRECTIVES, LOCATION, set, snippet};
-use crate::table::{Applies, Entry, Group, OnInvalid, Risk, Scope};
+use crate::config::Config;
+use crate::table::{Applies, Draft, Entry, Group, OnInvalid, Risk, Scope};
 
-pub(super) static GROUP: Group =
-    Group { title: "Snippets", entries: ENTRIES, clear: |spec| spec.snippets = Snippets::default(), ..common::GROUP };
+pub(super) static GROUP: Group = Group {
+    title: "Snippets",
+    doc: "Only where `allow-snippet-annotations` and `annotations-risk-level` allow them. [Some directives](snippets.md) are refused all the same.",
+    entries: ENTRIES,
+    settle,
+    clear: |spec| spec.snippets = Snippets::default(),
+    ..common::GROUP
+};
 
 /// What these annotations ask for.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -57,11 +64,44 @@ static ENTRIES: &[Entry] = &[
     },
 ];
 
+fn settle(draft: &mut Draft, config: &Config) {
+    common::hold_to_policy(draft, config, "configuration-snippet", |spec| &mut spec.snippets.configuration);
+    common::hold_to_policy(draft, config, "server-snippet", |spec| &mut spec.snippets.server);
+    common::hold_to_policy(draft, config, "stream-snippet", |spec| &mut spec.snippets.stream);
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{bad, good};
+    use super::super::testing::{bad, good, read_with};
+    use crate::config::Config;
     use crate::parse::FindingKind::Invalid;
-    use crate::parse::Verdict::Refused;
+    use crate::parse::Verdict::{Accepted, Refused};
+    use crate::table::Risk;
+
+    #[test]
+    fn a_directive_that_reaches_beyond_refuses_the_ingress() {
+        for name in ["configuration-snippet", "server-snippet", "stream-snippet"] {
+            let expected = "expected directives that an Ingress may use, but line 2: include: ";
+            assert_eq!(bad(&[(name, "# a\ninclude /etc/passwd;")], Refused, &[(name, Invalid, expected)]).snippets, Default::default());
+        }
+        let pairs = [("auth-url", "http://a/"), ("auth-snippet", "root /;")];
+        let spec = bad(&pairs, Refused, &[("auth-snippet", Invalid, "expected directives that an Ingress may use, but line 1: root: ")]);
+        assert_eq!(spec.external_auth.snippet, None);
+    }
+
+    #[test]
+    fn the_administrator_may_allow_it() {
+        let allowed_snippet_directives = vec!["include".to_owned()];
+        let config = Config {
+            allow_snippet_annotations: true,
+            annotations_risk_level: Risk::Critical,
+            allowed_snippet_directives,
+            ..Config::default()
+        };
+        let parsed = read_with(&[("configuration-snippet", "include /etc/nginx/own.conf;")], &config);
+        assert_eq!((parsed.verdict, parsed.findings), (Accepted, Vec::new()));
+        assert!(parsed.spec.snippets.configuration.is_some());
+    }
 
     #[test]
     fn a_snippet_is_kept_as_text() {

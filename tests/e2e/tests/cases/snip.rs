@@ -87,6 +87,24 @@ async fn a_stream_snippet_that_nginx_refuses_is_set_aside_alone() -> anyhow::Res
 }
 
 #[tokio::test]
+async fn a_snippet_that_the_policy_refuses_keeps_its_ingress_out_alone() -> anyhow::Result<()> {
+    let case = Case::new("snip-policy").await?;
+    let _servers = case.echo(1).await?;
+    case.allow_snippets().await?;
+    let text = "location /files/ { alias /etc/; }";
+    case.create(&rule("bad", "bad.example.com").annotation("server-snippet", text).build()).await?;
+    case.create(&rule("good", HOST).annotation("server-snippet", "more_set_headers \"A: b\";").build()).await?;
+    let controller = case.controller().start().await?;
+    assert_eq!(controller.until(HOST, "/", 200).await?.header("a"), Some("b"));
+    assert_eq!(controller.get("bad.example.com", "/files/passwd").await?.status, 404);
+    assert!(controller.log().contains("alias: it serves files of the controller"), "{}", controller.log());
+    let allowed = [ALLOWED[0], ALLOWED[1], ("allowed-snippet-directives", "alias")];
+    case.settings(&allowed).await?;
+    controller.until("bad.example.com", "/", 200).await?;
+    Ok(())
+}
+
+#[tokio::test]
 async fn snip_04_main_snippet_stands_before_everything_else() -> anyhow::Result<()> {
     let case = Case::new("snip-04").await?;
     case.settings(&[("main-snippet", "# main snippet"), ("http-snippet", "# http snippet")]).await?;
