@@ -1,7 +1,8 @@
 --- Digest authentication (RFC 7616 with MD5, the one that clients have).
 --
--- A nonce is a time and a keyed digest of it, so no worker keeps any. It is good for five minutes: so long an answer that somebody
--- recorded can be sent again for the same method and URI.
+-- A nonce is a time, a number that no other has, and a keyed digest of both, so nobody keeps any that were not used. It is good for five
+-- minutes, and with each count (`nc`) once, in any order: what was accepted is kept that long, in a dictionary that forgets the oldest
+-- when it is full.
 -- @module narthex.digest_auth
 
 local ngx = ngx
@@ -13,6 +14,7 @@ local gsub = string.gsub
 local lower = string.lower
 local match = string.match
 local md5 = ngx.md5
+local random = math.random
 local tonumber = tonumber
 
 local LIFETIME_SECONDS = 300
@@ -21,7 +23,10 @@ local KEY = "nonce_key"
 
 local M = {}
 
-local state = ngx.shared.configuration_data
+--- Challenges of this worker so far.
+local issued = 0
+
+local state, used = ngx.shared.configuration_data, ngx.shared.auth_nonces
 
 --- Makes the key of nonces, unless an earlier configuration did. Phase: init.
 -- @tparam string secret random bytes
@@ -32,15 +37,15 @@ function M.seed(secret)
   end
 end
 
-local function sign(time, check)
-  local text = time .. ":" .. check.users .. ":" .. check.realm
+local function sign(serial, check)
+  local text = serial .. ":" .. check.users .. ":" .. check.realm
   return (gsub(ngx.hmac_sha1(state:get(KEY), text), ".", function(one) return format("%02x", one:byte()) end))
 end
 
 --- Whether a nonce is ours, and whether it is still good.
 local function judge(nonce, check)
-  local time, mark = match(nonce or "", "^(%x+)%.(%x+)$")
-  if not time or mark ~= sign(time, check) then
+  local serial, time, mark = match(nonce or "", "^((%x+)%.%x+)%.(%x+)$")
+  if not serial or mark ~= sign(serial, check) then
     return false, false
   end
   local age = ngx.time() - tonumber(time, 16)
@@ -65,22 +70,32 @@ end
 
 local function response(given, hash)
   local second = md5(ngx.req.get_method() .. ":" .. given.uri)
-  if given.qop then
-    return md5(hash .. ":" .. given.nonce .. ":" .. given.nc .. ":" .. given.cnonce .. ":" .. given.qop .. ":" .. second)
-  end
-  return md5(hash .. ":" .. given.nonce .. ":" .. second)
+  return md5(hash .. ":" .. given.nonce .. ":" .. given.nc .. ":" .. given.cnonce .. ":" .. given.qop .. ":" .. second)
 end
 
+--- RFC 7616 has every answer to our challenge say `qop`, and with it `nc` and `cnonce`. Without a count there is no telling a replay.
 local function is_complete(given)
-  local with_count = given.qop == nil or given.qop == "auth" and given.nc and given.cnonce
-  return given.username and given.realm and given.uri and given.response and with_count
+  return given.username and given.realm and given.uri and given.response and given.cnonce
+    and given.qop == "auth" and given.nc and match(given.nc, "^%x%x%x%x%x%x%x%x$")
+end
+
+--- Takes a count of a nonce. False if it was taken before.
+local function take(given)
+  local ok, err, forced = used:add(given.nonce .. lower(given.nc), true, LIFETIME_SECONDS)
+  if forced then
+    ngx.log(ngx.WARN, "shared dictionary auth_nonces is full: the oldest counts are forgotten, make it larger by lua-shared-dicts")
+  end
+  if not ok and err ~= "exists" then
+    ngx.log(ngx.ERR, "shared dictionary auth_nonces: ", err, ", the request is refused")
+  end
+  return ok
 end
 
 --- Whether the request proves that its sender knows a user's password. Phase: rewrite.
 -- @tparam table check `users` and `realm` of the route's record
 -- @tparam table var `ngx.var`
 -- @treturn boolean
--- @treturn ?boolean whether only the nonce is too old
+-- @treturn ?boolean whether only the nonce is too old, or was used with this count before
 function M.is_granted(check, var)
   local given = parse(var.http_authorization)
   if not given or not is_complete(given) or given.realm ~= check.realm or given.uri ~= var.request_uri then
@@ -91,16 +106,18 @@ function M.is_granted(check, var)
   if not hash or response(given, hash) ~= lower(given.response) then
     return false
   end
-  return fresh, not fresh
+  local good = fresh and take(given)
+  return good, not good
 end
 
 --- What a client without credentials is told. Phase: rewrite.
 -- @tparam table check
--- @tparam ?boolean stale the credentials were right, but their nonce is too old
+-- @tparam ?boolean stale the credentials were right, but their nonce can't be used any more
 -- @treturn string value of `WWW-Authenticate`
 function M.challenge(check, stale)
-  local time = format("%x", ngx.time())
-  local nonce = time .. "." .. sign(time, check)
+  issued = issued + 1
+  local unique = format("%x.%x%08x%x", ngx.time(), ngx.worker.pid(), random(0, 0x7fffffff), issued)
+  local nonce = unique .. "." .. sign(unique, check)
   return 'Digest algorithm=MD5, qop="auth", realm="' .. check.realm .. '", nonce="' .. nonce .. '"' .. (stale and ", stale=true" or "")
 end
 

@@ -6,6 +6,7 @@
 
 local ngx = ngx
 local backend = require("narthex.backend")
+local context = require("narthex.context")
 local store = require("narthex.store")
 
 local exec = ngx.exec
@@ -117,6 +118,7 @@ function M.page()
     -- A mirror's or an authentication service's error is nobody's page: whoever made the subrequest looks at the status.
     return exit(code)
   end
+  context.open(var).is_error_page = true
   if code == TOO_LARGE then
     -- The body is thrown away.
     ngx.req.clear_header("Content-Length")

@@ -41,20 +41,21 @@ local function is_before_location()
   return status > 300 and status < 309 and ngx.ctx.narthex_before_location
 end
 
---- Clears `Server`, sets `Strict-Transport-Security` on TLS connections, then what the ConfigMap asks for, then the cookie of
+--- Clears `Server`, sets `Strict-Transport-Security` on TLS connections (not where the backend for errors answers: what it says about
+-- HTTPS stays), then what the ConfigMap asks for, then the cookie of
 -- affinity and what the route asks for. Phase: header_filter.
 function M.filter()
   local var = ngx.var
   if hide_server then
     ngx.header["Server"] = nil
   end
-  if hsts and var.https == "on" and not is_before_location() then
+  local state = context.get(var)
+  if hsts and var.https == "on" and not is_before_location() and not (state and state.is_error_page) then
     ngx.header["Strict-Transport-Security"] = hsts
   end
   if added then
     add(var)
   end
-  local state = context.get(var)
   if state then
     if state.auth then
       external_auth.add_cookies(state.auth)

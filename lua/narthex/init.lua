@@ -25,7 +25,7 @@ local JIT_LIMITS = { "maxtrace=8000", "maxrecord=16000", "maxirconst=4000", "max
 local DICTS = {
   "configuration_data", "certificate_data", "certificate_servers",
   "balancer_ewma", "balancer_ewma_last_touched_at", "balancer_ewma_locks",
-  "limit_conn", "limit_req", "otel_spans", "request_metrics", "auth_verdicts",
+  "limit_conn", "limit_req", "otel_spans", "request_metrics", "auth_nonces", "auth_verdicts",
 }
 
 local function kernel_random(count)

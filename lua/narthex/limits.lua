@@ -4,10 +4,11 @@
 -- number is all of its state and adding a request is one atomic increment: no request is counted twice or lost between workers.
 -- A bucket whose time has passed by more than the room of one request is as good as none, and expires just then.
 --
--- Connections: as `limit_conn` counts them, a request from here to its log phase.
+-- Connections: as `limit_conn` counts them, a request from here to its log phase; see `narthex.connections`.
 -- @module narthex.limits
 
 local ngx = ngx
+local connections = require("narthex.connections")
 local context = require("narthex.context")
 local expand = require("narthex.expand")
 local networks = require("narthex.networks")
@@ -18,10 +19,8 @@ local now = ngx.now
 --- `in_use`: whether this worker has let a request in whose end must be counted.
 local M = { in_use = false }
 
-local requests, connections = ngx.shared.limit_req, ngx.shared.limit_conn
+local requests = ngx.shared.limit_req
 
---- How long the count of a client without connections is kept, in seconds.
-local LINGER = 10
 local ADDRESS = "$binary_remote_addr"
 
 local key_of_client, status_of_requests, status_of_connections
@@ -101,38 +100,6 @@ local function admit(buckets, client)
   return true
 end
 
---- One more, without pushing out another client's count.
-local function increment(key)
-  local count, err = connections:incr(key, 1)
-  if count then
-    return count
-  end
-  if err == "not found" then
-    local ok
-    ok, err = connections:safe_add(key, 1)
-    if ok then
-      return 1
-    end
-    if err == "exists" then
-      return connections:incr(key, 1)
-    end
-  end
-  return nil, err
-end
-
---- One less. A count that stays at 0 expires; whoever counts meanwhile makes it stay, and the second look makes up for an
--- expiry that was set just after that.
-local function decrement(key)
-  local count = connections:incr(key, -1)
-  if count and count <= 0 then
-    connections:expire(key, LINGER)
-    count = connections:get(key)
-    if count and count > 0 then
-      connections:expire(key, 0)
-    end
-  end
-end
-
 local function connect(var, limits, client)
   local state = context.open(var)
   if state.connection then
@@ -140,17 +107,12 @@ local function connect(var, limits, client)
     return true
   end
   local key = limits.prefix .. client
-  local count, err = increment(key)
-  if not count then
-    ngx.log(ngx.ERR, "shared dictionary limit_conn: ", err, ", the request is refused")
+  local is_taken, err = connections.take(key, limits.connections)
+  if not is_taken then
+    if err then
+      ngx.log(ngx.ERR, "shared dictionary limit_conn: ", err, ", the request is refused")
+    end
     return false
-  end
-  if count > limits.connections then
-    decrement(key)
-    return false
-  end
-  if count == 1 then
-    connections:expire(key, 0)
   end
   state.connection, M.in_use = key, true
   return true
@@ -184,7 +146,7 @@ end
 -- @tparam table state of the request, see `narthex.context`
 function M.leave(state)
   if state.connection then
-    decrement(state.connection)
+    connections.release(state.connection)
     state.connection = nil
   end
 end

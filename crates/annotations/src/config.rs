@@ -96,7 +96,7 @@ impl Config {
             }
             findings.extend(details.into_iter().map(|detail| ConfigFinding { key: key.clone(), value: value.clone(), detail }));
         }
-        for (key, detail) in proxying::check(&config) {
+        for (key, detail) in proxying::check(&config).into_iter().chain(watching::check(&config)) {
             let value = CONFIG_KEYS.iter().find(|entry| entry.name == key).map(|entry| (entry.get)(&config)).unwrap_or_default();
             findings.push(ConfigFinding { key: key.to_owned(), value, detail });
         }

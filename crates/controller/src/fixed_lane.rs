@@ -201,7 +201,7 @@ fn explain(reason: &Reason, wanted: &Built) -> String {
         Reason::ProfileAdded(id, _) => wanted.users_of_profile(id),
         Reason::Shell(host) => wanted.users_of_shell(host),
         Reason::Stream(ingress) => ingress.iter().cloned().collect(),
-        Reason::Start | Reason::Globals(_) => Vec::new(),
+        Reason::Start | Reason::Globals(_) | Reason::Literal(_) => Vec::new(),
     };
     match (reason, who.as_slice()) {
         (Reason::ProfileAdded(_, what), [first, ..]) => format!("{first} is the first to use {what}"),

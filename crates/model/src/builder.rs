@@ -9,6 +9,7 @@ mod built;
 mod changes;
 mod index;
 mod kept;
+mod literals;
 mod names;
 mod parse;
 mod state;
@@ -305,6 +306,7 @@ impl Builder {
     }
 
     fn build_hosts(&mut self, dirty: &mut Dirty) {
+        let shells = self.state.built.model.fixed.shells.clone();
         let mut names: BTreeSet<Arc<str>> = dirty.hosts.clone();
         for name in &dirty.hosts {
             names.extend(self.build_host(name, &mut dirty.backends));
@@ -315,6 +317,7 @@ impl Builder {
         if names.iter().any(|name| names::is_pattern(name)) {
             self.list_patterns();
         }
+        literals::settle(&mut self.state.built.model, &shells, &names);
     }
 
     /// Builds one host's record, and marks the backends whose alternatives it decides about. Returns the further names that it had or has.

@@ -6,7 +6,7 @@ mod headers;
 use std::sync::Arc;
 
 use annotations::Config;
-use imbl::OrdMap;
+use imbl::{OrdMap, OrdSet};
 use ngx_value::{CipherList, Snippet};
 
 use crate::key::ObjectKey;
@@ -27,6 +27,9 @@ pub struct Fixed {
     pub streams: Vec<(ObjectKey, Arc<Snippet>)>,
     /// Hosts that need a server block of their own, by host name (`_`, a literal name, or `*.example.com`).
     pub shells: OrdMap<Arc<str>, Arc<Shell>>,
+    /// Hosts without a server block of their own that a wildcard, suffix or regular expression of one would catch: the default server must
+    /// name them. Empty unless a block has such a name.
+    pub literals: OrdSet<Arc<str>>,
 }
 
 /// Settings that hold for the whole NGINX.

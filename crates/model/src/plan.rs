@@ -36,6 +36,8 @@ pub enum Reason {
     ProfileAdded(ProfileId, String),
     /// A host came to need, changed, or ceased to need server-level text.
     Shell(Arc<str>),
+    /// A host must be named, or no longer, because the server block of a pattern would catch it.
+    Literal(Arc<str>),
     /// Text of an Ingress for the stream block was added or changed, or some went.
     Stream(Option<ObjectKey>),
 }
@@ -48,6 +50,7 @@ impl Reason {
             Self::Globals(_) => "globals",
             Self::ProfileAdded(..) => "profile",
             Self::Shell(_) => "shell",
+            Self::Literal(_) => "literal",
             Self::Stream(_) => "stream",
         }
     }
@@ -60,6 +63,7 @@ impl fmt::Display for Reason {
             Self::Globals(what) => write!(f, "global settings changed: {what}"),
             Self::ProfileAdded(_, what) => write!(f, "first use of {what}"),
             Self::Shell(host) => write!(f, "server-level text of host {host} changed"),
+            Self::Literal(host) => write!(f, "host {host} begins or ceases to lie below a pattern with a server block of its own"),
             Self::Stream(_) => f.write_str("text of the stream block changed"),
         }
     }
@@ -106,6 +110,11 @@ pub fn reasons(old: &Fixed, new: &Fixed) -> Vec<Reason> {
         if old.shells.get(host) != new.shells.get(host) {
             reasons.push(Reason::Shell(host.clone()));
         }
+    }
+    if old.literals != new.literals {
+        let changed = old.literals.iter().find(|host| !new.literals.contains(*host));
+        let changed = new.literals.iter().find(|host| !old.literals.contains(*host)).or(changed);
+        reasons.extend(changed.map(|host| Reason::Literal(host.clone())));
     }
     if old.streams != new.streams {
         let changed = new.streams.iter().find(|stream| !old.streams.contains(stream));

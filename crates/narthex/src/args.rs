@@ -176,6 +176,9 @@ pub(crate) struct CheckArgs {
     pub(crate) dir: PathBuf,
     #[command(flatten)]
     pub(crate) model: ModelArgs,
+    /// The NGINX binary whose modules count [default: the first `nginx` on the PATH; without one every module is assumed]
+    #[arg(long, value_name = "FILE", env = "NGINX_BINARY")]
+    pub(crate) nginx_binary: Option<PathBuf>,
     /// Form of the output
     #[arg(long, value_enum, default_value = "text")]
     pub(crate) format: Format,

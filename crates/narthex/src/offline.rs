@@ -1,11 +1,12 @@
 //! A model without a running controller: of a directory, or of a cluster as it is now.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context;
 use manifests::Loaded;
-use model::{Builder, Built, Problem, Settings};
+use model::{Builder, Built, Module, Problem, Settings};
 
 /// What a directory comes to.
 pub(crate) struct Directory {
@@ -49,6 +50,25 @@ pub(crate) async fn capabilities(binary: Option<&Path>) -> render::Capabilities 
         eprintln!("narthex: note: {error}; assuming NGINX as Debian distributes it");
         render::Capabilities::assumed()
     })
+}
+
+/// What the NGINX on this machine can't do; where there is none, nothing is taken to be missing. Says which of both.
+///
+/// # Errors
+/// A binary was named that can't be used.
+pub(crate) fn missing(binary: Option<&Path>) -> anyhow::Result<BTreeSet<Module>> {
+    let detected = crate::commands::run::runtime()?.block_on(nginx::detect(binary));
+    match detected {
+        Ok(capabilities) => {
+            eprintln!("narthex: note: checked for the NGINX of this machine and the modules in {}", capabilities.modules_dir.display());
+            Ok(capabilities.missing())
+        }
+        Err(error) if binary.is_some() => Err(error.into()),
+        Err(error) => {
+            eprintln!("narthex: note: {error}; assuming an NGINX with every module that can be asked for");
+            Ok(BTreeSet::new())
+        }
+    }
 }
 
 /// Builds what the cluster holds now.

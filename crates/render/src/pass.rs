@@ -131,6 +131,18 @@ pub(crate) const fn is_grpc(transport: &Transport) -> bool {
     matches!(transport.protocol, BackendProtocol::Grpc | BackendProtocol::Grpcs)
 }
 
+/// The directive that hands over errors of endpoints of plain HTTP and HTTPS.
+pub(crate) const INTERCEPT_PLAIN: &str = "proxy_intercept_errors";
+
+/// The one for these endpoints.
+pub(crate) const fn intercept_directive(transport: &Transport) -> &'static str {
+    match transport.protocol {
+        BackendProtocol::Grpc | BackendProtocol::Grpcs => "grpc_intercept_errors",
+        BackendProtocol::Fcgi => "fastcgi_intercept_errors",
+        BackendProtocol::Http | BackendProtocol::Https | BackendProtocol::AutoHttp => INTERCEPT_PLAIN,
+    }
+}
+
 impl TlsView {
     fn location(paths: &Paths, module: &'static str, tls: &BackendTls) -> Result<Self, RenderError> {
         Self::new(paths, LOCATION, module, tls, Some(tls.server_name))

@@ -12,8 +12,9 @@ use self::proxying::ProxyingView;
 use crate::auth::AuthView;
 use crate::firewall::FirewallView;
 use crate::mirror::MirrorView;
-use crate::pass::PassView;
+use crate::pass::{self, PassView};
 use crate::print::Printed;
+use crate::server::intercepts;
 use crate::{Paths, RenderError};
 
 /// What `profile.conf` prints. What is not set is inherited from the `http` block.
@@ -28,7 +29,8 @@ pub(crate) struct ProfileView {
     pass: PassView,
     firewall: Option<FirewallView>,
     rewrite_log: bool,
-    intercept_errors: bool,
+    /// The directive that hands over errors of endpoints.
+    intercept_errors: Option<Printed>,
     error_statuses: Vec<u16>,
     auth: Option<AuthView>,
     snippet: Option<Printed>,
@@ -55,12 +57,21 @@ impl ProfileView {
             pass: PassView::router(config, paths, profile)?,
             firewall: firewall.as_ref().map(|firewall| FirewallView::router(firewall, paths)).transpose()?,
             rewrite_log: *rewrite_log,
-            intercept_errors: errors.as_ref().is_some_and(|errors| !errors.only_own),
+            intercept_errors: intercept(config, profile),
             error_statuses: errors.as_ref().map(|errors| errors.statuses.clone()).unwrap_or_default(),
             auth: external_auth.as_ref().map(|auth| AuthView::new(config, id, auth)).transpose()?,
             snippet: snippet.as_ref().map(Printed::raw),
         })
     }
+}
+
+/// How errors of endpoints are handed over, where the server does not say it: that speaks of `proxy_pass` only.
+fn intercept(config: &Config, profile: &Profile) -> Option<Printed> {
+    let own = profile.watching.errors.as_ref().map(|errors| !errors.only_own);
+    let directive = pass::intercept_directive(&profile.transport);
+    let plain = directive == pass::INTERCEPT_PLAIN;
+    let on = own.unwrap_or(!plain && intercepts(config));
+    on.then(|| Printed::fixed(directive))
 }
 
 /// The profiles in order, the default one among them in any case: routes that Lua has no better one for go there.

@@ -116,7 +116,8 @@ struct ControlBlock {
 
 fn text(fixed: &Fixed, caps: &Capabilities, paths: &Paths, revision: &str) -> Result<(String, Vec<Origin>), RenderError> {
     let globals = &*fixed.globals;
-    let names = fixed.shells.iter().flat_map(|(host, shell)| [host].into_iter().chain(&shell.aliases)).map(|name| &**name);
+    let names = fixed.shells.iter().flat_map(|(host, shell)| [host].into_iter().chain(&shell.aliases)).chain(&fixed.literals);
+    let names = names.map(|name| &**name);
     let view = GlobalView::new(fixed, caps, paths, revision, Form::Router, names.chain([CATCH_ALL]))?;
     let mut page = Page::default();
     page.block("main.conf", &view)?;
@@ -124,7 +125,7 @@ fn text(fixed: &Fixed, caps: &Capabilities, paths: &Paths, revision: &str) -> Re
     auth::upstreams(&mut page, fixed)?;
 
     let default_shell = fixed.shells.get(CATCH_ALL).map(|shell| &**shell);
-    server(&mut page, fixed, paths, ServerView::catch_all(globals, caps, default_shell)?, default_shell.map(|_| CATCH_ALL))?;
+    server(&mut page, fixed, paths, ServerView::catch_all(fixed, caps, default_shell)?, default_shell.map(|_| CATCH_ALL))?;
     for (host, shell) in fixed.shells.iter().filter(|(host, _)| &***host != CATCH_ALL) {
         server(&mut page, fixed, paths, ServerView::shell(globals, caps, host, shell)?, Some(host))?;
     }

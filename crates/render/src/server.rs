@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use annotations::Config;
-use model::{Globals, Listen, Shell};
+use model::{Fixed, Globals, Listen, Shell};
 use serde::Serialize;
 
 use crate::clients::ClientsView;
@@ -54,9 +54,12 @@ struct ListenView {
 
 impl ServerView {
     /// The server of every host that has none of its own.
-    pub(crate) fn catch_all(globals: &Globals, caps: &Capabilities, shell: Option<&Shell>) -> Result<Self, RenderError> {
+    pub(crate) fn catch_all(fixed: &Fixed, caps: &Capabilities, shell: Option<&Shell>) -> Result<Self, RenderError> {
+        let globals = &*fixed.globals;
         let comment = Printed::comment("every host: Lua finds the route");
-        Ok(Self::new(globals, comment, Common::new(globals, caps, &["_".to_owned()], shell, true)?))
+        // Those that another server's pattern would catch: a literal name wins.
+        let names: Vec<String> = ["_".to_owned()].into_iter().chain(fixed.literals.iter().map(ToString::to_string)).collect();
+        Ok(Self::new(globals, comment, Common::new(globals, caps, &names, shell, true)?))
     }
 
     /// The server of a host with text of its own.
@@ -72,12 +75,17 @@ impl ServerView {
         Self {
             comment,
             rate_kib: Some(answers.limit_rate).filter(|rate| *rate > 0).map(Printed::size_kib),
-            intercept_errors: !error_statuses.is_empty() && !answers.disable_proxy_intercept_errors,
+            intercept_errors: intercepts(&globals.config),
             error_statuses,
             firewall: globals.config.watching.enable_modsecurity,
             common,
         }
     }
+}
+
+/// Whether errors of endpoints are taken over, unless a route says otherwise.
+pub(crate) fn intercepts(config: &Config) -> bool {
+    !config.answers.custom_http_errors.is_empty() && !config.answers.disable_proxy_intercept_errors
 }
 
 /// The global list of errors that are taken over.

@@ -1,4 +1,5 @@
-//! A FastCGI responder that answers with its parameters, a line `NAME=value` each, and `stdin_bytes=N`.
+//! A FastCGI responder that answers with its parameters, a line `NAME=value` each, and `stdin_bytes=N`. The script
+//! `/status/CODE` answers with this status.
 
 use std::net::SocketAddr;
 
@@ -59,9 +60,12 @@ async fn serve(mut stream: TcpStream) -> anyhow::Result<()> {
             _ => {}
         }
     };
-    let mut lines: Vec<String> = pairs(&params)?.into_iter().map(|(name, value)| format!("{name}={value}\n")).collect();
+    let params = pairs(&params)?;
+    let asked = params.iter().find(|(name, _)| name == "SCRIPT_NAME").and_then(|(_, path)| path.strip_prefix("/status/"));
+    let status = asked.map(|status| format!("Status: {status}\r\n")).unwrap_or_default();
+    let mut lines: Vec<String> = params.into_iter().map(|(name, value)| format!("{name}={value}\n")).collect();
     lines.sort();
-    let answer = format!("Content-Type: text/plain\r\n\r\n{}stdin_bytes={stdin_bytes}\n", lines.concat());
+    let answer = format!("{status}Content-Type: text/plain\r\n\r\n{}stdin_bytes={stdin_bytes}\n", lines.concat());
     for chunk in answer.as_bytes().chunks(0xfff0) {
         write(&mut stream, STDOUT, id, chunk).await?;
     }

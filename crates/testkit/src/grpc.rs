@@ -1,7 +1,7 @@
 //! gRPC as far as a proxy sees it: unary calls over HTTP/2 whose messages are plain text.
 //!
 //! The server answers every call with what it saw: a line `:authority=...`, `:path=...`, then each metadata as `name=value`. A call with the
-//! metadata `x-delay-ms` is answered so much later.
+//! metadata `x-delay-ms` is answered so much later, and one of `/status/CODE` with this status of HTTP and nothing else.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -85,6 +85,10 @@ async fn answer(request: Request<h2::RecvStream>, mut respond: SendResponse<Byte
     let delay = parts.headers.get("x-delay-ms").and_then(|value| value.to_str().ok()?.parse().ok());
     if let Some(millis) = delay {
         tokio::time::sleep(Duration::from_millis(millis)).await;
+    }
+    if let Some(status) = parts.uri.path().strip_prefix("/status/") {
+        respond.send_response(Response::builder().status(status).body(())?, true)?;
+        return Ok(());
     }
     let authority = parts.uri.authority().map(|authority| authority.as_str()).or_else(|| parts.headers.get("host")?.to_str().ok());
     let mut seen = format!(":authority={}\n:path={}\n", authority.unwrap_or_default(), parts.uri.path());

@@ -63,6 +63,23 @@ nonce=1.0000000000000000000000000000000000000000
 second=$(printf 'GET:/' | md5sum | cut -d' ' -f1)
 proof=$(printf '%s:%s:00000001:x:auth:%s' "$hash" "$nonce" "$second" | md5sum | cut -d' ' -f1)
 check "digest: a nonce of somebody else" 401 "$(code digest.test / -H "Authorization: Digest $old, nonce=\"$nonce\", response=\"$proof\"")"
+nonce=$(challenge digest.test / | sed 's/.*nonce="\([^"]*\)".*/\1/')
+# answered NC [QOP [NONCE]]: the status with an answer to the challenge
+answered() {
+    local of=${3:-$nonce} qop=${2-auth} proof
+    proof=$(printf '%s:%s:%s:x:%s:%s' "$hash" "$of" "$1" "$qop" "$second" | md5sum | cut -d' ' -f1)
+    code digest.test / -H "Authorization: Digest username=\"foo\", realm=\"here\", uri=\"/\", ${qop:+qop=$qop, }nc=$1, cnonce=\"x\", nonce=\"$of\", response=\"$proof\""
+}
+check "digest: each count of a nonce once, in any order" "200 200 200 401 401" \
+    "$(answered 00000002) $(answered 00000001) $(answered 0000000a) $(answered 00000002) $(answered 0000000A)"
+stale() {
+    local proof
+    proof=$(printf '%s:%s:00000001:x:auth:%s' "$hash" "$nonce" "$second" | md5sum | cut -d' ' -f1)
+    challenge digest.test / -H "Authorization: Digest $old, nonce=\"$nonce\", response=\"$proof\""
+}
+check "digest: a client whose count was used is told to take a new nonce" 1 "$(stale | grep -c 'stale=true$')"
+check "digest: a count is eight digits, and qop is not left out" "401 401 401" "$(answered 1) $(answered 000000001) $(answered 00000009 '')"
+check "digest: two clients of one second have nonces of their own" 2 "$({ challenge digest.test /; echo; challenge digest.test /; echo; } | sort -u | wc -l)"
 
 AUTH_URL="http://127.0.0.1:$AUTH"
 # asks HOST PATH [MORE [ROUTE-FIELDS]]

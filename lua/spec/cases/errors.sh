@@ -29,3 +29,10 @@ check "a backend without endpoints is replaced by the default_backend" "port=$B 
 put b ns/pages:- '{"name":"p","eps":[]}'
 check "if that has endpoints" "503" "$(answer err.test /none/x)"
 check "and errors go to the default backend then" "$C" "$(get err.test /missing | port_of)"
+
+# The connection is TLS, and so is whatever answers.
+hsts() { tls "$@" -o /dev/null -D - | tr -d '\r' | sed -n 's/^[Ss]trict-[Tt]ransport-[Ss]ecurity: //p'; }
+backend ns/pages:- "$B"
+check "over TLS an endpoint's answer says so" "max-age=100" "$(hsts err.test /)"
+check "also an error of its own" "max-age=100" "$(hsts err.test /gone)"
+check "the backend for errors speaks for itself" "from-upstream from-upstream" "$(hsts err.test /missing) $(hsts err.test /deny/)"

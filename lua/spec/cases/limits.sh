@@ -44,6 +44,20 @@ check "limit_connections: so many at once" "200:2 503:4" "$(together conn.test 6
 check "and again when they have ended" "200:2 503:1" "$(together conn.test 3 /hold)"
 check "ended requests leave nothing behind" "0" "$(control '/spec/get?d=limit_conn&k=n%2Fconn.test%20%7F%00%00%01')"
 
+# A worker that is killed while it serves takes its counts along. Another one looks at most once a second.
+worker() { control /state | field pid; }
+together conn.test 2 /hold >/dev/null &
+until_is 2 control '/spec/get?d=limit_conn&k=n%2Fconn.test%20%7F%00%00%01'
+old=$(worker)
+kill -9 "$old"
+wait
+until_changed() { [ "$(worker)" != "$old" ] && echo changed; }
+until_is changed until_changed
+check "the count of a killed worker is there for now" 2 "$(control '/spec/get?d=limit_conn&k=n%2Fconn.test%20%7F%00%00%01')"
+until_is 200 answer conn.test /
+check "and forgotten when somebody would be refused for it" "200:2 503:1" "$(together conn.test 3 /hold)"
+check "which is logged" 1 "$(logged "worker $old is gone" error)"
+
 route rate.test '"rate":[1,2]'
 check "limit_rate: of an answer of 4 KiB 2 are sent at once and the rest takes two seconds" "1" \
     "$(get rate.test /4k -o /dev/null -w '%{time_total}' | awk '{ print ($1 >= 1 && $1 < 4) }')"

@@ -31,6 +31,7 @@ const EXPECTED: Invalid = Invalid::new("a name and a size from 8k to 200m, such 
 /// Routes live in `configuration_data`, so it is larger than the predecessor's.
 pub(super) fn defaults() -> BTreeMap<Identifier, Size> {
     [
+        ("auth_nonces", 5),
         ("auth_verdicts", 10),
         ("balancer_ewma", 10),
         ("balancer_ewma_last_touched_at", 10),

@@ -5,8 +5,8 @@ use std::net::IpAddr;
 use std::str::FromStr;
 
 use ngx_value::{
-    Cidr, CidrSet, HeaderName, HeaderPattern, Invalid, Seconds, Size, Snippet, TlsProtocol, Word, parse_bool, parse_integer_literal,
-    parse_on_off,
+    Cidr, CidrSet, HeaderName, HeaderPattern, Invalid, LogParameter, Seconds, Size, Snippet, TlsProtocol, Word, parse_bool,
+    parse_integer_literal, parse_on_off,
 };
 
 use crate::groups::LoadBalance;
@@ -182,6 +182,13 @@ pub(super) const HEADER_PATTERNS: Grammar<Vec<HeaderPattern>> = Grammar {
     value: "texts between commas, or ~ or ~* and a regular expression",
     read: |text, notes| Ok(usable(text, notes, str::parse)),
     print: |list| list.iter().map(HeaderPattern::to_string).collect::<Vec<_>>().join(","),
+};
+
+/// Parameters of an access log between blanks.
+pub(super) const LOG_PARAMETERS: Grammar<Vec<LogParameter>> = Grammar {
+    value: "buffer=SIZE, flush=TIME, gzip or gzip=LEVEL, separated by blanks",
+    read: |text, notes| Ok(usable(&text.split_ascii_whitespace().collect::<Vec<_>>().join(","), notes, str::parse)),
+    print: |list| list.iter().map(LogParameter::to_string).collect::<Vec<_>>().join(" "),
 };
 
 /// The status of an error.

@@ -3,9 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-use ngx_value::{FirewallRules, Invalid, Template, Word};
+use ngx_value::{FirewallRules, HeaderPattern, Invalid, LogParameter, SyslogHost, Template, Word};
 
-use super::grammar::{BOOL, COUNT, Grammar, optional, own};
+use super::grammar::{BOOL, COUNT, Grammar, HEADER_PATTERNS, LOG_PARAMETERS, optional, own};
 use super::table::{default, settings};
 
 settings! {
@@ -20,6 +20,16 @@ settings! {
     http_access_log_path: Option<Word> = None, "http-access-log-path", optional("a path, syslog:server=..., or empty");
     /// Where the access log of TCP and UDP goes, instead of `access-log-path`.
     stream_access_log_path: Option<Word> = None, "stream-access-log-path", optional("a path, syslog:server=..., or empty");
+    /// Buffering of the access logs, not of those that go to syslog: `buffer=`, `flush=` and `gzip`.
+    access_log_params: Vec<LogParameter> = Vec::new(), "access-log-params", LOG_PARAMETERS;
+    /// Requests that are not logged, by their URI with the query: exact texts, or `~` or `~*` and a regular expression.
+    skip_access_log_urls: Vec<HeaderPattern> = Vec::new(), "skip-access-log-urls", HEADER_PATTERNS;
+    /// Send the logs of HTTP to `syslog-host` instead. Those of TCP and UDP stay where they are.
+    enable_syslog: bool = false, "enable-syslog", BOOL;
+    /// Where syslog listens.
+    syslog_host: Option<SyslogHost> = None, "syslog-host", optional("a host name, an IP address, or empty");
+    /// The UDP port there.
+    syslog_port: u16 = 514, "syslog-port", PORT;
     /// Format of the access log of TCP and UDP.
     log_format_stream: Template = default("[$remote_addr] [$time_local] $protocol $status $bytes_sent $bytes_received $session_time"), "log-format-stream", own("text with NGINX variables");
     /// Log the requests to authentication services as well.
@@ -68,6 +78,13 @@ const PORT: Grammar<u16> = Grammar {
     },
     print: u16::to_string,
 };
+
+/// What is wrong with keys together: key, and what happens instead.
+pub(super) fn check(config: &super::Config) -> Option<(&'static str, String)> {
+    let watching = &config.watching;
+    let lost = watching.enable_syslog && watching.syslog_host.is_none();
+    lost.then(|| ("enable-syslog", "syslog-host does not say where to; the logs stay where they are".to_owned()))
+}
 
 /// Which requests are traced (`otel-sampler`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -137,6 +154,27 @@ impl fmt::Display for Ratio {
 #[cfg(test)]
 mod tests {
     use super::super::tests::check;
+
+    #[test]
+    fn logs_are_buffered_left_out_and_sent_away() {
+        for (key, value, printed) in [
+            ("access-log-params", "buffer=16k  flush=1m gzip", "buffer=16k flush=1m gzip"),
+            ("access-log-params", "gzip=5", "gzip=5"),
+            ("access-log-params", "", ""),
+            ("skip-access-log-urls", "/healthz, ~*^/static/", "/healthz,~*^/static/"),
+            ("syslog-host", "logs.example.com", "logs.example.com"),
+            ("syslog-host", "fd00::1", "fd00::1"),
+            ("syslog-port", "5514", "5514"),
+        ] {
+            check(key, value, printed, &[]);
+        }
+        for value in ["if=$x", "/dev/null", "buffer=", "buffer=1k;", "gzip=10", "flush=x"] {
+            let expected = format!("{value:?}: expected buffer=SIZE, flush=TIME, gzip or gzip=LEVEL; it is left out");
+            check("access-log-params", value, "", &[&expected]);
+        }
+        check("enable-syslog", "true", "true", &["syslog-host does not say where to; the logs stay where they are"]);
+        check("syslog-host", "a:b;", "", &["expected a host name or an IP address; the default \"\" is used"]);
+    }
 
     #[test]
     fn exporters_have_numbers_and_names() {

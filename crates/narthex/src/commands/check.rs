@@ -4,6 +4,7 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use anyhow::bail;
+use model::Settings;
 use serde_json::json;
 
 use crate::args::{CheckArgs, Format};
@@ -14,7 +15,8 @@ pub(crate) fn check(args: &CheckArgs) -> anyhow::Result<ExitCode> {
     if !args.dir.is_dir() {
         bail!("{} is not a directory", args.dir.display());
     }
-    let directory = Directory::build(&args.dir, offline::settings(&args.model)?)?;
+    let missing = offline::missing(args.nginx_binary.as_deref())?;
+    let directory = Directory::build(&args.dir, Settings { missing, ..offline::settings(&args.model)? })?;
     let problems = directory.problems();
     match args.format {
         Format::Json => {

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
+use model::Settings;
 use render::ConfFilter;
 
 use crate::args::{ConfArgs, LogArgs};
@@ -22,7 +23,8 @@ pub(crate) fn conf(args: &ConfArgs, log: &LogArgs) -> anyhow::Result<ExitCode> {
         print!("{text}");
         return Ok(ExitCode::SUCCESS);
     }
-    let settings = offline::settings(&args.model)?;
+    let capabilities = crate::commands::run::runtime()?.block_on(offline::capabilities(args.nginx.nginx_binary.as_deref()));
+    let settings = Settings { missing: capabilities.missing(), ..offline::settings(&args.model)? };
     let built = match &source.manifests {
         Some(dir) => Directory::build(dir, settings)?.built,
         None => {
@@ -30,7 +32,6 @@ pub(crate) fn conf(args: &ConfArgs, log: &LogArgs) -> anyhow::Result<ExitCode> {
             crate::commands::run::runtime()?.block_on(offline::cluster(source, settings))?
         }
     };
-    let capabilities = crate::commands::run::runtime()?.block_on(offline::capabilities(args.nginx.nginx_binary.as_deref()));
     let filter = ConfFilter { host: args.host.as_deref(), path: args.path.as_deref() };
     print!("{}", render::conf(&built.model, &capabilities, &render::Paths { work_dir }, filter)?);
     Ok(ExitCode::SUCCESS)

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Context;
-use model::{Built, Live, Op, Table};
+use model::{Built, Live, Op, Settings, Table};
 use serde_json::json;
 
 use crate::args::{Format, LogArgs, RenderArgs};
@@ -11,7 +11,8 @@ use crate::offline::{self, Directory};
 
 /// Prints nginx.conf and the records that would be posted.
 pub(crate) fn render(args: &RenderArgs, log: &LogArgs) -> anyhow::Result<ExitCode> {
-    let settings = offline::settings(&args.model)?;
+    let capabilities = crate::commands::run::runtime()?.block_on(offline::capabilities(args.nginx.nginx_binary.as_deref()));
+    let settings = Settings { missing: capabilities.missing(), ..offline::settings(&args.model)? };
     let built: Built = match &args.source.manifests {
         Some(dir) => Directory::build(dir, settings)?.built,
         None => {
@@ -19,7 +20,6 @@ pub(crate) fn render(args: &RenderArgs, log: &LogArgs) -> anyhow::Result<ExitCod
             crate::commands::run::runtime()?.block_on(offline::cluster(&args.source, settings))?
         }
     };
-    let capabilities = crate::commands::run::runtime()?.block_on(offline::capabilities(args.nginx.nginx_binary.as_deref()));
     let paths = render::Paths { work_dir: args.nginx.work_dir()? };
     let files = render::render(&built.model.fixed, &capabilities, &paths)?;
     let conf = files.files.iter().find(|file| file.path.as_os_str() == "nginx.conf").context("the rendered files have no nginx.conf")?;

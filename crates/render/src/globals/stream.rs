@@ -3,7 +3,7 @@
 use annotations::Config;
 use serde::Serialize;
 
-use super::log::target;
+use super::log::{params, target};
 use crate::print::Printed;
 use crate::{Capabilities, RenderError};
 
@@ -15,6 +15,8 @@ pub(crate) const MODULE: &str = "ngx_stream_module";
 pub(crate) struct StreamView {
     format: Printed,
     target: Option<Printed>,
+    /// Behind the name of the format, each with a blank before it.
+    params: Printed,
 }
 
 impl StreamView {
@@ -25,6 +27,6 @@ impl StreamView {
         }
         let watching = &config.watching;
         let target = target(config, watching.disable_stream_access_log, watching.stream_access_log_path.as_ref())?;
-        Ok(Some(Self { format: Printed::template(&watching.log_format_stream), target }))
+        Ok(Some(Self { format: Printed::template(&watching.log_format_stream), target, params: params(config)? }))
     }
 }

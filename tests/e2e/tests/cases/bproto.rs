@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use anyhow::ensure;
-use e2e::{Case, Controller, PATIENCE, rule};
+use e2e::{Case, Controller, Echo, PATIENCE, rule};
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use testkit::echo::tls::{self, SERVER_NAME, TLS12, TLS13, VERSION};
@@ -205,4 +205,46 @@ async fn bproto_09_timeouts_hold_for_grpc() -> anyhow::Result<()> {
 #[tokio::test]
 async fn bproto_10_grpc_buffer_size_kb_of_the_configmap() -> anyhow::Result<()> {
     Grpc::start("bproto-10", false, &[("grpc-buffer-size-kb", "8")], "GRPC", &[]).await?.check("grpc_buffer_size 8k").await
+}
+
+/// The backend for errors of the set-ups above.
+const PAGES: [(&str, &str); 2] = [("custom-http-errors", "404"), ("default-backend", "pages")];
+
+async fn until_pages_answer(answer: impl AsyncFn() -> anyhow::Result<String>) -> anyhow::Result<()> {
+    poll(PATIENCE, || async {
+        let text = answer().await?;
+        ensure!(text.to_ascii_lowercase().contains("x-code=404"), "{text}");
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn custom_http_errors_take_over_what_fastcgi_answers() -> anyhow::Result<()> {
+    let (case, _server, controller) = fcgi("bproto-fcgi-errors", &PAGES).await?;
+    assert_eq!(controller.get("echo", "/status/410").await?.status, 410);
+    let _pages = case.deploy(&[Echo::named("pages")]).await?;
+    until_pages_answer(async || Ok(controller.get("echo", "/status/404").await?.text())).await?;
+    assert!(controller.conf(&["echo", "/"])?.contains("fastcgi_intercept_errors on;"));
+    Ok(())
+}
+
+#[tokio::test]
+async fn custom_http_errors_take_over_what_grpc_servers_answer() -> anyhow::Result<()> {
+    for (id, settings, annotations) in [("own", &[][..], &PAGES[..]), ("global", &[("custom-http-errors", "404")], &PAGES[1..])] {
+        let grpc = Grpc::start(&format!("bproto-grpc-errors-{id}"), false, settings, "GRPC", annotations).await?;
+        let _pages = grpc.case.deploy(&[Echo::named("pages")]).await?;
+        grpc.call("echo", &[]).await?;
+        let address = grpc.controller.https();
+        poll(PATIENCE, || async {
+            let answer = grpc::call(address, Some("echo"), "echo", "/status/404", &[]).await?;
+            ensure!(answer.status == 200 && answer.message.contains("x-code=404"), "{answer:?}");
+            Ok(())
+        })
+        .await?;
+        assert_eq!(grpc::call(address, Some("echo"), "echo", "/status/410", &[]).await?.status, 410);
+        assert!(grpc.controller.conf(&["echo", "/"])?.contains("grpc_intercept_errors on;"));
+        assert!(grpc.controller.nginx_conf()?.contains("grpc_intercept_errors on;"));
+    }
+    Ok(())
 }

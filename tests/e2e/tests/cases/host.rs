@@ -97,3 +97,36 @@ async fn ssl_ciphers_and_ssl_prefer_server_ciphers_are_the_host_s_own() -> anyho
     }
     Ok(())
 }
+
+/// NGINX itself would prefer the block of the wildcard to the default one.
+#[tokio::test]
+async fn a_literal_host_below_a_pattern_with_a_server_block_is_served_by_its_own_rules() -> anyhow::Result<()> {
+    let case = Case::new("host-literal").await?;
+    case.allow_snippets().await?;
+    let _echo = case.echo(1).await?;
+    let snippet = "more_set_headers \"X-Block: pattern\";";
+    case.create(&rule("wild", "*.wild.com", "/").annotation("server-snippet", snippet).build()).await?;
+    case.create(&rule("alias", "alias.com", "/").annotation("server-alias", "*.many.com").annotation("server-snippet", snippet).build())
+        .await?;
+    case.create(&rule("early", "early.wild.com", "/").build()).await?;
+    let controller = case.controller().start().await?;
+    let block = |host: &'static str| {
+        let controller = &controller;
+        async move { anyhow::Ok(controller.until(host, "/", 200).await?.header("x-block").map(str::to_owned)) }
+    };
+    assert_eq!(block("any.wild.com").await?.as_deref(), Some("pattern"));
+    assert_eq!(block("a.b.many.com").await?.as_deref(), Some("pattern"));
+    assert_eq!(block("early.wild.com").await?, None);
+
+    // One that comes later has its own name after a reload.
+    case.create(&rule("late", "late.wild.com", "/").build()).await?;
+    case.create(&rule("deep", "a.b.many.com", "/").build()).await?;
+    for host in ["late.wild.com", "a.b.many.com"] {
+        controller
+            .until_that("its own block", host, "/", |response| response.status == 200 && response.header("x-block").is_none())
+            .await?;
+    }
+    let conf = controller.nginx_conf()?;
+    assert!(conf.contains(r#"server_name "_" "a.b.many.com" "early.wild.com" "late.wild.com";"#), "{conf}");
+    Ok(())
+}

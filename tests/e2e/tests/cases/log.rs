@@ -170,3 +170,52 @@ async fn enable_rewrite_log_says_what_rewriting_does() -> anyhow::Result<()> {
     assert!(conf.contains("rewrite_log on;"), "{conf}");
     Ok(())
 }
+
+#[tokio::test]
+async fn skip_access_log_urls_are_not_logged_and_access_log_params_say_how_the_rest_is_written() -> anyhow::Result<()> {
+    let case = Case::new("log-skip").await?;
+    let _servers = case.echo(1).await?;
+    let scratch = tempfile::tempdir()?;
+    let log = scratch.path().join("access.log");
+    let settings = [
+        ("access-log-path", log.to_str().unwrap_or_default()),
+        ("access-log-params", "buffer=64 flush=1s"),
+        ("skip-access-log-urls", "/exact?a=b,~*^/Static/"),
+    ];
+    let controller = serving(&case, &settings).await?;
+    for path in ["/exact?a=b", "/static/x", "/exact?a=c", "/last"] {
+        controller.until(HOST, path, 200).await?;
+    }
+    let text = until_logged(&log, "/last").await?;
+    assert!(text.contains("/exact?a=c") && !text.contains("/exact?a=b") && !text.contains("/static/x"), "{text}");
+    let conf = controller.nginx_conf()?;
+    assert!(http(&conf).contains("upstreaminfo buffer=64 flush=1s if=$loggable;"), "{conf}");
+    assert!(stream(&conf).contains("log_stream buffer=64 flush=1s;"), "{conf}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn enable_syslog_sends_the_logs_of_http_to_syslog_host() -> anyhow::Result<()> {
+    let case = Case::new("log-syslog").await?;
+    let _servers = case.echo(1).await?;
+    let socket = tokio::net::UdpSocket::bind("127.0.0.1:0").await?;
+    let port = socket.local_addr()?.port().to_string();
+    let settings = [("enable-syslog", "true"), ("syslog-host", "127.0.0.1"), ("syslog-port", &port)];
+    let controller = serving(&case, &settings).await?;
+    controller.until(HOST, "/to-syslog", 200).await?;
+    let arrived = tokio::time::timeout(PATIENCE, async {
+        let mut buffer = [0; 4096];
+        loop {
+            let length = socket.recv(&mut buffer).await?;
+            let line = String::from_utf8_lossy(&buffer[..length]).into_owned();
+            if line.contains("/to-syslog") {
+                return anyhow::Ok(line);
+            }
+        }
+    });
+    assert!(arrived.await??.contains("nginx"));
+    let conf = controller.nginx_conf()?;
+    assert!(http(&conf).contains(&format!("error_log syslog:server=127.0.0.1:{port} ")), "{conf}");
+    assert!(stream(&conf).contains("access_log /dev/stdout log_stream;"), "{conf}");
+    Ok(())
+}

@@ -8,14 +8,16 @@ use serde::Serialize;
 
 use super::default_backend;
 use crate::RenderError;
+use crate::pass::intercept_directive;
 use crate::print::Printed;
 use crate::proxy::HeadersView;
-use crate::server::error_statuses;
+use crate::server::{error_statuses, intercepts};
 
 /// What `equivalent/errors.conf` prints in a location.
 #[derive(Serialize)]
 pub(super) struct ErrorsView {
-    intercept: bool,
+    /// The directive that hands over errors of the endpoint.
+    intercept: Option<Printed>,
     pages: Vec<Page>,
 }
 
@@ -78,7 +80,7 @@ impl ErrorsView {
     pub(super) fn new(model: &Model, profile: &Profile, route: &Route, locations: &mut ErrorLocations) -> Result<Self, RenderError> {
         let config = &model.fixed.globals.config;
         let global = error_statuses(config);
-        let by_all = !global.is_empty() && !config.answers.disable_proxy_intercept_errors;
+        let by_all = intercepts(config);
         let own = profile.watching.errors.as_ref();
         let statuses = own.map_or(&global, |own| &own.statuses);
         let target = target(model, route);
@@ -91,7 +93,8 @@ impl ErrorsView {
                 vacant.insert(location);
             }
         }
-        Ok(Self { intercept: by_all || own.is_some_and(|own| !own.only_own), pages })
+        let intercept = by_all || own.is_some_and(|own| !own.only_own);
+        Ok(Self { intercept: intercept.then(|| Printed::fixed(intercept_directive(&profile.transport))), pages })
     }
 }
 
