@@ -14,9 +14,9 @@ pub struct SnippetRule {
     pub names: &'static [&'static str],
     /// The annotations in which they are refused; empty: in all.
     pub only_in: &'static [&'static str],
-    /// They are refused only with an argument that begins like this, in any letter case.
+    /// They are refused only with an argument that has this in it, in any letter case.
     pub with: Option<&'static str>,
-    /// They are taken all the same with a first argument that begins with one of these.
+    /// They are taken all the same with one of these as first argument; one that ends in `=` may go on.
     pub unless: &'static [&'static str],
     /// Inside of a `location` of the snippet's own they are taken.
     pub outside_locations: bool,
@@ -100,8 +100,6 @@ pub static SNIPPET_RULES: &[SnippetRule] = &[
         ..EVERYWHERE
     },
     SnippetRule { names: &["*"], with: Some("unix:"), reason: "NGINX's control socket is one like that", ..EVERYWHERE },
-    SnippetRule { names: &["*_pass"], with: Some("http://unix:"), reason: "NGINX's control socket is one like that", ..EVERYWHERE },
-    SnippetRule { names: &["*_pass"], with: Some("https://unix:"), reason: "NGINX's control socket is one like that", ..EVERYWHERE },
 ];
 
 impl SnippetRule {
@@ -114,11 +112,12 @@ impl SnippetRule {
     }
 
     fn refuses(&self, annotation: &str, directive: &Directive, in_location: bool) -> bool {
-        let with = |prefix: &str| directive.arguments().any(|word| begins(word, prefix));
+        let with = |part: &str| directive.arguments().any(|word| word.to_ascii_lowercase().contains(part));
+        let is_taken = |first: &str| self.unless.iter().any(|taken| *taken == first || taken.ends_with('=') && first.starts_with(taken));
         self.names(directive.name())
             && (self.only_in.is_empty() || self.only_in.contains(&annotation))
             && self.with.is_none_or(with)
-            && !directive.arguments().next().is_some_and(|first| self.unless.iter().any(|prefix| begins(first, prefix)))
+            && !directive.arguments().next().is_some_and(is_taken)
             && !(self.outside_locations && in_location)
     }
 }
@@ -152,10 +151,6 @@ fn find(annotation: &str, directives: &[Directive], allowed: &[String], in_locat
         }
     }
     None
-}
-
-fn begins(text: &str, prefix: &str) -> bool {
-    text.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix))
 }
 
 #[cfg(test)]

@@ -30,7 +30,7 @@ pub(super) fn page() -> String {
 fn line(rule: &SnippetRule) -> String {
     let list = |names: &[&str]| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
     let names = match rule.with {
-        Some(argument) => format!("{} with an argument `{argument}...`", list(rule.names)),
+        Some(argument) => format!("{} with `{argument}` in an argument", list(rule.names)),
         None => list(rule.names),
     };
     let places = if rule.only_in.is_empty() { "all".to_owned() } else { list(rule.only_in) };

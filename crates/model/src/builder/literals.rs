@@ -14,6 +14,7 @@ use crate::fixed::Shell;
 use crate::passes::ingress::CATCH_ALL;
 
 type Shells = OrdMap<Arc<str>, Arc<Shell>>;
+type Matcher = Box<dyn Fn(&str) -> bool>;
 
 /// Settles the list after `names` changed, with the server blocks that there were before.
 pub(super) fn settle(model: &mut Model, before: &Shells, names: &BTreeSet<Arc<str>>) {
@@ -42,7 +43,7 @@ struct Patterns<'a> {
     parents: BTreeSet<&'a str>,
     /// What stands behind `*` in other names: at least one label before it.
     suffixes: Vec<&'a str>,
-    regexes: Vec<Box<dyn Fn(&str) -> bool>>,
+    regexes: Vec<Matcher>,
 }
 
 impl<'a> Patterns<'a> {
@@ -55,7 +56,7 @@ impl<'a> Patterns<'a> {
             };
             for alias in &shell.aliases {
                 if let Some(regex) = alias.strip_prefix('~') {
-                    patterns.regexes.extend(regex.parse::<Pattern>().ok().map(|regex| Box::new(regex.host_matcher()) as Box<_>));
+                    patterns.regexes.extend(regex.parse::<Pattern>().ok().map(|regex| Box::new(regex.host_matcher()) as Matcher));
                 } else if alias.starts_with("*.") {
                     patterns.suffixes.push(&alias[1..]);
                 } else {

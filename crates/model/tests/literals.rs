@@ -1,0 +1,79 @@
+//! Literal hosts below patterns with a server block of their own are named in the default server.
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
+
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::networking::v1::{Ingress, IngressClass};
+use model::plan::reasons;
+use model::{Builder, Fixed, ObjectKey, Settings, Snapshot};
+use serde_json::{Value, json};
+
+const PREFIX: &str = "nginx.ingress.kubernetes.io";
+
+fn object<T: serde::de::DeserializeOwned>(value: Value) -> Arc<T> {
+    Arc::new(serde_json::from_value(value).unwrap())
+}
+
+fn put(snapshot: &mut Snapshot, name: &str, host: &str, annotations: Value) {
+    let backend = json!({"service": {"name": "shop", "port": {"number": 80}}});
+    let rules = json!([{"host": host, "http": {"paths": [{"path": "/", "pathType": "Prefix", "backend": backend}]}}]);
+    let metadata = json!({"namespace": "ns", "name": name, "annotations": annotations});
+    let ingress = json!({"metadata": metadata, "spec": {"ingressClassName": "nginx", "rules": rules}});
+    snapshot.ingresses.insert(ObjectKey::new("ns", name), object::<Ingress>(ingress));
+}
+
+fn world() -> (Builder, Snapshot) {
+    let settings = ObjectKey::new("ns", "settings");
+    let mut snapshot = Snapshot::default();
+    let class = object::<IngressClass>(json!({"metadata": {"name": "nginx"}, "spec": {"controller": "k8s.io/ingress-nginx"}}));
+    snapshot.ingress_classes.get_or_insert_default().insert("nginx".into(), class);
+    let data = json!({"annotations-risk-level": "Critical", "allow-snippet-annotations": "true"});
+    snapshot.config_maps.insert(settings.clone(), object::<ConfigMap>(json!({ "data": data })));
+    (Builder::new(Settings { configmap: Some(settings), ..Settings::default() }), snapshot)
+}
+
+fn literals(fixed: &Fixed) -> Vec<&str> {
+    fixed.literals.iter().map(|name| &**name).collect()
+}
+
+#[test]
+fn hosts_are_named_while_a_pattern_with_a_block_would_catch_them() {
+    let (mut builder, mut snapshot) = world();
+    let with_block = json!({format!("{PREFIX}/server-snippet"): "# text"});
+    for host in ["a.wild.com", "a.b.wild.com", "wild.com", "x.other.com"] {
+        put(&mut snapshot, host, host, json!({}));
+    }
+    put(&mut snapshot, "own", "own.wild.com", with_block.clone());
+    put(&mut snapshot, "wild", "*.wild.com", json!({}));
+    let before = builder.build(&snapshot).model.fixed;
+    assert_eq!(literals(&before), Vec::<&str>::new(), "without a block Lua finds the host");
+
+    put(&mut snapshot, "wild", "*.wild.com", with_block.clone());
+    let after = builder.build(&snapshot).model.fixed;
+    assert_eq!(literals(&after), ["a.wild.com"], "one label, and no host that has a block itself");
+    assert!(reasons(&before, &after).iter().any(|reason| reason.label() == "literal"));
+
+    put(&mut snapshot, "late", "late.wild.com", json!({}));
+    snapshot.ingresses.remove(&ObjectKey::new("ns", "a.wild.com"));
+    let late = builder.build(&snapshot).model.fixed;
+    assert_eq!(literals(&late), ["late.wild.com"]);
+    let why: Vec<String> = reasons(&after, &late).iter().map(ToString::to_string).collect();
+    assert_eq!(why, ["host late.wild.com begins or ceases to lie below a pattern with a server block of its own"]);
+
+    put(&mut snapshot, "wild", "*.wild.com", json!({}));
+    assert_eq!(literals(&builder.build(&snapshot).model.fixed), Vec::<&str>::new());
+}
+
+#[test]
+fn aliases_that_are_patterns_catch_hosts_too() {
+    let (mut builder, mut snapshot) = world();
+    let aliases = "*.many.com,~^v[0-9]+\\.example\\.com$,plain.com";
+    let annotations = json!({format!("{PREFIX}/server-snippet"): "# text", format!("{PREFIX}/server-alias"): aliases});
+    put(&mut snapshot, "main", "main.com", annotations);
+    for host in ["a.b.many.com", "many.com", "v1.example.com", "va.example.com", "other.com"] {
+        put(&mut snapshot, host, host, json!({}));
+    }
+    let fixed = builder.build(&snapshot).model.fixed;
+    assert_eq!(literals(&fixed), ["a.b.many.com", "v1.example.com"]);
+}
