@@ -54,14 +54,19 @@ local function escape(uri)
   return uri
 end
 
+--- What the client connected to: behind the stream block, where there is no port, what the PROXY protocol says.
+local function own(var, what)
+  return var.server_port == "" and var["proxy_protocol_server_" .. what] or var["server_" .. what]
+end
+
 local function authority(var, use_port)
   local host = var.host
   if host == "_" then
     -- A request without a host.
-    host = var.server_addr
+    host = own(var, "addr")
   end
   if use_port then
-    local port = var.server_port
+    local port = own(var, "port")
     if port ~= (var.scheme == "https" and "443" or "80") then
       return host .. ":" .. port
     end

@@ -218,7 +218,7 @@ impl Metrics {
     pub fn avoided(&self, table: Table) {
         let change = match table {
             Table::Host => "route",
-            Table::Backend => "endpoints",
+            Table::Backend | Table::Signpost => "endpoints",
             Table::Certificate | Table::Server => "certificate",
             Table::Users => "users",
         };

@@ -12,6 +12,7 @@ mod kept;
 mod literals;
 mod names;
 mod parse;
+mod signposts;
 mod state;
 
 use std::collections::BTreeSet;
@@ -150,6 +151,7 @@ impl Builder {
         self.default_certificate(&mut dirty);
         self.build_hosts(&mut dirty);
         self.build_backends(&dirty);
+        self.put_up_signposts(&dirty);
         self.state.built.clone()
     }
 
@@ -194,7 +196,7 @@ impl Builder {
         self.state.built.model.fixed.globals = Arc::new(Globals {
             config: (*self.state.config).clone(),
             headers,
-            listen: Listen { http: self.settings.http_port, https: self.settings.https_port },
+            listen: Listen { http: self.settings.http_port, https: self.settings.https_port, passthrough: self.settings.passthrough() },
             static_certificate: self.settings.fallback_certificate.clone(),
             health_check_path: self.settings.health_check_path.clone(),
             counting: self.settings.counting.clone(),
@@ -325,7 +327,8 @@ impl Builder {
         let state = &mut self.state;
         let entries: Vec<&Entry> =
             state.hosts.values(name).filter_map(|order| state.built.entries.get(order.key())).map(|entry| &**entry).collect();
-        let (host, exists) = host::build(name, &entries, &state.config);
+        let (host, exists) = host::build(name, &entries, &state.config, self.settings.passthrough().is_some());
+        state.set_passthrough(name, host.passthrough);
         backends.extend(state.set_alternatives(name, host.alternatives));
 
         for id in state.host_profiles.get(name).cloned().iter().flat_map(|ids| ids.iter()) {

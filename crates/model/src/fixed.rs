@@ -56,6 +56,8 @@ pub struct Listen {
     pub http: u16,
     /// TLS.
     pub https: u16,
+    /// TLS that is decrypted, behind the PROXY protocol, where connections to some hosts are not: then the stream block listens on `https`.
+    pub passthrough: Option<u16>,
 }
 
 /// Text at server level that one host asks for.

@@ -20,6 +20,7 @@ pub mod problem;
 pub mod profile;
 pub mod references;
 pub mod settings;
+pub mod signposts;
 pub mod snapshot;
 
 pub use builder::{Builder, Built, Quarantine};
@@ -35,6 +36,7 @@ pub use plan::{Plan, Reason, plan};
 pub use problem::{Problem, ProblemKind};
 pub use profile::{ErrorPages, FirewallText, Profile, ProfileId, Watching};
 pub use settings::Settings;
+pub use signposts::Signposts;
 pub use snapshot::Snapshot;
 
 /// The complete desired state of one NGINX: immutable, ordered, comparable. Cloning is cheap (shared structure).
@@ -44,4 +46,6 @@ pub struct Model {
     pub fixed: Fixed,
     /// What is data: a change is posted to the running workers.
     pub live: Live,
+    /// What is data too, in files of its own: hosts whose TLS connections are not decrypted, with their endpoints.
+    pub signposts: Signposts,
 }

@@ -145,6 +145,8 @@ pub enum Table {
     Backend,
     /// Hosts.
     Host,
+    /// Where TLS connections go on that are not decrypted. Never on the wire but in files: [`crate::signposts`].
+    Signpost,
 }
 
 impl Table {
@@ -156,6 +158,7 @@ impl Table {
             Self::Server => 's',
             Self::Backend => 'b',
             Self::Host => 'h',
+            Self::Signpost => 'p',
         }
     }
 
@@ -167,6 +170,7 @@ impl Table {
             Self::Server => "server",
             Self::Backend => "backend",
             Self::Host => "host",
+            Self::Signpost => "signpost",
         }
     }
 }
@@ -327,6 +331,7 @@ impl Live {
             Table::Server => set(&mut self.servers, &new.servers, op),
             Table::Backend => set(&mut self.backends, &new.backends, op),
             Table::Host => set(&mut self.hosts, &new.hosts, op),
+            Table::Signpost => {}
         }
     }
 }

@@ -13,6 +13,8 @@ pub enum Module {
     CoreRules,
     /// TCP and UDP.
     Stream,
+    /// Decisions about them.
+    StreamScript,
 }
 
 impl Module {
@@ -22,6 +24,7 @@ impl Module {
             Self::Firewall => "the module ngx_http_modsecurity_module (Debian package libnginx-mod-http-modsecurity)",
             Self::CoreRules => "the OWASP core rule set (Debian package modsecurity-crs)",
             Self::Stream => "the module ngx_stream_module (Debian package libnginx-mod-stream)",
+            Self::StreamScript => "the module ngx_stream_js_module (Debian package libnginx-mod-stream-js)",
         }
     }
 }

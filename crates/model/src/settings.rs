@@ -53,6 +53,8 @@ pub struct Settings {
     pub http_port: u16,
     /// `--https-port`.
     pub https_port: u16,
+    /// `--ssl-passthrough-proxy-port` where `--enable-ssl-passthrough` is set.
+    pub passthrough_port: Option<u16>,
     /// `--health-check-path`, answered on the catch-all host.
     pub health_check_path: String,
     /// `--enable-metrics`: how requests are counted.
@@ -82,9 +84,23 @@ impl Default for Settings {
             missing: BTreeSet::new(),
             http_port: 80,
             https_port: 443,
+            passthrough_port: None,
             health_check_path: "/healthz".into(),
             counting: None,
         }
+    }
+}
+
+impl Settings {
+    /// The port for TLS that is decrypted, where connections to some hosts are not; `None`: all are, because that was not asked for or NGINX
+    /// can't do it.
+    pub fn passthrough(&self) -> Option<u16> {
+        self.passthrough_port.filter(|_| self.missing_for_passthrough().is_none())
+    }
+
+    /// What NGINX lacks for connections that are not decrypted.
+    pub fn missing_for_passthrough(&self) -> Option<Module> {
+        [Module::Stream, Module::StreamScript].into_iter().find(|module| self.missing.contains(module))
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Service};
+use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::api::networking::v1::{Ingress, IngressClass};
 use model::{Builder, Built, Limits, Module, ObjectKey, Profile, Route, Settings, Snapshot};
 use serde_json::{Value, json};
@@ -154,4 +155,77 @@ fn a_stream_snippet_leaves_with_its_ingress() {
     assert_eq!(streams.iter().map(|(ingress, _)| ingress.to_string()).collect::<Vec<_>>(), ["ns/shop"]);
     world.snapshot.ingresses.clear();
     assert!(builder.build(&world.snapshot).model.fixed.streams.is_empty());
+}
+
+#[test]
+fn ssl_passthrough_is_a_signpost_with_the_endpoints_and_needs_no_reload() {
+    let mut world = World::new(&[("ssl-passthrough", "true")], &[]).service("shop");
+    world.settings.passthrough_port = Some(442);
+    let mut builder = Builder::new(world.settings.clone());
+    let signposts = |built: &Built| -> Vec<(String, String)> {
+        built.model.signposts.iter().map(|(host, text)| (host.to_string(), text.to_string())).collect()
+    };
+    let empty = builder.build(&world.snapshot);
+    assert_eq!(signposts(&empty), [("shop.example".into(), String::new())], "nobody answers, and NGINX decrypts nothing");
+    assert_eq!(empty.model.fixed.globals.listen.passthrough, Some(442));
+
+    for (kind, address) in [("IPv4", "10.0.0.1"), ("IPv6", "fd00::1")] {
+        let labels = json!({"kubernetes.io/service-name": "shop"});
+        let slice = json!({
+            "metadata": {"namespace": "ns", "name": kind, "labels": labels}, "addressType": kind,
+            "ports": [{"port": 8443}], "endpoints": [{"addresses": [address], "conditions": {"ready": true}}],
+        });
+        world.snapshot.endpoint_slices.insert(ObjectKey::new("ns", kind), Arc::new(object::<EndpointSlice>(slice).into()));
+    }
+    let full = builder.build(&world.snapshot);
+    assert_eq!(signposts(&full), [("shop.example".into(), "10.0.0.1:8443,[fd00::1]:8443".into())]);
+    let model::Plan::Live(delta) = model::plan(&empty.model, &full.model) else { panic!("a reload, or nothing") };
+    assert!(delta.iter().any(|op| op.table == model::Table::Signpost && op.key.as_ref() == "shop.example"), "{delta:?}");
+    assert!(signposts(&World::new(&[], &[]).service("shop").build()).is_empty());
+}
+
+#[test]
+fn ssl_passthrough_needs_its_flag_and_its_modules() {
+    let details = |world: &World| -> Vec<String> {
+        let built = world.build();
+        assert!(built.model.signposts.is_empty() && built.model.fixed.globals.listen.passthrough.is_none());
+        built.problems().into_iter().map(|problem| problem.detail).filter(|detail| detail.contains("NGINX decrypts")).collect()
+    };
+    let mut world = World::new(&[("ssl-passthrough", "true")], &[]).service("shop");
+    assert_eq!(details(&world), ["the flag --enable-ssl-passthrough is not set; NGINX decrypts connections to its hosts"]);
+    world.settings.passthrough_port = Some(442);
+    world.settings.missing = [Module::StreamScript].into();
+    assert_eq!(
+        details(&world),
+        ["NGINX lacks the module ngx_stream_js_module (Debian package libnginx-mod-stream-js); NGINX decrypts connections to its hosts"]
+    );
+}
+
+#[test]
+fn ssl_passthrough_has_no_effect_on_other_paths_and_says_so() {
+    let check = |host: Value, paths: &[(&str, &str)], signposts: usize, expected: &[&str]| {
+        let mut world = World::new(&[], &[]).service("shop");
+        world.settings.passthrough_port = Some(442);
+        let backend = json!({"service": {"name": "shop", "port": {"number": 80}}});
+        let paths: Vec<Value> = paths.iter().map(|(path, kind)| json!({"path": path, "pathType": kind, "backend": backend})).collect();
+        let ingress = json!({
+            "metadata": {"namespace": "ns", "name": "shop", "annotations": {"nginx.ingress.kubernetes.io/ssl-passthrough": "true"}},
+            "spec": {"ingressClassName": "nginx", "rules": [{"host": host, "http": {"paths": paths}}]},
+        });
+        world.snapshot.ingresses.insert(ObjectKey::new("ns", "shop"), Arc::new(object::<Ingress>(ingress).into()));
+        let built = world.build();
+        assert_eq!(built.model.signposts.len(), signposts, "{expected:?}");
+        let details: Vec<String> =
+            built.problems().into_iter().map(|problem| problem.detail).filter(|detail| detail.contains("ssl-")).collect();
+        assert_eq!(details.len(), expected.len(), "{details:?}");
+        for (detail, part) in details.iter().zip(expected) {
+            assert!(detail.contains(part), "{detail}: {part}");
+        }
+    };
+    check(json!("a.example"), &[("/", "Prefix"), ("/x", "Exact")], 1, &["\"/x\" holds for plain HTTP only"]);
+    check(json!("a.example"), &[("/", "Exact"), ("/", "Prefix")], 1, &["\"/\" holds for plain HTTP only"]);
+    check(json!("a.example"), &[("/", "Exact")], 1, &[]);
+    check(json!("a.example"), &[("/x", "Prefix")], 0, &["no rule gives the path \"/\" of host \"a.example\" a backend"]);
+    check(json!("*.example"), &[("/", "Prefix")], 0, &["\"*.example\" is not the whole name of a host"]);
+    check(Value::Null, &[("/", "Prefix")], 0, &["\"_\" is not the whole name of a host"]);
 }

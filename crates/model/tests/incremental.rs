@@ -18,7 +18,7 @@ const NAMESPACES: [&str; 2] = ["x", "y"];
 const HOSTS: [&str; 7] =
     ["one.example.com", "www.one.example.com", "two.example.com", "*.example.com", "three.example.com", "", "four.example.com"];
 const PATHS: [&str; 7] = ["/", "/foo", "/foo/", "/foo/bar", "/id/[0-9]+$", "/a(/|$)(.*)", "/("];
-const ANNOTATIONS: [(&str, &str); 42] = [
+const ANNOTATIONS: [(&str, &str); 44] = [
     ("auth-type", "basic"),
     ("auth-secret", "a"),
     ("auth-tls-secret", "x/a"),
@@ -56,6 +56,8 @@ const ANNOTATIONS: [(&str, &str); 42] = [
     ("limit-rps", "nonsense"),
     ("no-such-thing", "1"),
     ("force-ssl-redirect", "true"),
+    ("ssl-passthrough", "true"),
+    ("ssl-passthrough", "true"),
     ("backend-protocol", "HTTPS"),
     ("proxy-ssl-secret", "x/a"),
     ("fastcgi-params-configmap", "settings"),
@@ -208,6 +210,7 @@ fn settings() -> Settings {
         configmap: Some(ObjectKey::new("x", "settings")),
         default_backend_service: Some(ObjectKey::new("y", "d")),
         default_ssl_certificate: Some(ObjectKey::new("x", "d")),
+        passthrough_port: Some(442),
         ..Settings::default()
     }
 }

@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 
 const PREFIX: &str = "nginx.ingress.kubernetes.io";
 
-fn object<T: serde::de::DeserializeOwned>(value: Value) -> Arc<T> {
-    Arc::new(serde_json::from_value(value).unwrap())
+fn object<T: serde::de::DeserializeOwned>(value: Value) -> T {
+    serde_json::from_value(value).unwrap()
 }
 
 fn put(snapshot: &mut Snapshot, name: &str, host: &str, annotations: Value) {
@@ -20,16 +20,16 @@ fn put(snapshot: &mut Snapshot, name: &str, host: &str, annotations: Value) {
     let rules = json!([{"host": host, "http": {"paths": [{"path": "/", "pathType": "Prefix", "backend": backend}]}}]);
     let metadata = json!({"namespace": "ns", "name": name, "annotations": annotations});
     let ingress = json!({"metadata": metadata, "spec": {"ingressClassName": "nginx", "rules": rules}});
-    snapshot.ingresses.insert(ObjectKey::new("ns", name), object::<Ingress>(ingress));
+    snapshot.ingresses.insert(ObjectKey::new("ns", name), Arc::new(object::<Ingress>(ingress).into()));
 }
 
 fn world() -> (Builder, Snapshot) {
     let settings = ObjectKey::new("ns", "settings");
     let mut snapshot = Snapshot::default();
     let class = object::<IngressClass>(json!({"metadata": {"name": "nginx"}, "spec": {"controller": "k8s.io/ingress-nginx"}}));
-    snapshot.ingress_classes.get_or_insert_default().insert("nginx".into(), class);
+    snapshot.ingress_classes.get_or_insert_default().insert("nginx".into(), Arc::new(class));
     let data = json!({"annotations-risk-level": "Critical", "allow-snippet-annotations": "true"});
-    snapshot.config_maps.insert(settings.clone(), object::<ConfigMap>(json!({ "data": data })));
+    snapshot.config_maps.insert(settings.clone(), Arc::new(object::<ConfigMap>(json!({ "data": data }))));
     (Builder::new(Settings { configmap: Some(settings), ..Settings::default() }), snapshot)
 }
 

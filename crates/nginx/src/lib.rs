@@ -16,7 +16,8 @@
 //! Modules: `detect` (capabilities), `workdir` (directories, lock), `store` (files, the last good set), `procfs` (processes
 //! by `/proc`), `log` (NGINX's messages), `process` (the seam to the real NGINX), `confirm` and `cycle` (the state machine,
 //! tested over a fake process), `orphans` and `sockets` (workers without a master), `supervisor`, `live` (the control socket),
-//! `connections` and `usage` (figures for metrics).
+//! `connections` and `usage` (figures for metrics), `signposts` (files that the workers read for TLS
+//! connections).
 
 mod confirm;
 mod connections;
@@ -29,6 +30,7 @@ mod log;
 mod orphans;
 mod process;
 mod procfs;
+mod signposts;
 mod sockets;
 mod state;
 mod store;
@@ -40,6 +42,7 @@ pub use connections::Connections;
 pub use detect::{DetectError, detect, find_binary};
 pub use error::{ApplyError, OpenError, Retry};
 pub use live::{Key, LiveClient, LiveError, RecordError};
+pub use signposts::put_up;
 pub use state::{Dictionary, State};
 pub use store::StoreError;
 pub use supervisor::{Applied, Options, Supervisor};

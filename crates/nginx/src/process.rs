@@ -175,10 +175,10 @@ impl Process for Nginx {
 
     async fn clear_sockets(&self, control: bool) {
         let socket = self.paths.control_socket();
-        let entries = std::fs::read_dir(self.paths.run_dir()).into_iter().flatten().flatten();
-        for entry in entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_socket())) {
-            let path = entry.path();
-            let ours = control && path == socket;
+        let inner = self.paths.inner_dir();
+        for path in sockets_in(&self.paths.run_dir()).into_iter().chain(sockets_in(&inner)) {
+            // The inner ones serve nobody without the control socket.
+            let ours = control && (path == socket || path.starts_with(&inner));
             let refused = |error: io::Error| error.kind() == io::ErrorKind::ConnectionRefused;
             if ours || UnixStream::connect(&path).await.is_err_and(refused) {
                 tracing::debug!(path = %path.display(), "removing a leftover socket");
@@ -188,4 +188,9 @@ impl Process for Nginx {
             }
         }
     }
+}
+
+fn sockets_in(directory: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_socket())).map(|entry| entry.path()).collect()
 }

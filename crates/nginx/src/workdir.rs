@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
-use nix::unistd::{Gid, Uid, User, chown};
+use nix::unistd::{Gid, Group, Uid, User, chown};
 use render::Paths;
 
 use crate::error::OpenError;
@@ -38,6 +38,8 @@ pub(crate) fn open(paths: &Paths, worker_user: Option<&str>) -> Result<Lock, Ope
     directory(&paths.certs_dir(), 0o700)?;
     directory(&paths.lua_dir(), 0o755)?;
     directory(&paths.temp_dir(), 0o700)?;
+    // Workers of another user may pass, and change nothing: we and the master write there as root.
+    directory(&paths.inner_dir(), if worker_user.is_some() { 0o710 } else { 0o700 })?;
     if let Some(user) = worker_user {
         give_to_workers(paths, user)?;
     }
@@ -89,9 +91,10 @@ fn lock(paths: &Paths) -> Result<Lock, OpenError> {
     Ok(Lock { _file: file })
 }
 
-/// Buffered bodies are written by the workers; nothing else below the work directory is opened by them.
+/// Buffered bodies are written by the workers, and the inner sockets and signposts are opened by them; nothing else below the work directory is.
 fn give_to_workers(paths: &Paths, user: &str) -> Result<(), OpenError> {
-    let name = user.split(':').next().unwrap_or(user);
+    let (name, group) = user.split_once(':').unwrap_or((user, ""));
+    let group = Group::from_name(group).ok().flatten();
     let Ok(Some(user)) = User::from_name(name) else {
         return Ok(());
     };
@@ -100,6 +103,8 @@ fn give_to_workers(paths: &Paths, user: &str) -> Result<(), OpenError> {
     if metadata.uid() != user.uid.as_raw() {
         chown(&temp, Some(user.uid), Some(user.gid)).map_err(io::Error::from).map_err(failed("giving to the workers", &temp))?;
     }
+    let (inner, gid) = (paths.inner_dir(), group.map_or(user.gid, |group| group.gid));
+    chown(&inner, None, Some(gid)).map_err(io::Error::from).map_err(failed("opening to the workers", &inner))?;
     let closed = |directory: &&Path| !may_enter(directory, user.uid, user.gid);
     if closed(&paths.work_dir.as_path()) {
         // The directory is ours, and what is secret in it lies in closed directories below.
@@ -147,8 +152,8 @@ mod tests {
         fs::write(paths.certs_dir(), "in the way").unwrap();
         let _lock = open(&paths, None).unwrap();
         assert_eq!(
-            [mode(&paths.run_dir()), mode(&paths.certs_dir()), mode(&paths.lua_dir()), mode(&paths.temp_dir())],
-            [0o700, 0o700, 0o755, 0o700]
+            [mode(&paths.run_dir()), mode(&paths.certs_dir()), mode(&paths.lua_dir()), mode(&paths.temp_dir()), mode(&paths.inner_dir())],
+            [0o700, 0o700, 0o755, 0o700, 0o700]
         );
     }
 

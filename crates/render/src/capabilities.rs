@@ -8,6 +8,7 @@ use model::Module;
 
 use crate::firewall;
 use crate::globals::stream;
+use crate::passthrough;
 
 /// The NGINX binary, its modules and the machine it runs on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,6 +58,7 @@ impl Capabilities {
             (Module::Firewall, self.has(firewall::MODULE)),
             (Module::CoreRules, !self.core_rules.is_empty()),
             (Module::Stream, self.has(stream::MODULE)),
+            (Module::StreamScript, self.has(passthrough::MODULE)),
         ];
         needs.into_iter().filter(|(_, present)| !present).map(|(module, _)| module).collect()
     }

@@ -19,8 +19,8 @@ use crate::mirror::{self, MirrorLocation};
 use crate::page::Page;
 use crate::pass::TlsView;
 use crate::print::Printed;
-use crate::server::Common;
-use crate::{Capabilities, Paths, RenderError};
+use crate::server::{Common, Side};
+use crate::{Capabilities, Paths, RenderError, passthrough};
 
 /// Which part of the equivalent text is wanted.
 #[derive(Debug, Clone, Copy, Default)]
@@ -48,6 +48,7 @@ pub fn conf(model: &Model, caps: &Capabilities, paths: &Paths, filter: ConfFilte
             return Err(RenderError::UnknownPath { host: host.to_owned(), path: path.to_owned(), known });
         }
         page.block("equivalent/server.conf", view)?;
+        passthrough::equivalent(&mut page, model, caps, paths, Some(host))?;
         return Ok(page.finish().0);
     }
     let revision = crate::render(&model.fixed, caps, paths)?.revision;
@@ -62,6 +63,7 @@ pub fn conf(model: &Model, caps: &Capabilities, paths: &Paths, filter: ConfFilte
         page.block("equivalent/server.conf", server(model, caps, paths, group, filter.path)?)?;
     }
     page.block("http_end.conf", &globals)?;
+    passthrough::equivalent(&mut page, model, caps, paths, None)?;
     Ok(page.finish().0)
 }
 
@@ -118,7 +120,7 @@ fn server(model: &Model, caps: &Capabilities, paths: &Paths, group: &Group<'_>, 
         server: ServerView {
             begin,
             end,
-            common: Common::new(globals, caps, &group.server_names, group.shell, catch_all)?,
+            common: Common::new(globals, caps, paths, &group.server_names, group.shell, catch_all, Side::Both)?,
             health_check: if catch_all { HealthCheck::new(globals, record)? } else { None },
             app_root: record.app_root.as_deref().map(AppRoot::new).transpose()?,
             redirect: record.redirect_to.as_deref().map(|host| HostRedirect::new(globals, host)).transpose()?,

@@ -62,7 +62,7 @@ impl GlobalView {
         Ok(Self {
             main: MainView::new(fixed, caps, paths, revision)?,
             http: HttpView::new(fixed, caps, paths, revision, form, names)?,
-            real_ip: RealIp::new(config)?,
+            real_ip: RealIp::new(globals)?,
             block_cidrs: client::networks(&config.block_cidrs)?,
             maps: MapsView::new(globals, form)?,
             log: LogView::new(config)?,

@@ -19,6 +19,7 @@ mod lua;
 mod mirror;
 mod page;
 mod pass;
+mod passthrough;
 mod paths;
 mod print;
 mod profile;

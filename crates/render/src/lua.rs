@@ -193,8 +193,11 @@ mod tests {
 
     #[test]
     fn lua_is_told_the_settings_in_its_units() {
-        let globals =
-            Globals { health_check_path: "/healthz".into(), listen: model::Listen { http: 80, https: 443 }, ..Globals::default() };
+        let globals = Globals {
+            health_check_path: "/healthz".into(),
+            listen: model::Listen { http: 80, https: 443, passthrough: None },
+            ..Globals::default()
+        };
         let fixed = Fixed { globals: Arc::new(globals), ..Fixed::default() };
         assert_eq!(
             configuration(&fixed, "00ff", Form::Router),

@@ -239,12 +239,20 @@ fn upstream(transport: &Transport) -> String {
     transport.pool().map_or_else(|| PLAIN_UPSTREAM.to_owned(), |pool| format!("{PLAIN_UPSTREAM}_{pool}"))
 }
 
+/// The parameters. Behind the stream block a connection itself has no address and port.
+fn fastcgi_params(fixed: &Fixed) -> String {
+    match fixed.globals.listen.passthrough {
+        Some(_) => FASTCGI_PARAMS_TEXT.replace(" $server_", " $narthex_server_").replace("$narthex_server_protocol", "$server_protocol"),
+        None => FASTCGI_PARAMS_TEXT.to_owned(),
+    }
+}
+
 /// What the profiles need besides the configuration itself.
 pub(crate) fn files(fixed: &Fixed) -> Vec<File> {
     let transports = || fixed.profiles.values().map(|profile| &profile.transport);
     let mut files = Vec::new();
     if transports().any(|transport| transport.protocol == BackendProtocol::Fcgi) {
-        files.push(File { path: FASTCGI_PARAMS.into(), mode: 0o644, bytes: FASTCGI_PARAMS_TEXT.into() });
+        files.push(File { path: FASTCGI_PARAMS.into(), mode: 0o644, bytes: fastcgi_params(fixed).into() });
     }
     let trusts = transports().filter_map(|transport| transport.tls.as_ref()?.trust.as_ref());
     let materials: BTreeMap<&str, &Arc<TlsMaterial>> = trusts.map(|trust| (&*trust.material.id, &trust.material)).collect();

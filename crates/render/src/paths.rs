@@ -30,6 +30,31 @@ impl Paths {
         self.run_dir().join("control.sock")
     }
 
+    /// What NGINX's own parts need of each other. Mode 0700, or 0710 with the group of the workers, where these have a user of their own.
+    pub fn inner_dir(&self) -> PathBuf {
+        self.work_dir.join("inner")
+    }
+
+    /// The unix socket on which the http block takes TLS connections from the stream block.
+    pub fn https_socket(&self) -> PathBuf {
+        self.inner_dir().join("https.sock")
+    }
+
+    /// The unix socket for TLS connections that are not decrypted.
+    pub fn passthrough_socket(&self) -> PathBuf {
+        self.inner_dir().join("pass.sock")
+    }
+
+    /// One file for each host whose TLS connections are not decrypted (`docs/live-protocol.md`).
+    pub fn signposts_dir(&self) -> PathBuf {
+        self.inner_dir().join("signposts")
+    }
+
+    /// The script that reads them.
+    pub fn signposts_script(&self) -> PathBuf {
+        self.work_dir.join(SIGNPOSTS_SCRIPT)
+    }
+
     /// The pid of the NGINX master.
     pub fn pid(&self) -> PathBuf {
         self.run_dir().join("nginx.pid")
@@ -63,3 +88,6 @@ impl Paths {
 
 /// [`Paths::static_certificate`] relative to the work directory.
 pub(crate) const STATIC_CERTIFICATE: &str = "certs/static.pem";
+
+/// [`Paths::signposts_script`] relative to the work directory.
+pub(crate) const SIGNPOSTS_SCRIPT: &str = "njs/signposts.js";

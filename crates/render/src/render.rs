@@ -16,8 +16,8 @@ use crate::paths::STATIC_CERTIFICATE;
 use crate::print::Printed;
 use crate::profile::{self, ProfileView};
 use crate::proxy::HeadersView;
-use crate::server::ServerView;
-use crate::{Capabilities, Paths, RenderError, clients, firewall, lua, mirror, pass};
+use crate::server::{ServerView, Side, unix};
+use crate::{Capabilities, Paths, RenderError, clients, firewall, lua, mirror, pass, passthrough};
 
 /// The host of requests for no other; its server is the default one.
 const CATCH_ALL: &str = "_";
@@ -37,6 +37,7 @@ pub fn render(fixed: &Fixed, caps: &Capabilities, paths: &Paths) -> Result<FileS
     others.extend(pass::files(fixed));
     others.extend(firewall::files(fixed, caps));
     others.extend(clients::files(fixed));
+    others.extend(passthrough::files(fixed));
 
     // The revision is part of the text that it is the address of: computed over the text without it.
     let (anonymous, _) = text(fixed, caps, paths, "0")?;
@@ -67,6 +68,7 @@ pub(crate) fn check(fixed: &Fixed, paths: &Paths) -> Result<(), RenderError> {
             return Err(RenderError::Setting { key, reason: "0 is not a port NGINX can listen on; expected 1 to 65535".to_owned() });
         }
     }
+    passthrough::check(globals)?;
     if globals.listen.http == globals.listen.https {
         let reason = format!("{} is the port of plain HTTP too; expected another", globals.listen.https);
         return Err(RenderError::Setting { key: "--https-port", reason });
@@ -125,21 +127,25 @@ fn text(fixed: &Fixed, caps: &Capabilities, paths: &Paths, revision: &str) -> Re
     auth::upstreams(&mut page, fixed)?;
 
     let default_shell = fixed.shells.get(CATCH_ALL).map(|shell| &**shell);
-    server(&mut page, fixed, paths, ServerView::catch_all(fixed, caps, default_shell)?, default_shell.map(|_| CATCH_ALL))?;
-    for (host, shell) in fixed.shells.iter().filter(|(host, _)| &***host != CATCH_ALL) {
-        server(&mut page, fixed, paths, ServerView::shell(globals, caps, host, shell)?, Some(host))?;
+    for side in Side::all(globals).iter().copied() {
+        let view = ServerView::catch_all(fixed, caps, paths, default_shell, side)?;
+        server(&mut page, fixed, paths, view, default_shell.map(|_| CATCH_ALL))?;
+        for (host, shell) in fixed.shells.iter().filter(|(host, _)| &***host != CATCH_ALL) {
+            server(&mut page, fixed, paths, ServerView::shell(globals, caps, paths, host, shell, side)?, Some(host))?;
+        }
     }
 
-    page.block("control.conf", ControlBlock { listen: Printed::quoted(&format!("unix:{}", paths.control_socket().display()))? })?;
+    page.block("control.conf", ControlBlock { listen: unix(&paths.control_socket())? })?;
     page.block("http_end.conf", ())?;
-    stream(&mut page, fixed, caps)?;
+    stream(&mut page, fixed, caps, paths)?;
     Ok(page.finish())
 }
 
 /// The stream block, where NGINX has one.
-fn stream(page: &mut Page, fixed: &Fixed, caps: &Capabilities) -> Result<(), RenderError> {
+fn stream(page: &mut Page, fixed: &Fixed, caps: &Capabilities, paths: &Paths) -> Result<(), RenderError> {
     let Some(view) = StreamView::new(&fixed.globals.config, caps)? else { return Ok(()) };
     page.block("stream.conf", StreamBlock { stream: view })?;
+    passthrough::servers(page, &fixed.globals, caps, paths)?;
     for (ingress, text) in &fixed.streams {
         let snippet = StreamSnippet { snippet: Printed::raw(text) };
         page.origin(OriginKind::Stream(ingress.clone()), |page| page.block("stream_snippet.conf", snippet))?;

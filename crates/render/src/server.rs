@@ -1,6 +1,7 @@
 //! Server blocks: what the router's servers and the equivalent text have in common, and the former.
 
 use std::net::IpAddr;
+use std::path::Path;
 
 use annotations::Config;
 use model::{Fixed, Globals, Listen, Shell};
@@ -8,7 +9,7 @@ use serde::Serialize;
 
 use crate::clients::ClientsView;
 use crate::print::Printed;
-use crate::{Capabilities, RenderError};
+use crate::{Capabilities, Paths, RenderError};
 
 /// A `server` block of the router: `server.conf`, profiles, `server_end.conf`.
 #[derive(Serialize)]
@@ -31,6 +32,8 @@ pub(crate) struct ServerView {
 pub(crate) struct Common {
     names: Printed,
     listen: Vec<ListenView>,
+    /// The client's address is what the PROXY protocol says, other than in the rest of the http block.
+    behind_stream: bool,
     /// `http2 on`.
     http2: bool,
     /// Values of some header are refused.
@@ -46,27 +49,62 @@ pub(crate) struct Common {
     snippet: Option<Printed>,
 }
 
+/// A `listen` directive.
 #[derive(Serialize)]
-struct ListenView {
+pub(crate) struct ListenView {
     address: Printed,
     options: Printed,
 }
 
+/// Which connections a server block takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Side {
+    /// All.
+    Both,
+    /// Plain HTTP.
+    Plain,
+    /// TLS.
+    Tls,
+}
+
+impl Side {
+    /// The blocks that each host needs. Two if the client's address comes from a header on the one and from the stream block on the other,
+    /// which is known before there is a location.
+    pub(crate) fn all(globals: &Globals) -> &'static [Self] {
+        let config = &globals.config;
+        let by_header = !config.use_proxy_protocol && (config.use_forwarded_headers || config.enable_real_ip);
+        if globals.listen.passthrough.is_some() && by_header { &[Self::Plain, Self::Tls] } else { &[Self::Both] }
+    }
+}
+
 impl ServerView {
     /// The server of every host that has none of its own.
-    pub(crate) fn catch_all(fixed: &Fixed, caps: &Capabilities, shell: Option<&Shell>) -> Result<Self, RenderError> {
+    pub(crate) fn catch_all(
+        fixed: &Fixed,
+        caps: &Capabilities,
+        paths: &Paths,
+        shell: Option<&Shell>,
+        side: Side,
+    ) -> Result<Self, RenderError> {
         let globals = &*fixed.globals;
         let comment = Printed::comment("every host: Lua finds the route");
         // Those that another server's pattern would catch: a literal name wins.
         let names: Vec<String> = ["_".to_owned()].into_iter().chain(fixed.literals.iter().map(ToString::to_string)).collect();
-        Ok(Self::new(globals, comment, Common::new(globals, caps, &names, shell, true)?))
+        Ok(Self::new(globals, comment, Common::new(globals, caps, paths, &names, shell, true, side)?))
     }
 
     /// The server of a host with text of its own.
-    pub(crate) fn shell(globals: &Globals, caps: &Capabilities, host: &str, shell: &Shell) -> Result<Self, RenderError> {
+    pub(crate) fn shell(
+        globals: &Globals,
+        caps: &Capabilities,
+        paths: &Paths,
+        host: &str,
+        shell: &Shell,
+        side: Side,
+    ) -> Result<Self, RenderError> {
         let names: Vec<String> = [server_name(host)].into_iter().chain(shell.aliases.iter().map(ToString::to_string)).collect();
         let comment = Printed::comment(&format!("host {host}: the same routes, and text of its own"));
-        Ok(Self::new(globals, comment, Common::new(globals, caps, &names, Some(shell), false)?))
+        Ok(Self::new(globals, comment, Common::new(globals, caps, paths, &names, Some(shell), false, side)?))
     }
 
     fn new(globals: &Globals, comment: Printed, common: Common) -> Self {
@@ -98,14 +136,17 @@ impl Common {
     pub(crate) fn new(
         globals: &Globals,
         caps: &Capabilities,
+        paths: &Paths,
         names: &[String],
         shell: Option<&Shell>,
         default: bool,
+        side: Side,
     ) -> Result<Self, RenderError> {
         let config = &globals.config;
         Ok(Self {
             names: Printed::all_quoted(names.iter().map(String::as_str))?,
-            listen: listen(globals, caps, default)?,
+            listen: listen(globals, caps, paths, default, side)?,
+            behind_stream: side == Side::Tls,
             http2: config.use_http2 && caps.has_http2_directive(),
             blocks_agents: !config.block_user_agents.is_empty(),
             blocks_referers: !config.block_referers.is_empty(),
@@ -126,34 +167,55 @@ pub(crate) fn server_name(host: &str) -> String {
 }
 
 /// Addresses in the order HTTP before HTTPS, IPv4 before IPv6. Options of the socket itself stand at the default server only.
-fn listen(globals: &Globals, caps: &Capabilities, default: bool) -> Result<Vec<ListenView>, RenderError> {
+fn listen(globals: &Globals, caps: &Capabilities, paths: &Paths, default: bool, side: Side) -> Result<Vec<ListenView>, RenderError> {
     let config = &globals.config;
-    let Listen { http, https } = globals.listen;
-    let mut socket = Vec::new();
-    if config.use_proxy_protocol {
-        socket.push("proxy_protocol".to_owned());
-    }
-    if default {
-        socket.push("default_server".to_owned());
-        if config.reuse_port {
-            socket.push("reuseport".to_owned());
+    let Listen { http, https, passthrough } = globals.listen;
+    let options = |proxied: bool, tls: bool, unix: bool| {
+        let mut words = Vec::new();
+        words.extend(proxied.then(|| "proxy_protocol".to_owned()));
+        if default {
+            words.push("default_server".to_owned());
+            words.extend((config.reuse_port && !unix).then(|| "reuseport".to_owned()));
+            words.push(format!("backlog={}", caps.backlog));
         }
-        socket.push(format!("backlog={}", caps.backlog));
-    }
-    let mut tls = socket.clone();
-    tls.push("ssl".to_owned());
-    if config.use_http2 && !caps.has_http2_directive() {
-        tls.push("http2".to_owned());
-    }
+        words.extend(tls.then(|| "ssl".to_owned()));
+        words.extend((tls && config.use_http2 && !caps.has_http2_directive()).then(|| "http2".to_owned()));
+        Printed::options(words)
+    };
 
     let mut views = Vec::new();
-    for (port, options) in [(http, &socket), (https, &tls)] {
-        for address in addresses(globals, caps, port) {
-            let options = Printed::options(options)?;
-            views.push(ListenView { address: Printed::word(address)?, options });
+    if side != Side::Tls {
+        for address in addresses(globals, caps, http) {
+            views.push(ListenView { address: Printed::word(address)?, options: options(config.use_proxy_protocol, false, false)? });
+        }
+    }
+    if side != Side::Plain {
+        if passthrough.is_some() {
+            views.push(ListenView { address: unix(&paths.https_socket())?, options: options(true, true, true)? });
+        }
+        let proxied = passthrough.is_some() || config.use_proxy_protocol;
+        for address in addresses(globals, caps, passthrough.unwrap_or(https)) {
+            views.push(ListenView { address: Printed::word(address)?, options: options(proxied, true, false)? });
         }
     }
     Ok(views)
+}
+
+/// Where the stream block takes TLS connections.
+pub(crate) fn listen_in_stream(globals: &Globals, caps: &Capabilities) -> Result<Vec<ListenView>, RenderError> {
+    let config = &globals.config;
+    let mut words = Vec::new();
+    words.extend(config.use_proxy_protocol.then(|| "proxy_protocol".to_owned()));
+    words.extend(config.reuse_port.then(|| "reuseport".to_owned()));
+    words.push(format!("backlog={}", caps.backlog));
+    words.push("so_keepalive=on".to_owned());
+    let view = |address| Ok(ListenView { address: Printed::word(address)?, options: Printed::options(&words)? });
+    addresses(globals, caps, globals.listen.https).into_iter().map(view).collect()
+}
+
+/// A unix socket as an argument of a directive.
+pub(crate) fn unix(path: &Path) -> Result<Printed, RenderError> {
+    Printed::quoted(&format!("unix:{}", path.display()))
 }
 
 /// The addresses of one port. A family without an address of its own in `bind-address` listens on all of its addresses.

@@ -44,9 +44,13 @@ fn check(name: &str, fixed: &Fixed, caps: &Capabilities) {
 /// The same for the equivalent text.
 #[track_caller]
 fn check_conf(name: &str, model: &Model) {
-    let caps = bookworm();
-    let set = render::render(&model.fixed, &caps, &paths()).unwrap();
-    compare(name, &set, &servers(&render::conf(model, &caps, &paths(), ConfFilter::default()).unwrap()));
+    check_conf_of(name, model, &bookworm());
+}
+
+#[track_caller]
+fn check_conf_of(name: &str, model: &Model, caps: &Capabilities) {
+    let set = render::render(&model.fixed, caps, &paths()).unwrap();
+    compare(name, &set, &servers(&render::conf(model, caps, &paths(), ConfFilter::default()).unwrap()));
 
     let scratch = tempfile::tempdir().unwrap();
     let paths = Paths::new(scratch.path());
@@ -344,4 +348,41 @@ fn text_of_a_canary_and_affinity() {
         backend.sticky = Some(Arc::new(cookie));
     });
     check_conf("text_of_a_canary_and_affinity", &model);
+}
+
+/// With a stream block that listens on the HTTPS port.
+fn passthrough(config: Config) -> (Fixed, Capabilities) {
+    let mut fixed = fixed(config, []);
+    Arc::make_mut(&mut fixed.globals).listen.passthrough = Some(1442);
+    let mut caps = bookworm();
+    caps.modules.extend(["ngx_stream_module", "ngx_stream_js_module"].map(str::to_owned));
+    (fixed, caps)
+}
+
+#[test]
+fn ssl_passthrough_behind_the_proxy_protocol() {
+    let (fixed, caps) = passthrough(config(&[("use-proxy-protocol", "true"), ("proxy-protocol-header-timeout", "3s")]));
+    check("passthrough_behind_the_proxy_protocol", &fixed, &caps);
+}
+
+#[test]
+fn ssl_passthrough_with_forwarded_headers_has_servers_for_tls() {
+    let config = config(&[("use-forwarded-headers", "true"), ("compute-full-forwarded-for", "true"), ("reuse-port", "false")]);
+    let (mut fixed, caps) = passthrough(config);
+    let shell = Shell { snippet: snippet("# own"), ..Shell::default() };
+    fixed.shells.insert("own.example.com".into(), Arc::new(shell));
+    check("passthrough_with_forwarded_headers", &fixed, &caps);
+}
+
+#[test]
+fn text_of_ssl_passthrough() {
+    let (fixed, caps) = passthrough(config(&[]));
+    let hosts = vec![("a.example.com", record(&[], &[("/", 0)], vec![route("a", "/")]))];
+    let mut model = model(fixed, hosts, &[]);
+    model.signposts.insert("a.example.com".into(), "10.0.0.1:8443,[fd00::1]:8443".into());
+    model.signposts.insert("nobody.example.com".into(), "".into());
+    check_conf_of("text_of_passthrough", &model, &caps);
+    let text = |host| render::conf(&model, &caps, &paths(), ConfFilter { host: Some(host), path: None }).unwrap();
+    assert!(text("a.example.com").contains("server [fd00::1]:8443;") && !text("a.example.com").contains("nobody"));
+    assert!(!text("_").contains("stream {"));
 }

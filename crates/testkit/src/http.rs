@@ -70,6 +70,7 @@ pub struct Request {
     source: Option<IpAddr>,
     sni: Option<String>,
     identity: Option<(String, String)>,
+    prelude: Vec<u8>,
     method: String,
     target: String,
     headers: Vec<(String, String)>,
@@ -90,6 +91,7 @@ impl Request {
             source: None,
             sni: None,
             identity: None,
+            prelude: Vec::new(),
             method: method.into(),
             target: target.into(),
             headers: Vec::new(),
@@ -129,6 +131,13 @@ impl Request {
     #[must_use]
     pub fn identity(mut self, certificate_pem: &str, key_pem: &str) -> Self {
         self.identity = Some((certificate_pem.to_owned(), key_pem.to_owned()));
+        self
+    }
+
+    /// Sends these bytes before anything else, TLS included: a header of the PROXY protocol.
+    #[must_use]
+    pub fn prelude(mut self, bytes: impl Into<Vec<u8>>) -> Self {
+        self.prelude = bytes.into();
         self
     }
 

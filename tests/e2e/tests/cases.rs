@@ -26,6 +26,7 @@ mod cases {
     mod mirror;
     mod modsec;
     mod obs;
+    mod pass;
     mod path;
     mod proxy;
     mod pssl;

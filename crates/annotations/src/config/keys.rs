@@ -149,6 +149,8 @@ settings! {
     enable_real_ip: bool = false, "enable-real-ip", BOOL;
     /// Expect the PROXY protocol on the public ports.
     use_proxy_protocol: bool = false, "use-proxy-protocol", BOOL;
+    /// How long the header of the PROXY protocol may take on the HTTPS port, with `--enable-ssl-passthrough`.
+    proxy_protocol_header_timeout: Time = Time::from_secs(5), "proxy-protocol-header-timeout", own("a time such as 5s");
     /// Tell backends the URI as the client sent it, as `X-Original-URI`.
     proxy_add_original_uri_header: bool = false, "proxy-add-original-uri-header", BOOL;
     /// Give a request that has no `X-Request-ID` one.

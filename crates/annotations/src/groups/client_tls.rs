@@ -198,7 +198,9 @@ static ENTRIES: &[Entry] = &[
         name: "ssl-passthrough",
         scope: Scope::Host,
         value: BOOL,
-        doc: "Connections to this host, known by SNI, go undecrypted to the backend of `/`; everything that needs decryption has no effect. Needs the flag `--enable-ssl-passthrough`.",
+        doc: "TLS connections to this host, known by SNI, go undecrypted to the endpoints of the backend of `/`; everything that needs decryption, other paths included, has no effect on them. \
+            Plain HTTP is served as usual. Wildcards and rules without a host can't be told apart this way. \
+            Needs the flag `--enable-ssl-passthrough` and the module ngx_stream_js_module; without them NGINX decrypts.",
         example: "true",
         on_invalid: OnInvalid::Refuse,
         parse: |text, draft| set(&mut draft.spec.client_tls.passthrough, parse_bool(text)),

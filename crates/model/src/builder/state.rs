@@ -44,6 +44,9 @@ pub(super) struct State {
     /// The other name with or without `www.` to the hosts that everything there is to be redirected to; the first in byte order gets it.
     pub(super) twins: Index<Arc<str>, Arc<str>>,
     pub(super) host_twins: OrdMap<Arc<str>, Arc<str>>,
+    /// Hosts whose TLS connections are not decrypted, with the backends that these go to, and the other way round.
+    pub(super) passthrough: OrdMap<Arc<str>, BackendId>,
+    pub(super) passed: Index<BackendId, Arc<str>>,
     pub(super) host_profiles: OrdMap<Arc<str>, Arc<[ProfileId]>>,
     /// `stream-snippet`s, older Ingresses first.
     pub(super) streams: OrdMap<Order, Arc<Snippet>>,

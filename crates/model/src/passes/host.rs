@@ -1,6 +1,7 @@
 //! One host: its locations from all Ingresses that name it, and what becomes of each.
 
 mod clients;
+mod passthrough;
 mod surprises;
 mod whole;
 
@@ -31,6 +32,8 @@ pub(crate) struct Host {
     /// Users that its routes ask for, without duplicates.
     pub(crate) users: Vec<Users>,
     pub(crate) shell: Option<Shell>,
+    /// Where its TLS connections go undecrypted.
+    pub(crate) passthrough: Option<BackendId>,
     /// Other names of it, without its own: literal ones, `*.` and a suffix, `~` and a regular expression.
     pub(crate) aliases: Vec<Arc<str>>,
     /// Its name with or without `www.`, whichever it is not, if everything there is to be redirected to it.
@@ -65,7 +68,8 @@ struct Draft<'a> {
 }
 
 /// Builds a host from the Ingresses that name it, oldest first. False if none of them makes a server of it: then there are only Problems.
-pub(crate) fn build(host: &Arc<str>, entries: &[&Entry], config: &Config) -> (Host, bool) {
+/// `passthrough`: whether connections can go on undecrypted.
+pub(crate) fn build(host: &Arc<str>, entries: &[&Entry], config: &Config, passthrough: bool) -> (Host, bool) {
     let (canaries, entries): (Vec<&Entry>, Vec<&Entry>) = entries.iter().copied().partition(|entry| entry.is_canary());
     let mut result = Host::default();
     if entries.is_empty() && **host != *CATCH_ALL {
@@ -111,6 +115,9 @@ pub(crate) fn build(host: &Arc<str>, entries: &[&Entry], config: &Config) -> (Ho
     result.twin = whole::twin(host, &drafts, &mut result.problems);
     result.aliases = whole::aliases(host, &entries);
     result.shell = whole::shell(&entries, &result.aliases, clients.verification());
+    if passthrough {
+        result.passthrough = passthrough::target(host, &entries, &drafts, &mut result.problems);
+    }
     surprises::find(host, &drafts, regex_mode, &mut result.problems);
     (result, true)
 }

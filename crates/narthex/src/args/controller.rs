@@ -88,6 +88,12 @@ pub(crate) struct ModelArgs {
     /// Port for HTTPS
     #[arg(long, default_value_t = 443, value_name = "PORT")]
     pub(crate) https_port: u16,
+    /// Let hosts with the annotation ssl-passthrough decrypt their TLS connections themselves
+    #[arg(long, num_args = 0..=1, default_value_t = false, default_missing_value = "true", require_equals = true, action = ArgAction::Set)]
+    pub(crate) enable_ssl_passthrough: bool,
+    /// Port for TLS that NGINX decrypts, behind the PROXY protocol, with --enable-ssl-passthrough
+    #[arg(long, default_value_t = 442, value_name = "PORT")]
+    pub(crate) ssl_passthrough_proxy_port: u16,
     /// Path that answers 200 on --healthz-port and on the catch-all host
     #[arg(long, default_value = "/healthz", value_name = "PATH")]
     pub(crate) health_check_path: String,
@@ -128,6 +134,10 @@ impl ModelArgs {
         if self.http_port == self.https_port {
             bail!("--http-port and --https-port are both {}, expected two ports", self.http_port);
         }
+        let passthrough_port = self.enable_ssl_passthrough.then_some(self.ssl_passthrough_proxy_port);
+        if let Some(port) = passthrough_port.filter(|port| [self.http_port, self.https_port].contains(port)) {
+            bail!("--ssl-passthrough-proxy-port is {port} like --http-port or --https-port, expected three ports");
+        }
         if !self.health_check_path.starts_with('/') {
             bail!("--health-check-path {:?} does not start with /", self.health_check_path);
         }
@@ -152,6 +162,7 @@ impl ModelArgs {
             zone: zone.filter(|_| self.enable_topology_aware_routing),
             http_port: self.http_port,
             https_port: self.https_port,
+            passthrough_port,
             health_check_path: self.health_check_path.clone(),
             counting: self.metrics.counting()?,
         })

@@ -43,6 +43,7 @@ fn name(table: Table) -> &'static str {
         Table::Server => "TLS name",
         Table::Backend => "backend",
         Table::Host => "host",
+        Table::Signpost => "TLS passthrough",
     }
 }
 

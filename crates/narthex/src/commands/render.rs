@@ -3,7 +3,8 @@
 use std::process::ExitCode;
 
 use anyhow::Context;
-use model::{Built, Live, Op, Settings, Table};
+use model::plan::plan;
+use model::{Built, Model, Op, Plan, Settings, Table};
 use serde_json::json;
 
 use crate::args::{Format, LogArgs, RenderArgs};
@@ -24,7 +25,10 @@ pub(crate) fn render(args: &RenderArgs, log: &LogArgs) -> anyhow::Result<ExitCod
     let files = render::render(&built.model.fixed, &capabilities, &paths)?;
     let conf = files.files.iter().find(|file| file.path.as_os_str() == "nginx.conf").context("the rendered files have no nginx.conf")?;
     let conf = String::from_utf8_lossy(&conf.bytes);
-    let records = Live::default().delta(&built.model.live);
+    let records = match plan(&Model::default(), &built.model) {
+        Plan::Nothing => Vec::new(),
+        Plan::Live(live) | Plan::Reload { live, .. } => live,
+    };
     match args.format {
         Format::Text => {
             print!("{conf}");
@@ -47,7 +51,7 @@ fn value(op: &Op) -> serde_json::Value {
     match op.table {
         Table::Certificate => json!("(key pair)"),
         Table::Users => json!("(users)"),
-        Table::Server => json!(text),
+        Table::Server | Table::Signpost => json!(text),
         Table::Backend | Table::Host => serde_json::from_str(text).unwrap_or_else(|_| json!(text)),
     }
 }

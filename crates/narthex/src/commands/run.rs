@@ -3,6 +3,7 @@
 mod adapter;
 mod requests;
 mod shutdown;
+mod signposts;
 mod source;
 mod traces;
 
@@ -19,7 +20,7 @@ use nginx::Supervisor;
 use ops::{Check, Health, Ops};
 use render::{Capabilities, ConfFilter, Paths};
 use tokio::net::{TcpListener, UnixListener};
-use tracing::{error, info};
+use tracing::{error, info, warn};
 
 use crate::args::{LogArgs, RunArgs, SourceArgs};
 use adapter::{LivePort, NginxPort};
@@ -62,6 +63,9 @@ async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
     let mut tasks = Tasks::new();
     let (mut settings, client) = source::settings(&args, fallback).await?;
     settings.missing = capabilities.missing();
+    if let Some(module) = settings.missing_for_passthrough().filter(|_| settings.passthrough_port.is_some()) {
+        warn!("--enable-ssl-passthrough has no effect: NGINX lacks {}; every TLS connection is decrypted", module.describe());
+    }
     let settings = Arc::new(settings);
     let source = source::start(&args, settings.clone(), client, &mut tasks).await?;
     let identity = identity(&settings);
@@ -104,6 +108,7 @@ async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
     });
     conf_socket(&paths, &capabilities, handle.clone(), &mut tasks)?;
     tasks.spawn(traces::run(control.clone(), handle.built.clone()));
+    tasks.spawn(signposts::run(paths.signposts_dir(), handle.built.clone()));
     tasks.spawn(announce(handle, settings));
 
     let (reload, status) = (source.reload, source.status);
@@ -145,6 +150,9 @@ fn nginx_options(args: &RunArgs, paths: &Paths, capabilities: &Capabilities) -> 
     let mut options = nginx::Options::new(binary, paths.clone());
     options.worker_user = capabilities.worker_user.clone();
     options.port_flags = [(args.model.http_port, "--http-port"), (args.model.https_port, "--https-port")].into();
+    if args.model.enable_ssl_passthrough {
+        options.port_flags.insert(args.model.ssl_passthrough_proxy_port, "--ssl-passthrough-proxy-port");
+    }
     Ok(options)
 }
 

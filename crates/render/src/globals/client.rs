@@ -1,6 +1,5 @@
 //! Who the client is, and what it asked for.
 
-use annotations::Config;
 use model::Globals;
 use ngx_value::{CidrSet, HeaderPattern};
 use serde::Serialize;
@@ -9,6 +8,7 @@ use super::Form;
 use crate::RenderError;
 use crate::print::Printed;
 use crate::proxy::full_forwarded_for;
+use crate::server::Side;
 
 /// What `real_ip.conf` prints: where the client's address comes from, if not from the connection.
 #[derive(Serialize)]
@@ -18,14 +18,25 @@ pub(super) struct RealIp {
 }
 
 impl RealIp {
-    pub(super) fn new(config: &Config) -> Result<Option<Self>, RenderError> {
-        if !(config.use_forwarded_headers || config.use_proxy_protocol || config.enable_real_ip) {
+    pub(super) fn new(globals: &Globals) -> Result<Option<Self>, RenderError> {
+        let config = &globals.config;
+        // Where a header tells the address on plain HTTP, the servers for TLS have directives of their own.
+        let behind_stream = globals.listen.passthrough.is_some() && Side::all(globals) == [Side::Both];
+        if !(behind_stream || config.use_forwarded_headers || config.use_proxy_protocol || config.enable_real_ip) {
             return Ok(None);
         }
         // Behind a proxy that speaks the PROXY protocol the header could come from anybody.
-        let header =
-            if config.use_proxy_protocol { Printed::fixed("proxy_protocol") } else { Printed::word(&config.forwarded_for_header)? };
-        Ok(Some(Self { header, trusted: networks(&config.proxy_real_ip_cidr)? }))
+        let header = if config.use_proxy_protocol || behind_stream {
+            Printed::fixed("proxy_protocol")
+        } else {
+            Printed::word(&config.forwarded_for_header)?
+        };
+        let mut trusted = Vec::new();
+        if !behind_stream || config.use_proxy_protocol {
+            trusted = networks(&config.proxy_real_ip_cidr)?;
+        }
+        trusted.extend(behind_stream.then(|| Printed::fixed("unix:")));
+        Ok(Some(Self { header, trusted }))
     }
 }
 
@@ -50,6 +61,8 @@ pub(super) struct MapsView {
     port: Printed,
     server_port: Printed,
     https_port: u16,
+    /// The other port for TLS, where the stream block has that of HTTPS.
+    passthrough_port: Option<u16>,
     /// Values of `User-Agent` and `Referer` that are refused.
     blocked_agents: Vec<Printed>,
     blocked_referers: Vec<Printed>,
@@ -62,7 +75,12 @@ impl MapsView {
         let config = &globals.config;
         let router = form == Form::Router;
         let (forwarded, proxied) = (config.use_forwarded_headers, config.use_proxy_protocol);
-        let server_port = Printed::fixed(if proxied { "$proxy_protocol_server_port" } else { "$server_port" });
+        let behind_stream = globals.listen.passthrough.is_some();
+        let server_port = Printed::fixed(match (proxied, behind_stream) {
+            (true, _) => "$proxy_protocol_server_port",
+            (false, true) => "$narthex_server_port",
+            (false, false) => "$server_port",
+        });
         let keys = |list: &[HeaderPattern]| list.iter().map(|pattern| Printed::quoted(&pattern.map_key())).collect::<Result<_, _>>();
         Ok(Self {
             blocked_agents: keys(&config.block_user_agents)?,
@@ -82,8 +100,14 @@ impl MapsView {
             port: if forwarded { Printed::fixed("$narthex_port") } else { server_port.clone() },
             server_port,
             https_port: globals.listen.https,
+            passthrough_port: globals.listen.passthrough,
             full_forwarded_for: full_forwarded_for(config)
-                .then(|| Printed::fixed(if proxied { "$proxy_protocol_addr" } else { "$realip_remote_addr" })),
+                .then_some(match (proxied, behind_stream) {
+                    (true, _) => "$proxy_protocol_addr",
+                    (false, true) => "$narthex_peer",
+                    (false, false) => "$realip_remote_addr",
+                })
+                .map(Printed::fixed),
         })
     }
 }

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::{path, stream};
 use crate::firewall;
+use crate::passthrough;
 use crate::print::Printed;
 use crate::{Capabilities, Paths, RenderError};
 
@@ -82,6 +83,7 @@ fn modules(fixed: &Fixed, caps: &Capabilities) -> Result<Vec<Printed>, RenderErr
         }
     }
     let optional = OPTIONAL.into_iter().chain(firewall::is_used(fixed).then_some(firewall::MODULE));
-    let names = REQUIRED.iter().map(|(module, _)| *module).chain(optional.filter(|module| caps.has(module)));
+    let script = passthrough::modules(&fixed.globals, caps)?;
+    let names = REQUIRED.iter().map(|(module, _)| *module).chain(optional.filter(|module| caps.has(module))).chain(script);
     names.map(|module| path(&caps.modules_dir.join(format!("{module}.so")))).collect()
 }

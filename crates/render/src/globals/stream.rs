@@ -10,6 +10,9 @@ use crate::{Capabilities, RenderError};
 /// The module that knows the block.
 pub(crate) const MODULE: &str = "ngx_stream_module";
 
+/// The Debian package that brings it.
+pub(crate) const PACKAGE: &str = "libnginx-mod-stream";
+
 /// What `stream.conf` prints.
 #[derive(Serialize)]
 pub(crate) struct StreamView {

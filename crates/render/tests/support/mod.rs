@@ -24,7 +24,7 @@ pub(crate) fn globals(config: Config) -> Arc<Globals> {
     Arc::new(Globals {
         config,
         headers: GlobalHeaders::default(),
-        listen: Listen { http: 8080, https: 8443 },
+        listen: Listen { http: 8080, https: 8443, passthrough: None },
         static_certificate: PemPair { chain: "CHAIN".into(), key: "KEY".into() },
         health_check_path: "/healthz".into(),
         counting: None,
@@ -88,7 +88,7 @@ pub(crate) fn model(fixed: Fixed, hosts: Vec<(&str, Arc<HostRecord>)>, tls: &[&s
         live.hosts.insert(host.into(), record);
     }
     live.servers.extend(tls.iter().map(|name| (Arc::from(*name), Arc::from("certificate"))));
-    Model { fixed, live }
+    Model { fixed, live, ..Model::default() }
 }
 
 /// What the NGINX of this machine can do.
@@ -114,7 +114,7 @@ pub(crate) fn installed() -> Capabilities {
 /// Writes a file set, with a key pair that is one, and lets NGINX test `conf`, which was rendered for `paths`.
 #[track_caller]
 pub(crate) fn accepted_by_nginx(set: &FileSet, conf: &str, paths: &Paths) {
-    for directory in [paths.run_dir(), paths.certs_dir(), paths.temp_dir(), paths.lua_dir()] {
+    for directory in [paths.run_dir(), paths.certs_dir(), paths.temp_dir(), paths.lua_dir(), paths.inner_dir()] {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(directory).unwrap();
     }
     for file in &set.files {

@@ -148,8 +148,9 @@ async fn tcp(address: SocketAddr, request: &Request) -> std::io::Result<TcpStrea
     if let Some(source) = request.source {
         socket.bind(SocketAddr::new(source, 0))?;
     }
-    let stream = socket.connect(address).await?;
+    let mut stream = socket.connect(address).await?;
     stream.set_nodelay(true)?;
+    stream.write_all(&request.prelude).await?;
     Ok(stream)
 }
 

@@ -3,10 +3,16 @@
 use super::{Lookup, Outcome};
 use crate::modules::Module;
 use crate::problem::ProblemKind;
+use crate::settings::Settings;
 
 /// Reports them. What was to be guarded by the firewall is closed.
 pub(super) fn check(lookup: &Lookup<'_>, outcome: &mut Outcome<'_>) {
     let lacks = |module: Module| lookup.settings.missing.contains(&module).then(|| format!("NGINX lacks {}", module.describe()));
+    if lookup.spec.client_tls.passthrough
+        && let Some(what) = no_passthrough(lookup.settings)
+    {
+        outcome.problem("ssl-passthrough", ProblemKind::InvalidValue, format!("{what}; NGINX decrypts connections to its hosts"));
+    }
     let firewall = &lookup.spec.firewall;
     if firewall.enabled == Some(true)
         && let Some(what) = lacks(Module::Firewall)
@@ -24,5 +30,13 @@ pub(super) fn check(lookup: &Lookup<'_>, outcome: &mut Outcome<'_>) {
         && let Some(what) = lacks(Module::Stream)
     {
         outcome.problem("stream-snippet", ProblemKind::InvalidValue, format!("{what}; the text is left out"));
+    }
+}
+
+/// Why all connections are decrypted.
+fn no_passthrough(settings: &Settings) -> Option<String> {
+    match settings.passthrough_port {
+        None => Some("the flag --enable-ssl-passthrough is not set".to_owned()),
+        Some(_) => settings.missing_for_passthrough().map(|module| format!("NGINX lacks {}", module.describe())),
     }
 }

@@ -1,0 +1,203 @@
+//! PASS: TLS connections that are not decrypted.
+
+use std::net::{IpAddr, SocketAddr};
+
+use anyhow::ensure;
+use e2e::{Case, Controller, PATIENCE, has_fake_certificate, rule};
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use k8s_openapi::api::networking::v1::Ingress;
+use serde_json::json;
+use testkit::echo::tls::{TLS12, TLS13, acceptor};
+use testkit::echo::{Identity, Seen, start_tls};
+use testkit::http::{Request, raw};
+use testkit::kube::{IngressBuilder, PathType, mk_certificate, mk_ingress, mk_service, mk_slice};
+use testkit::poll;
+use testkit::ports::{Ports, addresses};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+
+const HOST: &str = "pass.example.com";
+
+/// A server that answers each connection with its name and what it was sent first, and closes.
+struct Endpoint {
+    address: SocketAddr,
+    _task: JoinSet<()>,
+}
+
+impl Endpoint {
+    async fn start(name: &'static str) -> anyhow::Result<Self> {
+        let listener = TcpListener::bind((addresses(1)?[0], 8443)).await?;
+        let address = listener.local_addr()?;
+        let mut task = JoinSet::new();
+        task.spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                let mut bytes = vec![0; 4096];
+                let Ok(read) = stream.read(&mut bytes).await else { continue };
+                let _ = stream.write_all(&[name.as_bytes(), &bytes[..read]].concat()).await;
+            }
+        });
+        Ok(Self { address, _task: task })
+    }
+}
+
+/// The first message of a TLS connection to this name, in as many records.
+fn hello(name: &str, records: usize) -> Vec<u8> {
+    let length = |n: usize, width: usize| n.to_be_bytes()[8 - width..].to_vec();
+    let framed = |width: usize, bytes: Vec<u8>| [length(bytes.len(), width), bytes].concat();
+    let list = framed(2, [vec![0], framed(2, name.into())].concat());
+    let extensions = framed(2, [vec![0, 0], framed(2, list)].concat());
+    let body = [vec![3, 3], vec![7; 32], framed(1, vec![]), framed(2, vec![0x13, 1]), framed(1, vec![0]), extensions].concat();
+    let message = [vec![1], framed(3, body)].concat();
+    let part = message.len().div_ceil(records);
+    message.chunks(part).flat_map(|chunk| [vec![22, 3, 1], framed(2, chunk.into())].concat()).collect()
+}
+
+fn passed(name: &str, host: &str) -> IngressBuilder {
+    mk_ingress(name).class("nginx").host(host).path("/", PathType::Prefix, "tls", 443).annotation("ssl-passthrough", "true")
+}
+
+/// A Service `tls` with this endpoint, and a controller that passes connections on.
+async fn serve(case: &Case, address: SocketAddr) -> anyhow::Result<Controller> {
+    case.create(&mk_service("tls", 443, address.port(), None)).await?;
+    case.create(&mk_slice("tls", "tls", &[address])).await?;
+    case.create(&passed("tls", HOST).build()).await?;
+    let port = format!("--ssl-passthrough-proxy-port={}", Ports::one()?);
+    case.controller().flag("--enable-ssl-passthrough").flag(&port).start().await
+}
+
+/// Waits until the answer to these bytes is `name` and `seen`.
+async fn until(controller: &Controller, bytes: &[u8], name: &str, seen: &[u8]) -> anyhow::Result<()> {
+    let expected = [name.as_bytes(), seen].concat();
+    poll(PATIENCE, || async {
+        let answer = raw(controller.https(), bytes).await?;
+        ensure!(answer == expected, "{:?}\n{}", String::from_utf8_lossy(&answer), controller.log());
+        Ok(())
+    })
+    .await
+}
+
+async fn seen(request: Request) -> anyhow::Result<Seen> {
+    let response = request.tls("echo").host("echo").send().await?;
+    ensure!(response.status == 200 && has_fake_certificate(&response), "{}", response.status);
+    Seen::read(&response.body)
+}
+
+#[tokio::test]
+async fn pass_01_the_server_of_all_hosts_listens_on_the_proxy_port() -> anyhow::Result<()> {
+    for (flag, port) in [(Some("--ssl-passthrough-proxy-port=1442"), 1442), (None, 442)] {
+        let case = Case::new("pass-01").await?;
+        let launch = case.controller().flag("--enable-ssl-passthrough");
+        let controller = flag.into_iter().fold(launch, |launch, flag| launch.flag(flag)).start().await?;
+        assert_eq!(controller.get("something", "/").await?.status, 404);
+        assert_eq!(controller.get_tls("something", "/").await?.status, 404);
+        let conf = controller.nginx_conf()?;
+        let server = conf.split("server_name \"_\";").nth(1).unwrap_or_default();
+        ensure!(server.contains(&format!("listen {port} proxy_protocol")), "{conf}");
+        let request =
+            Request::get(SocketAddr::from(([127, 0, 0, 1], port)), "/").prelude("PROXY UNKNOWN\r\n").tls("something").host("something");
+        assert_eq!(request.send().await?.status, 404);
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn pass_02_connections_go_on_undecrypted_and_others_keep_the_client_s_address() -> anyhow::Result<()> {
+    let case = Case::new("pass-02").await?;
+    let certificate = mk_certificate(&[HOST])?;
+    let server =
+        start_tls((addresses(1)?[0], 8443).into(), Identity::named("own"), acceptor(&certificate, &[&TLS12, &TLS13], &[])?).await?;
+    let controller = serve(&case, server.address()).await?;
+    controller.until_certificate(HOST, &certificate).await?;
+
+    let _echo = case.echo(1).await?;
+    case.create(&rule("echo", "echo").build()).await?;
+    controller.until("echo", "/", 200).await?;
+    let client = IpAddr::from(addresses(1)?[0]);
+    let seen = seen(Request::get(controller.https(), "/").source(client)).await?;
+    let header = |name: &str| seen.header(name).map(str::to_owned);
+    let names = ["x-real-ip", "x-forwarded-for", "x-forwarded-port", "x-forwarded-proto"];
+    assert_eq!(names.map(header), [&client.to_string(), &client.to_string(), "443", "https"].map(|text| Some(text.to_owned())));
+    Ok(())
+}
+
+#[tokio::test]
+async fn pass_03_hosts_and_endpoints_change_without_a_reload() -> anyhow::Result<()> {
+    let case = Case::new("pass-03").await?;
+    let (one, two) = (Endpoint::start("one").await?, Endpoint::start("two").await?);
+    let controller = serve(&case, one.address).await?;
+    let first = hello(HOST, 1);
+    until(&controller, &first, "one", &first).await?;
+    let reloads = controller.reloads().await?;
+
+    let endpoints = json!({"endpoints": [{"addresses": [two.address.ip()], "conditions": {"ready": true}}]});
+    case.patch::<EndpointSlice>("tls", endpoints).await?;
+    until(&controller, &first, "two", &first).await?;
+    case.create(&passed("more", "more.example.com").build()).await?;
+    let more = hello("more.example.com", 1);
+    until(&controller, &more, "two", &more).await?;
+
+    let gone = json!({"metadata": {"annotations": {"nginx.ingress.kubernetes.io/ssl-passthrough": null}}});
+    case.patch::<Ingress>("tls", gone).await?;
+    poll(PATIENCE, || async {
+        let answer = raw(controller.https(), &first).await?;
+        ensure!(!answer.is_empty() && !answer.starts_with(b"two"), "not decrypted yet");
+        Ok(())
+    })
+    .await?;
+    until(&controller, &more, "two", &more).await?;
+    assert_eq!(controller.reloads().await?, reloads);
+
+    case.patch::<EndpointSlice>("tls", json!({"endpoints": []})).await?;
+    until(&controller, &more, "", b"").await
+}
+
+#[tokio::test]
+async fn pass_04_clients_may_speak_the_proxy_protocol() -> anyhow::Result<()> {
+    let case = Case::new("pass-04").await?;
+    case.settings(&[("use-proxy-protocol", "true")]).await?;
+    let endpoint = Endpoint::start("raw").await?;
+    let controller = serve(&case, endpoint.address).await?;
+    let (line, first) = ("PROXY TCP4 192.0.2.7 192.0.2.1 1000 1234\r\n", hello(HOST, 1));
+    until(&controller, &[line.as_bytes(), &first].concat(), "raw", &first).await?;
+
+    let _echo = case.echo(1).await?;
+    case.create(&rule("echo", "echo").build()).await?;
+    let seen = poll(PATIENCE, || seen(Request::get(controller.https(), "/").prelude(line))).await?;
+    assert_eq!((seen.header("x-real-ip"), seen.header("x-forwarded-proto")), (Some("192.0.2.7"), Some("https")));
+    Ok(())
+}
+
+#[tokio::test]
+async fn pass_05_forwarded_headers_hold_for_plain_http_and_connections_for_tls() -> anyhow::Result<()> {
+    let case = Case::new("pass-05").await?;
+    case.settings(&[("use-forwarded-headers", "true")]).await?;
+    let endpoint = Endpoint::start("raw").await?;
+    let controller = serve(&case, endpoint.address).await?;
+    let _echo = case.echo(1).await?;
+    case.create(&rule("echo", "echo").build()).await?;
+    controller.until("echo", "/", 200).await?;
+    let plain = controller.get_with("echo", "/", &[("X-Forwarded-For", "192.0.2.7")]).await?;
+    assert_eq!(Seen::read(&plain.body)?.header("x-real-ip"), Some("192.0.2.7"));
+    let client = IpAddr::from(addresses(1)?[0]);
+    let request = Request::get(controller.https(), "/").source(client).header("X-Forwarded-For", "192.0.2.7");
+    assert_eq!(seen(request).await?.header("x-real-ip"), Some(&*client.to_string()));
+    Ok(())
+}
+
+#[tokio::test]
+async fn pass_06_names_may_be_in_any_letter_case_and_in_pieces() -> anyhow::Result<()> {
+    let case = Case::new("pass-06").await?;
+    let endpoint = Endpoint::start("raw").await?;
+    let controller = serve(&case, endpoint.address).await?;
+    for first in [hello(HOST, 1), hello("PASS.Example.com", 1), hello(HOST, 3)] {
+        until(&controller, &first, "raw", &first).await?;
+    }
+    for first in
+        [hello("../signposts/pass.example.com", 1), hello("x.pass.example.com", 1), hello("_", 1), b"GET / HTTP/1.0\r\n\r\n".to_vec()]
+    {
+        let answer = raw(controller.https(), &first).await?;
+        ensure!(!answer.starts_with(b"raw") && !answer.is_empty(), "NGINX answers itself: {:?}", String::from_utf8_lossy(&answer));
+    }
+    Ok(())
+}
