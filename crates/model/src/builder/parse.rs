@@ -20,6 +20,11 @@ impl Builder {
             self.forget_kept(key, &object);
             return (None, Vec::new());
         }
+        if self.settings.disable_catch_all && object.default_backend.is_some() {
+            self.forget_kept(key, &object);
+            let detail = "default backends are switched off by --disable-catch-all; the Ingress is not served".to_owned();
+            return (None, vec![Problem { field: "spec.defaultBackend".to_owned(), ..about(key, ProblemKind::Refused, detail) }]);
+        }
         if let Some(reason) = self.quarantine.get(key) {
             let last = self.good.get(key).cloned();
             let instead = if last.is_some() { "its last good version is served" } else { "it is not served" };

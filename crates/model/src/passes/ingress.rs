@@ -172,14 +172,6 @@ impl Problems {
 }
 
 fn parse_into(key: &ObjectKey, ingress: &Ingress, config: &Config, settings: &Settings, problems: &mut Problems) -> Option<Entry> {
-    if settings.disable_catch_all && ingress.default_backend.is_some() {
-        problems.push(
-            "spec.defaultBackend",
-            ProblemKind::Refused,
-            "default backends are switched off by --disable-catch-all; the Ingress is not served".into(),
-        );
-        return None;
-    }
     if settings.deep_inspect && !inspect(ingress, problems) {
         return None;
     }
