@@ -28,6 +28,7 @@ impl Builder {
         }
         let (entry, mut problems) = self.read(key, &object);
         if entry.is_none()
+            && !ingress::is_switched_off(&object, &self.settings)
             && let Some(kept) = self.kept.get(key)
             && let (Some(last), _) = self.read(key, kept)
         {

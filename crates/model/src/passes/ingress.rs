@@ -171,8 +171,13 @@ impl Problems {
     }
 }
 
+/// Whether it is of a kind that the administrator does not want at all: then no earlier version of it is served either.
+pub(crate) fn is_switched_off(ingress: &Ingress, settings: &Settings) -> bool {
+    settings.disable_catch_all && ingress.default_backend.is_some()
+}
+
 fn parse_into(key: &ObjectKey, ingress: &Ingress, config: &Config, settings: &Settings, problems: &mut Problems) -> Option<Entry> {
-    if settings.disable_catch_all && ingress.default_backend.is_some() {
+    if is_switched_off(ingress, settings) {
         problems.push(
             "spec.defaultBackend",
             ProblemKind::Refused,
