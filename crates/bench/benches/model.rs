@@ -85,18 +85,18 @@ fn annotated(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("model");
     group.sample_size(10).measurement_time(Duration::from_secs(4));
     let snapshot = world::snapshot(size, world::annotated);
-    from_nothing(&mut group, BenchmarkId::new("build from nothing with ten annotations each", size), &settings, &snapshot);
+    from_nothing(&mut group, BenchmarkId::new("build from nothing, ten annotations each", size), &settings, &snapshot);
 
     let changes = [
-        ("build, plan and delta after a changed annotation that is data", "upstream-vhost", ".changed.internal", false),
-        ("build, plan and delta after a changed annotation that makes a new profile", "proxy-buffer-size", "k", true),
+        ("build, plan and delta after a changed annotation", "upstream-vhost", ".changed.internal", false),
+        ("build, plan and delta after an annotation makes a profile", "proxy-buffer-size", "k", true),
     ];
     for (what, annotation, unit, reloads) in changes {
         let annotation = format!("nginx.ingress.kubernetes.io/{annotation}");
         let mut builder = Builder::new(settings.clone());
         let mut old = builder.build(&snapshot);
         let mut turn = 0u32;
-        group.bench_function(BenchmarkId::new(format!("{what}, ten annotations each"), size), |bencher| {
+        group.bench_function(BenchmarkId::new(format!("{what}, ten each"), size), |bencher| {
             bencher.iter(|| {
                 turn = turn.wrapping_add(1);
                 let mut changed = snapshot.clone();

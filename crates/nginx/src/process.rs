@@ -61,6 +61,10 @@ pub(crate) trait Process: Send + Sync {
     fn listener_on(&self, port: u16) -> Option<&'static str>;
 }
 
+/// For the allocator of glibc, unless the operator says otherwise. Each `map` in the configuration has NGINX take, clear and give back 1.2 MB, in pieces
+/// that are by default fresh from the kernel each time: three quarters of the time that it takes to read our configuration, and a reload reads it twice.
+const ALLOCATOR: [(&str, &str); 2] = [("MALLOC_MMAP_THRESHOLD_", "1048576"), ("MALLOC_TRIM_THRESHOLD_", "4194304")];
+
 /// The NGINX of this machine.
 #[derive(Debug)]
 pub(crate) struct Nginx {
@@ -79,6 +83,7 @@ impl Nginx {
     fn command(&self, conf: &Path) -> Command {
         let mut command = Command::new(&self.binary);
         command.arg("-c").arg(conf).arg("-p").arg(&self.paths.work_dir).env_remove("NGINX").stdin(Stdio::null());
+        command.envs(ALLOCATOR.into_iter().filter(|(name, _)| std::env::var_os(name).is_none()));
         command
     }
 
