@@ -18,7 +18,8 @@ impl World {
     fn new() -> Self {
         let settings =
             Settings { watch_ingress_without_class: true, configmap: Some(ObjectKey::new("n", "settings")), ..Settings::default() };
-        let mut world = Self { builder: Builder::new(settings), snapshot: Snapshot { ingress_classes: Some(<_>::default()), ..Snapshot::default() } };
+        let mut world =
+            Self { builder: Builder::new(settings), snapshot: Snapshot { ingress_classes: Some(<_>::default()), ..Snapshot::default() } };
         world.settings(json!({}));
         world
     }
@@ -91,7 +92,8 @@ fn settings_that_no_longer_allow_a_version_end_it() {
     world.settings(json!({"allow-snippet-annotations": "true", "annotations-risk-level": "Critical"}));
     assert_eq!(paths(&world.ingress("/one", &snippet)), ["/one"]);
     assert_eq!(paths(&world.ingress("/two", &BAD)), ["/one"]);
-    let words = json!({"allow-snippet-annotations": "true", "annotations-risk-level": "Critical", "annotation-value-word-blocklist": "gzip"});
+    let words =
+        json!({"allow-snippet-annotations": "true", "annotations-risk-level": "Critical", "annotation-value-word-blocklist": "gzip"});
     assert_eq!(paths(&world.settings(words)), [""; 0]);
 }
 

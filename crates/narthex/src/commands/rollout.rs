@@ -177,7 +177,7 @@ async fn bind(address: &str) -> anyhow::Result<TcpListener> {
 fn serve_metrics(listener: TcpListener, metrics: &Metrics, tasks: &mut Tasks) -> anyhow::Result<()> {
     info!(address = %listener.local_addr()?, "health and metrics");
     let checks = vec![Check { name: "ping", run: Box::new(|| Ok(())) }];
-    let ops = Ops { health_path: "/live".into(), health: Arc::new(Health { checks }), registry: metrics.registry().clone() };
+    let ops = Ops { health_path: "/live".into(), health: Arc::new(Health { checks }), registry: metrics.registry().clone(), fetched: None };
     tasks.spawn(async move {
         if let Err(error) = ops::serve(listener, ops, std::future::pending()).await {
             error!(%error, "health and metrics stopped");
