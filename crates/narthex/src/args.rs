@@ -2,6 +2,7 @@
 
 mod controller;
 mod metrics;
+mod rollout;
 mod selector;
 
 use std::path::PathBuf;
@@ -10,6 +11,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use controller::{ModelArgs, SourceArgs, StatusArgs, key};
 pub(crate) use metrics::MetricsArgs;
+pub(crate) use rollout::RolloutArgs;
 
 /// An ingress controller for Kubernetes that brings NGINX to every change within milliseconds.
 #[derive(Debug, Parser)]
@@ -21,6 +23,7 @@ pub(crate) use metrics::MetricsArgs;
   narthex plan before/ after/
   narthex conf shop.example.com /cart
   narthex explain annotation proxy-body-size
+  narthex rollout --kubeconfig ~/.kube/config
 
 Exit codes: 0 success, 1 problems found or failed, 2 wrong usage.")]
 pub(crate) struct Cli {
@@ -64,6 +67,8 @@ pub(crate) enum Command {
     Plan(PlanArgs),
     /// Print the equivalent NGINX configuration, as if every route were text
     Conf(ConfArgs),
+    /// Restart workloads when the ConfigMaps and Secrets that they use change (for those who used stakater's Reloader)
+    Rollout(Box<RolloutArgs>),
     /// Explain an annotation: what it takes, its default, how a change of it reaches NGINX
     Explain {
         /// What to explain

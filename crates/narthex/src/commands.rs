@@ -5,5 +5,6 @@ pub(crate) mod conf;
 pub(crate) mod explain;
 pub(crate) mod plan;
 pub(crate) mod render;
+pub(crate) mod rollout;
 pub(crate) mod run;
 pub(crate) mod version;

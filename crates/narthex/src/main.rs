@@ -24,6 +24,7 @@ fn main() -> ExitCode {
         Command::Check(args) => commands::check::check(&args),
         Command::Plan(args) => commands::plan::plan(&args),
         Command::Conf(args) => commands::conf::conf(&args, &cli.log),
+        Command::Rollout(args) => commands::rollout::rollout(*args, &cli.log),
         Command::Explain { subject: Subject::Annotation(args) } => commands::explain::annotation(&args),
         Command::Version(args) => commands::version::version(&args),
         Command::Completions { shell } => {

@@ -2,9 +2,12 @@
 //!
 //! Run them with `make e2e` (or `bed run -- cargo nextest run -p e2e`); they need `NARTHEX_BIN`.
 
+mod account;
 mod answers;
 mod live;
 mod objects;
+pub mod receiver;
+pub mod rollout;
 
 use std::collections::BTreeMap;
 use std::fs::File;

@@ -149,7 +149,10 @@ impl ModelArgs {
             implied_class: false,
             watch_ingress_without_class: self.watch_ingress_without_class,
             watch_namespace: self.watch_namespace.clone().filter(|namespace| !namespace.is_empty()),
-            namespace_selector: selector::parse(self.watch_namespace_selector.as_deref().unwrap_or_default())?,
+            namespace_selector: selector::parse(
+                "--watch-namespace-selector",
+                self.watch_namespace_selector.as_deref().unwrap_or_default(),
+            )?,
             disable_catch_all: self.disable_catch_all,
             annotations_prefix: self.annotations_prefix.clone(),
             annotation_validation: self.enable_annotation_validation,

@@ -4,12 +4,12 @@ use anyhow::{Context, bail};
 use model::settings::SelectorTerm;
 
 /// Parses a selector; empty text selects everything.
-pub(super) fn parse(text: &str) -> anyhow::Result<Vec<SelectorTerm>> {
-    split(text).into_iter().map(|term| parse_term(term).with_context(|| format!("--watch-namespace-selector {text:?}"))).collect()
+pub(super) fn parse(flag: &str, text: &str) -> anyhow::Result<Vec<SelectorTerm>> {
+    split(text).into_iter().map(|term| parse_term(term).with_context(|| format!("{flag} {text:?}"))).collect()
 }
 
 /// Splits at commas outside parentheses.
-fn split(text: &str) -> Vec<&str> {
+pub(super) fn split(text: &str) -> Vec<&str> {
     let (mut depth, mut start, mut terms) = (0, 0, Vec::new());
     for (at, c) in text.char_indices() {
         match c {
@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn every_form_of_a_term_is_read() {
-        let terms = parse("a=b, c == d,e!=f,g in (h, i),j notin (k),l,!m/n").unwrap();
+        let terms = parse("--flag", "a=b, c == d,e!=f,g in (h, i),j notin (k),l,!m/n").unwrap();
         let own = |values: &[&str]| values.iter().map(|value| (*value).to_owned()).collect::<Vec<_>>();
         assert_eq!(
             terms,
@@ -75,13 +75,13 @@ mod tests {
                 NotExists("m/n".into()),
             ]
         );
-        assert_eq!(parse("").unwrap(), []);
+        assert_eq!(parse("--flag", "").unwrap(), []);
     }
 
     #[test]
     fn a_term_that_is_none_is_an_error() {
         for text in ["a in (b", "a b", "a of (b)", "=x"] {
-            assert!(parse(text).is_err(), "{text}");
+            assert!(parse("--flag", text).is_err(), "{text}");
         }
     }
 }

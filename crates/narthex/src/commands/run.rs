@@ -2,7 +2,7 @@
 
 mod adapter;
 mod requests;
-mod shutdown;
+pub(crate) mod shutdown;
 mod signposts;
 mod source;
 mod traces;

@@ -8,14 +8,14 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing::{info, warn};
 
 /// Signals that mean something.
-pub(super) struct Signals {
+pub(crate) struct Signals {
     terminate: Signal,
     interrupt: Signal,
     hangup: Signal,
 }
 
 /// What a signal asks for.
-pub(super) enum Event {
+pub(crate) enum Event {
     /// SIGTERM or SIGINT, by name.
     Stop(&'static str),
     /// SIGHUP: read the directory again.
@@ -23,7 +23,7 @@ pub(super) enum Event {
 }
 
 impl Signals {
-    pub(super) fn new() -> anyhow::Result<Self> {
+    pub(crate) fn new() -> anyhow::Result<Self> {
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
@@ -31,7 +31,7 @@ impl Signals {
         })
     }
 
-    pub(super) async fn next(&mut self) -> Event {
+    pub(crate) async fn next(&mut self) -> Event {
         tokio::select! {
             _ = self.terminate.recv() => Event::Stop("SIGTERM"),
             _ = self.interrupt.recv() => Event::Stop("SIGINT"),
@@ -40,7 +40,7 @@ impl Signals {
     }
 
     /// Waits for `work`, or for a second signal to stop. True if the work was done.
-    pub(super) async fn or_second<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
+    pub(crate) async fn or_second<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
         tokio::pin!(work);
         loop {
             tokio::select! {

@@ -1,0 +1,290 @@
+//! The loop: news come in, workloads become due, decisions are carried out, a bounded number at once and one at a time for each workload.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::Instant;
+
+use crate::agenda::Agenda;
+use crate::apply::Hands;
+use crate::decide::{Decision, Objects, Plan, check, decide};
+use crate::kind::WorkloadId;
+use crate::record::Content;
+use crate::record::Record;
+use crate::state::{News, State};
+use crate::work::{Outcome, Pending, carry_out, tell, watch as watch_rollout};
+use crate::workload::Workload;
+
+/// Decisions that are carried out at once.
+const AT_ONCE: usize = 16;
+/// How soon what was written down is written again, should somebody take it away at once.
+const NOTE_AGAIN: Duration = Duration::from_secs(60);
+/// Waits after failures double from the first to the last of these.
+const RETRY: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(60));
+
+/// A workload, what was to be told if it worked, and what came of it.
+type Done = (WorkloadId, Option<(Workload, Plan)>, Outcome);
+
+pub(crate) struct Engine {
+    hands: Arc<Hands>,
+    state: State,
+    agenda: Agenda<WorkloadId>,
+    leader: watch::Receiver<bool>,
+    leads: bool,
+    running: JoinSet<Done>,
+    busy: HashSet<WorkloadId>,
+    failures: HashMap<WorkloadId, u32>,
+    held: BTreeSet<WorkloadId>,
+    watches: HashMap<WorkloadId, AbortHandle>,
+    /// Watches of rollouts, and telling people: nothing that a decision waits for.
+    aftermath: JoinSet<()>,
+    /// What was last written down on workloads that are not settled since.
+    noted: HashMap<WorkloadId, (Record, Instant)>,
+    complaints: HashMap<WorkloadId, Vec<String>>,
+}
+
+impl Engine {
+    pub(crate) fn new(hands: Arc<Hands>, leader: watch::Receiver<bool>) -> Self {
+        let options = &hands.options;
+        let selects = options.namespace.is_none() && options.namespace_selector.is_some();
+        Self {
+            state: State::new(Arc::new(options.rules.clone()), options.ignored_namespaces.clone(), selects),
+            agenda: Agenda::new(options.debounce),
+            hands,
+            leader,
+            leads: false,
+            running: JoinSet::new(),
+            busy: HashSet::new(),
+            failures: HashMap::new(),
+            held: BTreeSet::new(),
+            watches: HashMap::new(),
+            aftermath: JoinSet::new(),
+            noted: HashMap::new(),
+            complaints: HashMap::new(),
+        }
+    }
+
+    /// Runs until the news or the election end, or until it is stopped: then what was begun is finished, and the sender is answered.
+    pub(crate) async fn run(mut self, mut news: mpsc::Receiver<News>, mut stop: oneshot::Receiver<oneshot::Sender<()>>) {
+        self.lead();
+        loop {
+            let due = self.next();
+            tokio::select! {
+                some = news.recv() => match some {
+                    Some(news) => self.take(news),
+                    None => return,
+                },
+                answer = &mut stop => {
+                    while self.running.join_next().await.is_some() {}
+                    // Nobody waits when the caller gave up.
+                    let _ = answer.map(|answer| answer.send(()));
+                    return std::future::pending().await;
+                }
+                changed = self.leader.changed() => match changed {
+                    Ok(()) => self.lead(),
+                    Err(_) => return,
+                },
+                Some(done) = self.running.join_next() => match done {
+                    Ok((id, told, outcome)) => self.done(id, told, outcome),
+                    // A panic of ours: the process is to end rather than to leave a workload behind.
+                    Err(_) => return,
+                },
+                Some(_) = self.aftermath.join_next() => {}
+                () = sleep_until(due) => self.start(),
+            }
+        }
+    }
+
+    /// When the next workload may be started on.
+    fn next(&self) -> Option<Instant> {
+        let may = self.leads && self.state.is_complete() && self.running.len() < AT_ONCE;
+        may.then(|| self.agenda.next(|id| self.busy.contains(id))).flatten()
+    }
+
+    fn take(&mut self, news: News) {
+        let now = Instant::now();
+        let was_complete = self.state.is_complete();
+        for id in self.state.take(news).touched {
+            self.agenda.touch(id, now);
+        }
+        if !was_complete && self.state.is_complete() {
+            tracing::info!("all ConfigMaps and Secrets that are asked for are known");
+            self.watch_again();
+        }
+    }
+
+    fn lead(&mut self) {
+        self.leads = *self.leader.borrow_and_update();
+        self.hands.metrics.leader.set(self.leads.into());
+        if self.leads {
+            let now = Instant::now();
+            for workload in self.state.workloads() {
+                self.agenda.touch(workload.id.clone(), now);
+            }
+            self.watch_again();
+        } else {
+            self.watches.drain().for_each(|(_, handle)| handle.abort());
+        }
+    }
+
+    /// Watches the rollouts that whoever led before began not long ago.
+    fn watch_again(&mut self) {
+        if !self.leads || !self.state.is_complete() {
+            return;
+        }
+        let recent: Vec<Workload> =
+            self.state.workloads().filter(|workload| workload.record.is_some() && !workload.pause.paused).cloned().collect();
+        for workload in recent {
+            let begun = workload.record.as_ref().and_then(|record| record.at);
+            let age = begun.and_then(|begun| Duration::try_from(Timestamp::now().duration_since(begun)).ok());
+            self.watch(workload, age.unwrap_or(Duration::MAX));
+        }
+    }
+
+    fn start(&mut self) {
+        let room = AT_ONCE.saturating_sub(self.running.len());
+        for id in self.agenda.take(Instant::now(), room, |id| self.busy.contains(id)) {
+            let Some((workload, objects)) = self.state.get(&id) else {
+                self.forget(&id);
+                continue;
+            };
+            let decision = decide(workload, objects, self.state.rules(), Timestamp::now());
+            let workload = workload.clone();
+            let pending = match &decision {
+                Decision::Roll(plan) => self.pending(&workload, plan, objects),
+                _ => Vec::new(),
+            };
+            self.complain(&workload, &decision);
+            if let Some(end) = workload.pause.ends() {
+                let left = end.duration_since(Timestamp::now());
+                self.agenda.at(id.clone(), Instant::now() + Duration::try_from(left).unwrap_or_default() + Duration::from_millis(1));
+            }
+            if decision == Decision::Nothing {
+                self.noted.remove(&id);
+                self.settle(&id);
+                continue;
+            }
+            if let Some(when) = self.taken_away(&id, &decision) {
+                self.agenda.at(id, when);
+                continue;
+            }
+            self.busy.insert(id.clone());
+            let hands = self.hands.clone();
+            let told = match &decision {
+                Decision::Roll(plan) => Some((workload.clone(), plan.clone())),
+                _ => None,
+            };
+            self.running.spawn(async move { (id, told, carry_out(hands, workload, decision, pending).await) });
+        }
+    }
+
+    /// When to write down again what somebody took away as soon as it was written; `None` if it is not so.
+    fn taken_away(&self, id: &WorkloadId, decision: &Decision) -> Option<Instant> {
+        let Decision::Note(record) = decision else { return None };
+        let (_, when) = self.noted.get(id).filter(|(noted, when)| noted == record && when.elapsed() < NOTE_AGAIN)?;
+        Some(*when + NOTE_AGAIN)
+    }
+
+    fn pending(&self, workload: &Workload, plan: &Plan, objects: &Objects) -> Vec<Pending> {
+        let one = |change: &crate::decide::Change| {
+            let (Content::Present(digest), Some(object)) = (&change.to, objects.get(&change.id)) else { return None };
+            let check = check(workload.check.as_deref(), object.check.as_deref(), self.state.rules());
+            Some(Pending { id: change.id.clone(), uid: object.uid.clone(), digest: digest.clone(), check })
+        };
+        plan.changes.iter().filter_map(one).collect()
+    }
+
+    /// Says what of a workload's annotations can't be used, once.
+    fn complain(&mut self, workload: &Workload, decision: &Decision) {
+        if *decision == Decision::Nothing || self.complaints.get(&workload.id).is_some_and(|known| *known == workload.complaints) {
+            return;
+        }
+        self.complaints.insert(workload.id.clone(), workload.complaints.clone());
+        for complaint in &workload.complaints {
+            tracing::warn!(workload = %workload.id, complaint);
+        }
+    }
+
+    fn done(&mut self, id: WorkloadId, told: Option<(Workload, Plan)>, outcome: Outcome) {
+        let now = Instant::now();
+        self.busy.remove(&id);
+        match outcome {
+            Outcome::Updated { object, rolled } => {
+                self.settle(&id);
+                if let Some((workload, plan)) = told {
+                    self.aftermath.spawn(tell(self.hands.clone(), workload, plan));
+                }
+                let workload = self.put(&id, &object);
+                if let Some(record) = workload.as_ref().and_then(|workload| workload.record.clone()) {
+                    self.noted.insert(id.clone(), (record, now));
+                }
+                if let Some(workload) = workload.filter(|_| rolled) {
+                    self.watch(workload, Duration::ZERO);
+                }
+                self.agenda.touch(id, now);
+            }
+            Outcome::Stale(Some(object)) => {
+                self.put(&id, &object);
+                self.agenda.touch(id, now);
+            }
+            Outcome::Stale(None) => self.forget(&id),
+            Outcome::Held => {
+                self.failures.remove(&id);
+                self.held.insert(id);
+            }
+            Outcome::Failed => {
+                let failures = self.failures.entry(id.clone()).or_default();
+                let wait = RETRY.0.saturating_mul(1 << (*failures).min(10)).min(RETRY.1);
+                *failures = failures.saturating_add(1);
+                self.agenda.at(id, now + wait);
+            }
+        }
+        self.hands.metrics.held.set(i64::try_from(self.held.len()).unwrap_or(i64::MAX));
+    }
+
+    fn put(&mut self, id: &WorkloadId, object: &kube::api::DynamicObject) -> Option<Workload> {
+        let workload = Workload::read(id.kind, object, &self.state.rules().names);
+        self.state.take(News::Workload { id: id.clone(), workload: workload.clone().map(Box::new) });
+        workload
+    }
+
+    /// Nothing is wrong with it (any more).
+    fn settle(&mut self, id: &WorkloadId) {
+        self.failures.remove(id);
+        self.held.remove(id);
+        self.hands.metrics.held.set(i64::try_from(self.held.len()).unwrap_or(i64::MAX));
+    }
+
+    fn forget(&mut self, id: &WorkloadId) {
+        self.settle(id);
+        self.noted.remove(id);
+        self.complaints.remove(id);
+        if let Some(handle) = self.watches.remove(id) {
+            handle.abort();
+        }
+    }
+
+    /// Watches a rollout's first Pods for what is left of the time. `age`: how long ago it began.
+    fn watch(&mut self, workload: Workload, age: Duration) {
+        let left = self.hands.options.watch.saturating_sub(age);
+        if left.is_zero() || !workload.id.kind.is_rolling() || workload.restarts || workload.pause.failed {
+            return;
+        }
+        let id = workload.id.clone();
+        let handle = self.aftermath.spawn(watch_rollout(self.hands.clone(), workload, Instant::now() + left));
+        if let Some(old) = self.watches.insert(id, handle) {
+            old.abort();
+        }
+    }
+}
+
+async fn sleep_until(when: Option<Instant>) {
+    match when {
+        Some(when) => tokio::time::sleep_until(when).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,115 @@
+//! Restarts workloads when the ConfigMaps and Secrets that they use change: the successor of stakater's Reloader.
+//!
+//! # How it works
+//!
+//! - `watch` lists and watches ConfigMaps, Secrets and workloads, and keeps digests, references and annotations of them (`state`).
+//! - News touch workloads; `agenda` collects for a moment, so that several changes are one rollout.
+//! - [`decide()`](decide::decide) compares what objects hold with what is written on the workload, as a pure function. What is written there
+//!   is part of the very patch that rolls out, so whoever leads next neither repeats nor misses anything.
+//! - `work` checks the content, patches with the version that was decided about as a precondition, tells people, and watches the first new Pod.
+
+mod agenda;
+mod alert;
+mod apply;
+mod check;
+mod content;
+mod decide;
+mod duration;
+mod engine;
+mod jobs;
+mod kind;
+mod metrics;
+mod options;
+mod patch;
+mod post;
+mod record;
+mod rules;
+mod state;
+mod teller;
+mod uses;
+mod verdict;
+mod watch;
+mod wish;
+mod work;
+mod workload;
+
+use std::sync::Arc;
+
+use cluster::Tasks;
+use kube::Client;
+use thiserror::Error;
+use tokio::sync::{mpsc, oneshot, watch as channel};
+
+pub use agenda::Debounce;
+pub use alert::{AlertOptions, Sink};
+pub use kind::{Kind, Source};
+pub use metrics::Metrics;
+pub use options::Options;
+pub use rules::{Check, Names, Rules, Strategy};
+
+/// News that wait to be taken.
+const QUEUE: usize = 1024;
+
+/// Why it can't start.
+#[derive(Debug, Error)]
+pub enum StartError {
+    /// `ALERT_WEBHOOK_PROXY` is not a URL.
+    #[error("ALERT_WEBHOOK_PROXY is not a URL")]
+    Proxy(#[source] hyper::http::uri::InvalidUri),
+}
+
+/// Starts it as tasks of `tasks`. It acts while `leader` says so; a replica that does not lead knows everything and waits.
+///
+/// # Errors
+///
+/// [`StartError`]. Everything about the API server is retried for ever and shows in logs and metrics.
+pub fn spawn(
+    client: Client,
+    options: Options,
+    metrics: Metrics,
+    leader: channel::Receiver<bool>,
+    tasks: &mut Tasks,
+) -> Result<Handle, StartError> {
+    let (stop, stopped) = oneshot::channel();
+    let (sender, news) = mpsc::channel(QUEUE);
+    let mut watches = tokio::task::JoinSet::new();
+    watch::start(&client, &options, &sender, &mut watches);
+    let webhook = options.webhook.clone();
+    let hands = Arc::new(apply::Hands::new(client, options, metrics).map_err(StartError::Proxy)?);
+    tasks.spawn(async move {
+        // Held, so that the watches end with what reads them; none ends before.
+        let mut watches = watches;
+        let work = async {
+            match webhook {
+                // It does nothing that must be finished.
+                Some(url) => {
+                    drop(stopped);
+                    teller::run(hands, url, leader, news).await;
+                }
+                None => engine::Engine::new(hands, leader).run(news, stopped).await,
+            }
+        };
+        tokio::select! {
+            () = work => "rollout",
+            _ = watches.join_next() => "watch of the rollout",
+        }
+    });
+    Ok(Handle { stop })
+}
+
+/// The other end of what [`spawn`] started.
+#[derive(Debug)]
+pub struct Handle {
+    stop: oneshot::Sender<oneshot::Sender<()>>,
+}
+
+impl Handle {
+    /// Begins nothing any more and finishes what was begun, such as a Job that was deleted and is to be made again.
+    pub async fn stop(self) {
+        let (answer, answered) = oneshot::channel();
+        if self.stop.send(answer).is_ok() {
+            // An error means that the task is gone: as good as done.
+            let _ = answered.await;
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! The flags, checked.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use crate::agenda::Debounce;
+use crate::alert::AlertOptions;
+use crate::rules::Rules;
+
+/// How to run.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// What leads to a rollout.
+    pub rules: Rules,
+    /// `KUBERNETES_NAMESPACE`: only this one.
+    pub namespace: Option<String>,
+    /// `--namespaces-to-ignore`.
+    pub ignored_namespaces: BTreeSet<String>,
+    /// `--namespace-selector`, as the API has selectors; unused with `namespace`.
+    pub namespace_selector: Option<String>,
+    /// `--resource-label-selector`, as the API has selectors.
+    pub resource_selector: Option<String>,
+    /// `--webhook-url`: told of changes instead of rollouts.
+    pub webhook: Option<String>,
+    /// `--check-command`, split into words; `{}` is the directory.
+    pub check_command: Vec<String>,
+    /// `--check-timeout`.
+    pub check_timeout: Duration,
+    /// `--watch-rollouts`: how long the first new Pod is watched; zero: not at all.
+    pub watch: Duration,
+    /// How long changes are collected.
+    pub debounce: Debounce,
+    /// `ALERT_*`.
+    pub alerts: Option<AlertOptions>,
+    /// Who writes Events: the Pod's name.
+    pub instance: Option<String>,
+}

@@ -1,0 +1,70 @@
+//! `--webhook-url`: somebody else is told of changes, and nothing is rolled out.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, watch};
+
+use crate::apply::Hands;
+use crate::kind::ContentId;
+use crate::state::{Event, News, State};
+
+/// Attempts for one change.
+const ATTEMPTS: u32 = 6;
+/// Wait after the first failed attempt; doubles.
+const RETRY: Duration = Duration::from_millis(500);
+/// Changes that wait for their turn. More are dropped, oldest first.
+const BACKLOG: usize = 1000;
+
+/// Runs until the news or the election end.
+pub(crate) async fn run(hands: Arc<Hands>, url: String, leader: watch::Receiver<bool>, mut news: mpsc::Receiver<News>) {
+    let options = &hands.options;
+    let selects = options.namespace.is_none() && options.namespace_selector.is_some();
+    let mut state = State::new(Arc::new(options.rules.clone()), options.ignored_namespaces.clone(), selects);
+    let mut backlog: VecDeque<(String, ContentId)> = VecDeque::new();
+    let mut telling: Option<std::pin::Pin<Box<dyn Future<Output = ()> + Send>>> = None;
+    loop {
+        if telling.is_none()
+            && let Some((namespace, id)) = backlog.pop_front()
+        {
+            telling = Some(Box::pin(tell(hands.clone(), url.clone(), namespace, id)));
+        }
+        tokio::select! {
+            some = news.recv() => {
+                let Some(news) = some else { return };
+                let changed = state.take(news).changed;
+                let rules = state.rules();
+                let counts = |event: &Event| match event {
+                    Event::Created => rules.on_create,
+                    Event::Updated => true,
+                    Event::Deleted => rules.on_delete,
+                };
+                for (namespace, id, event) in changed {
+                    if counts(&event) && *leader.borrow() {
+                        if backlog.len() >= BACKLOG {
+                            backlog.pop_front();
+                        }
+                        backlog.push_back((namespace, id));
+                    }
+                }
+            }
+            () = async { if let Some(telling) = &mut telling { telling.await } }, if telling.is_some() => telling = None,
+        }
+    }
+}
+
+async fn tell(hands: Arc<Hands>, url: String, namespace: String, id: ContentId) {
+    for attempt in 0..ATTEMPTS {
+        let told = hands.sender.tell(&url).await;
+        hands.metrics.webhook(told.is_ok());
+        match told {
+            Ok(()) => {
+                tracing::info!(namespace, object = %id, "changed; the webhook was told");
+                return;
+            }
+            Err(why) => tracing::warn!(namespace, object = %id, why, attempt, "changed, but the webhook could not be told"),
+        }
+        tokio::time::sleep(RETRY * 2_u32.pow(attempt)).await;
+    }
+}

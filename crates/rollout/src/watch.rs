@@ -1,0 +1,135 @@
+//! The watches: lists and events become [`News`].
+
+use std::collections::BTreeSet;
+use std::fmt::Debug;
+use std::pin::pin;
+use std::sync::Arc;
+
+use futures::StreamExt;
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
+use kube::api::{Api, DynamicObject};
+use kube::runtime::WatchStreamExt;
+use kube::runtime::watcher::{self, Event};
+use kube::{Client, Resource, ResourceExt};
+use serde::de::DeserializeOwned;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+use crate::content::{of_config_map, of_secret};
+use crate::decide::Object;
+use crate::kind::{ContentId, Kind, Source, WorkloadId};
+use crate::options::Options;
+use crate::rules::{CHECK, Rules};
+use crate::state::{Feed, News};
+use crate::workload::Workload;
+
+/// Starts all watches; none ends before the receiver does.
+pub(crate) fn start(client: &Client, options: &Options, news: &mpsc::Sender<News>, tasks: &mut JoinSet<&'static str>) {
+    let rules = Arc::new(options.rules.clone());
+    let namespace = options.namespace.as_deref();
+    let labels = match &options.resource_selector {
+        Some(selector) => watcher::Config::default().labels(selector),
+        None => watcher::Config::default(),
+    };
+    for source in rules.sources.iter().copied() {
+        let (feed, rules) = (Feed::Content(source), rules.clone());
+        match source {
+            Source::ConfigMap => {
+                let read = move |map: ConfigMap, gone| {
+                    let digest = of_config_map(map.data.as_ref(), map.binary_data.as_ref());
+                    content(source, &map, digest, gone, &rules)
+                };
+                tasks.spawn(follow(api(client, namespace), labels.clone(), feed, news.clone(), read));
+            }
+            Source::Secret => {
+                let read = move |secret: Secret, gone| content(source, &secret, of_secret(secret.data.as_ref()), gone, &rules);
+                tasks.spawn(follow(api(client, namespace), labels.clone(), feed, news.clone(), read));
+            }
+        }
+    }
+    if let Some(selector) = options.namespace_selector.as_deref().filter(|_| namespace.is_none()) {
+        let read = |namespace: Namespace, gone: bool| News::Namespace { name: namespace.name_any(), selected: !gone };
+        let config = watcher::Config::default().labels(selector);
+        tasks.spawn(follow(Api::all(client.clone()), config, Feed::Namespaces, news.clone(), read));
+    }
+    // In the mode that only tells others, nothing is known of workloads.
+    for kind in rules.kinds.iter().copied().filter(|_| options.webhook.is_none()) {
+        let (resource, rules) = (kind.resource(), rules.clone());
+        let api: Api<DynamicObject> = match namespace {
+            Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
+            None => Api::all_with(client.clone(), &resource),
+        };
+        let read = move |object: DynamicObject, gone| workload(kind, &object, gone, &rules);
+        tasks.spawn(follow(api, watcher::Config::default(), Feed::Workloads(kind), news.clone(), read));
+    }
+}
+
+fn api<K>(client: &Client, namespace: Option<&str>) -> Api<K>
+where
+    K: Resource<Scope = kube::core::NamespaceResourceScope, DynamicType = ()>,
+{
+    match namespace {
+        Some(namespace) => Api::namespaced(client.clone(), namespace),
+        None => Api::all(client.clone()),
+    }
+}
+
+async fn follow<K>(
+    api: Api<K>,
+    config: watcher::Config,
+    feed: Feed,
+    news: mpsc::Sender<News>,
+    read: impl Fn(K, bool) -> News + Send,
+) -> &'static str
+where
+    K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
+{
+    let mut events = pin!(watcher::watcher(api, config).default_backoff());
+    let mut seen = BTreeSet::new();
+    while let Some(event) = events.next().await {
+        let sent = match event {
+            Ok(Event::Apply(object)) => news.send(read(object, false)).await,
+            Ok(Event::Delete(object)) => news.send(read(object, true)).await,
+            Ok(Event::Init) => {
+                seen.clear();
+                Ok(())
+            }
+            Ok(Event::InitApply(object)) => {
+                seen.insert((object.namespace().unwrap_or_default(), object.name_any()));
+                news.send(read(object, false)).await
+            }
+            Ok(Event::InitDone) => news.send(News::Listed { feed, seen: std::mem::take(&mut seen) }).await,
+            Err(error) => {
+                tracing::warn!(?feed, error = crate::apply::chain(&error), "can't list or watch; what is known stays");
+                Ok(())
+            }
+        };
+        if sent.is_err() {
+            break;
+        }
+    }
+    "watch"
+}
+
+fn content(source: Source, object: &impl ResourceExt, digest: crate::content::Digest, gone: bool, rules: &Rules) -> News {
+    let is_true = |name: &str| object.annotations().get(name).is_some_and(|value| value == "true");
+    let read = Object {
+        digest,
+        uid: object.uid().unwrap_or_default(),
+        ignored: is_true(&rules.names.ignore),
+        found: is_true(&rules.names.found),
+        check: object.annotations().get(CHECK).cloned(),
+        born: false,
+    };
+    News::Content {
+        namespace: object.namespace().unwrap_or_default(),
+        id: ContentId::new(source, object.name_any()),
+        object: (!gone).then_some(read),
+    }
+}
+
+fn workload(kind: Kind, object: &DynamicObject, gone: bool, rules: &Rules) -> News {
+    let read = Workload::read(kind, object, &rules.names).filter(|_| !gone);
+    let id = WorkloadId { namespace: object.namespace().unwrap_or_default(), kind, name: object.name_any() };
+    News::Workload { id, workload: read.map(Box::new) }
+}

@@ -1,0 +1,243 @@
+//! One decision, carried out: check, patch, tell.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::{Api, DynamicObject, ListParams};
+use kube::core::Selector;
+use tokio::time::Instant;
+
+use crate::alert::Tone;
+use crate::apply::{Failure, Hands};
+use crate::content::Digest;
+use crate::decide::{Decision, Plan};
+use crate::kind::ContentId;
+use crate::patch;
+use crate::record::Content;
+use crate::rules::Check;
+use crate::verdict::{Verdict, judge};
+use crate::workload::Workload;
+
+/// How often a rollout is looked at while its first Pods are watched.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// What came of a decision.
+pub(crate) enum Outcome {
+    /// The object as it is now.
+    Updated {
+        /// As the server answered.
+        object: Box<DynamicObject>,
+        /// A rollout has begun, so that new Pods come up.
+        rolled: bool,
+    },
+    /// Newer than what was decided about, or `None` if it is gone: decide anew.
+    Stale(Option<Box<DynamicObject>>),
+    /// A check failed: nothing until something changes.
+    Held,
+    /// Try again.
+    Failed,
+}
+
+/// A check that a change must pass first.
+#[derive(Debug, Clone)]
+pub(crate) struct Pending {
+    pub(crate) id: ContentId,
+    pub(crate) uid: String,
+    pub(crate) digest: Digest,
+    /// Which check; an error is what is wrong with the wish for one.
+    pub(crate) check: Result<Check, String>,
+}
+
+/// Carries a decision out.
+pub(crate) async fn carry_out(hands: Arc<Hands>, workload: Workload, decision: Decision, pending: Vec<Pending>) -> Outcome {
+    let done = match &decision {
+        Decision::Nothing => return Outcome::Stale(None),
+        Decision::Note(record) => hands.patch(&workload, &patch::note(&workload, record)).await,
+        Decision::Forget => hands.patch(&workload, &patch::forget(&workload)).await,
+        Decision::Resume => hands.patch(&workload, &patch::resume(&workload, &hands.options.rules)).await,
+        Decision::Roll(plan) => {
+            match is_current(&hands, &workload, plan).await {
+                Ok(true) => {}
+                // The watch is behind: what it says will be another thing soon.
+                Ok(false) => return Outcome::Failed,
+                Err(failure) => return failed(&hands, &workload, failure).await,
+            }
+            match passes(&hands, &workload, &pending).await {
+                Ok(true) => {}
+                Ok(false) => return Outcome::Held,
+                Err(failure) => return failed(&hands, &workload, failure).await,
+            }
+            hands.roll(&workload, plan).await
+        }
+    };
+    match (done, &decision) {
+        (Ok(object), Decision::Roll(plan)) => {
+            tracing::info!(workload = %workload.id, changes = changes(plan), "rolled out");
+            hands.metrics.executed(true, &workload.id.namespace);
+            Outcome::Updated { object: Box::new(object), rolled: !workload.pause.paused && workload.pause.period.is_none() }
+        }
+        (Ok(object), decision) => Outcome::Updated { object: Box::new(object), rolled: *decision == Decision::Resume },
+        (Err(Failure::Error(why)), Decision::Roll(plan)) => {
+            let what = changes(plan);
+            tracing::error!(workload = %workload.id, changes = what, why, "the rollout failed and is tried again");
+            hands.metrics.executed(false, &workload.id.namespace);
+            hands.tell(&workload, true, "ReloadFail", &format!("{what} changed; the rollout failed: {why}")).await;
+            Outcome::Failed
+        }
+        (Err(failure), _) => failed(&hands, &workload, failure).await,
+    }
+}
+
+async fn failed(hands: &Hands, workload: &Workload, failure: Failure) -> Outcome {
+    match failure {
+        Failure::Stale => match hands.get(workload).await {
+            Ok(object) => Outcome::Stale(object.map(Box::new)),
+            Err(_) => Outcome::Failed,
+        },
+        Failure::Error(why) => {
+            tracing::warn!(workload = %workload.id, why, "could not be written and is tried again");
+            Outcome::Failed
+        }
+    }
+}
+
+/// Whether the server holds what was decided about. A watch may be behind what somebody else rolled out already: following it would
+/// roll out old content and then the new one again.
+async fn is_current(hands: &Hands, workload: &Workload, plan: &Plan) -> Result<bool, Failure> {
+    for change in &plan.changes {
+        if hands.digest(&workload.id.namespace, &change.id).await? != change.to {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Tells people of a rollout.
+pub(crate) async fn tell(hands: Arc<Hands>, workload: Workload, plan: Plan) {
+    let (what, id) = (changes(&plan), &workload.id);
+    hands.tell(&workload, false, "Reloaded", &format!("{what} changed; rolled out {} {}", id.kind.name(), id.name)).await;
+    let names: Vec<String> =
+        plan.changes.iter().map(|change| format!("*{}* of type *{}*", change.id.name, change.id.source.name())).collect();
+    let message =
+        format!("{} changed in namespace *{}*; rolled out *{}* of type *{}*", names.join(", "), id.namespace, id.name, id.kind.name());
+    hands.sender.alert(&message, Tone::Good).await;
+}
+
+fn changes(plan: &Plan) -> String {
+    let one = |change: &crate::decide::Change| match change.to {
+        Content::Present(_) => change.id.to_string(),
+        Content::Absent => format!("{} (deleted)", change.id),
+    };
+    plan.changes.iter().map(one).collect::<Vec<_>>().join(", ")
+}
+
+/// Whether all changes pass their checks. What is found is told once for each content, and to each workload that it holds back.
+async fn passes(hands: &Hands, workload: &Workload, pending: &[Pending]) -> Result<bool, Failure> {
+    let mut all = true;
+    for one in pending {
+        let verdict = match &one.check {
+            Ok(Check::None) => continue,
+            Ok(check) => outcome(hands, &workload.id.namespace, one, *check).await?,
+            Err(why) => Err(why.clone()),
+        };
+        if let Err(why) = verdict {
+            all = false;
+            tracing::warn!(workload = %workload.id, object = %one.id, why, "not rolled out: the check failed");
+            let note = format!("{} changed and failed its check, so this is not rolled out until it changes again: {why}", one.id);
+            hands.tell(workload, true, "RolloutHeld", &note).await;
+        }
+    }
+    Ok(all)
+}
+
+async fn outcome(hands: &Hands, namespace: &str, one: &Pending, check: Check) -> Result<Result<(), String>, Failure> {
+    let cell = hands.checks.cell(namespace, &one.id, &one.digest, check);
+    let verdict = cell.get_or_try_init(|| async {
+        let files = hands.files(namespace, &one.id, &one.digest).await?.ok_or(Failure::Stale)?;
+        let verdict = hands.checks.run(check, &one.id, &files).await;
+        hands.metrics.checked(verdict.is_ok());
+        if let Err(why) = &verdict {
+            hands.tell_of_content(namespace, &one.id, &one.uid, "RolloutCheckFailed", why).await;
+            let message = format!(
+                "*{}* of type *{}* in namespace *{namespace}* changed and failed its check: {why}",
+                one.id.name,
+                one.id.source.name()
+            );
+            hands.sender.alert(&message, Tone::Bad).await;
+        }
+        Ok::<_, Failure>(verdict)
+    });
+    verdict.await.cloned()
+}
+
+/// Watches a rollout until it is complete, fails, or the time is over. A Deployment that fails is paused.
+pub(crate) async fn watch(hands: Arc<Hands>, workload: Workload, deadline: Instant) {
+    let verdict = loop {
+        match look(&hands, &workload).await {
+            Ok(Some(Verdict::Open)) => {}
+            Ok(Some(verdict)) => break verdict,
+            Ok(None) => return,
+            Err(failure) => tracing::debug!(workload = %workload.id, ?failure, "the rollout can't be looked at"),
+        }
+        if Instant::now() > deadline {
+            break Verdict::Open;
+        }
+        tokio::time::sleep(LOOK).await;
+    };
+    match verdict {
+        Verdict::Complete => hands.metrics.watched("complete"),
+        Verdict::Open => hands.metrics.watched("unknown"),
+        Verdict::Failed(reason, detail) => fail(&hands, &workload, &reason, &detail).await,
+    }
+}
+
+async fn look(hands: &Hands, workload: &Workload) -> Result<Option<Verdict>, Failure> {
+    let Some(object) = hands.get(workload).await? else { return Ok(None) };
+    let Some(selector) = &workload.selector else { return Ok(None) };
+    let selector: Selector = selector.clone().try_into().map_err(|_| Failure::Error("its selector can't be read".into()))?;
+    let pods: Api<Pod> = Api::namespaced(hands.client.clone(), &workload.id.namespace);
+    let pods = pods.list(&ListParams::default().labels_from(&selector)).await?;
+    let object = serde_json::to_value(object).map_err(|error| Failure::Error(error.to_string()))?;
+    Ok(Some(judge(workload, &object, &pods.items)))
+}
+
+async fn fail(hands: &Hands, workload: &Workload, reason: &str, detail: &str) {
+    let paused = workload.id.kind == crate::kind::Kind::Deployment && pause(hands, workload, reason).await;
+    let then = if paused { "; it is paused until the content changes again or somebody resumes it" } else { "" };
+    tracing::error!(workload = %workload.id, reason, detail, paused, "the rollout fails");
+    hands.metrics.watched("failed");
+    hands.tell(workload, true, "RolloutFailed", &format!("{reason}: {detail}{then}")).await;
+    let id = &workload.id;
+    let message = format!(
+        "The rollout of *{}* of type *{}* in namespace *{}* fails: {reason}: {detail}{then}",
+        id.name,
+        id.kind.name(),
+        id.namespace
+    );
+    hands.sender.alert(&message, Tone::Bad).await;
+}
+
+/// Pauses a Deployment, unless somebody did or its template is another one by now. Whether we did.
+async fn pause(hands: &Hands, workload: &Workload, reason: &str) -> bool {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    loop {
+        let newest = match hands.get(workload).await {
+            Ok(Some(object)) => Workload::read(workload.id.kind, &object, &hands.options.rules.names),
+            Ok(None) => None,
+            Err(_) => Some(workload.clone()),
+        };
+        let same = |newest: &Workload| newest.containers == workload.containers && newest.marks == workload.marks && !newest.pause.paused;
+        let Some(newest) = newest.filter(same) else { return false };
+        let why = format!("{} {reason}", Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ"));
+        match hands.patch(&newest, &patch::pause_failed(&newest, &why)).await {
+            Ok(_) => return true,
+            Err(failure) if Instant::now() > deadline => {
+                tracing::warn!(workload = %workload.id, ?failure, "the Deployment could not be paused");
+                return false;
+            }
+            Err(_) => tokio::time::sleep(Duration::from_millis(200)).await,
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! `narthex rollout` against a real API server, with real Deployments.
+
+mod rollout {
+    mod annotations;
+    mod content;
+    mod flags;
+    mod guard;
+    mod kinds;
+    mod replicas;
+    mod rights;
+    mod scope;
+    mod tell;
+}
