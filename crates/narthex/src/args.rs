@@ -1,8 +1,10 @@
 //! The command line as it was typed. Names and defaults are the predecessor's where it had the flag.
 
 mod controller;
+mod duration;
 mod metrics;
 mod selector;
+mod watch;
 
 use std::path::PathBuf;
 
@@ -10,6 +12,10 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use controller::{ModelArgs, SourceArgs, StatusArgs, key};
 pub(crate) use metrics::MetricsArgs;
+pub(crate) use watch::{QuitArgs, WatchArgs};
+
+/// The command that goes where another process is (see `reload::run_helper`).
+pub(crate) const HELPER: &str = "within";
 
 /// An ingress controller for Kubernetes that brings NGINX to every change within milliseconds.
 #[derive(Debug, Parser)]
@@ -20,6 +26,7 @@ pub(crate) use metrics::MetricsArgs;
   narthex check examples
   narthex plan before/ after/
   narthex conf shop.example.com /cart
+  narthex watch --config-dir /etc/nginx/conf.d
   narthex explain annotation proxy-body-size
 
 Exit codes: 0 success, 1 problems found or failed, 2 wrong usage.")]
@@ -70,6 +77,13 @@ pub(crate) enum Command {
         #[command(subcommand)]
         subject: Subject,
     },
+    /// Make any NGINX follow its configuration files: test, reload, confirm, and keep the last good
+    Watch(Box<WatchArgs>),
+    /// End any NGINX in order: open requests are finished
+    Quit(QuitArgs),
+    /// Run a command where another process is
+    #[command(name = HELPER, hide = true)]
+    Within,
     /// Print the version
     Version(VersionArgs),
     /// Print a completion script for a shell

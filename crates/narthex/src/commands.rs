@@ -4,6 +4,8 @@ pub(crate) mod check;
 pub(crate) mod conf;
 pub(crate) mod explain;
 pub(crate) mod plan;
+pub(crate) mod quit;
 pub(crate) mod render;
 pub(crate) mod run;
 pub(crate) mod version;
+pub(crate) mod watch;
