@@ -2,6 +2,7 @@
 
 pub mod controller;
 pub mod deaths;
+pub mod follow;
 pub mod measure;
 pub mod profiles;
 pub mod report;

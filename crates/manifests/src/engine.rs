@@ -6,14 +6,15 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use follow::{Doubts, Id, Scan, Signature, Watcher, scan};
+use tokio::time::Instant;
 
 use crate::file::Content;
-use crate::load::files;
+use crate::load::{content, files, names};
 use crate::loaded::{Loaded, read};
-use crate::scan::{Found, Id, Scan, Signature, content, scan};
 use crate::source::SourceOptions;
-use crate::watch::Watcher;
 
 /// The state between two looks.
 pub(crate) struct Engine {
@@ -25,19 +26,9 @@ pub(crate) struct Engine {
     read: BTreeMap<Arc<str>, Signature>,
     /// The directory that `last` was read from.
     root: Id,
-    doubt: Option<Doubt>,
+    doubts: Doubts,
     /// Why the directory can't be read: told once.
     failure: Option<String>,
-}
-
-/// A sight that is not believed yet.
-struct Doubt {
-    root: Id,
-    listing: Vec<(Arc<str>, Option<Signature>)>,
-    /// When it was first seen like this.
-    since: Instant,
-    /// When doubt began.
-    begun: Instant,
 }
 
 /// The result of a look.
@@ -53,7 +44,7 @@ const ATTEMPTS: usize = 4;
 
 impl Engine {
     pub(crate) fn new(options: SourceOptions, watcher: Option<Watcher>) -> Self {
-        Self { options, watcher, last: None, read: BTreeMap::new(), root: Id::default(), doubt: None, failure: None }
+        Self { options, watcher, last: None, read: BTreeMap::new(), root: Id::default(), doubts: Doubts::default(), failure: None }
     }
 
     /// Looks. `force`: reads every file, and believes what it sees.
@@ -70,11 +61,11 @@ impl Engine {
 
     /// One attempt; `None` when the directory changed meanwhile.
     fn look(&mut self, force: bool, attempt: usize) -> Option<Turn> {
-        let found = match scan(&self.options.directory) {
+        let found = match scan(&self.options.directory, &names()) {
             Ok(found) => found,
             Err(error) => return Some(self.unavailable(&error.to_string())),
         };
-        let armed = self.watcher.as_mut().map(|watcher| watcher.arm(&self.options.directory, Some(&found)));
+        let armed = self.watcher.as_mut().map(|watcher| watcher.arm(&[(&self.options.directory, Some(&found))]));
         if armed.is_some_and(|armed| armed.added) && attempt < ATTEMPTS {
             return None;
         }
@@ -89,7 +80,7 @@ impl Engine {
         }
         self.read = taken;
         self.root = found.root;
-        self.doubt = None;
+        self.doubts.clear();
         if self.failure.take().is_some() {
             tracing::info!(directory = %self.options.directory.display(), "the manifest directory is back");
         }
@@ -114,32 +105,13 @@ impl Engine {
 
     /// Whether what is seen should not be believed yet, and for how long to wait.
     fn doubts(&mut self, found: &Scan) -> Option<Duration> {
-        let pacing = self.options.pacing;
         let had_files = self.last.as_ref().is_some_and(|last| !last.is_empty());
-        if !had_files || found.root == self.root && !found.files.is_empty() {
-            return None;
-        }
-        let listing: Vec<_> = found
-            .files
-            .iter()
-            .map(|(path, found)| (path.clone(), if let Found::File { signature, .. } = found { Some(*signature) } else { None }))
-            .collect();
-        let settle = if listing.is_empty() { pacing.empty } else { pacing.replaced };
-        let now = Instant::now();
-        let doubt = match self.doubt.take() {
-            Some(doubt) if doubt.root == found.root && doubt.listing == listing => doubt,
-            old => Doubt { root: found.root, listing, since: now, begun: old.map_or(now, |old| old.begun) },
-        };
-        let wait = settle.saturating_sub(now - doubt.since);
-        // Files that go on changing are no reason to wait for ever; that there are none is.
-        let enough = !doubt.listing.is_empty() && now - doubt.begun >= settle * 10;
-        self.doubt = Some(doubt);
-        (!wait.is_zero() && !enough).then_some(wait)
+        self.doubts.wait(&self.options.pacing, self.root, had_files, found, Instant::now())
     }
 
     /// The directory can't be read: everything stays.
     fn unavailable(&mut self, reason: &str) -> Turn {
-        let armed = self.watcher.as_mut().map(|watcher| watcher.arm(&self.options.directory, None));
+        let armed = self.watcher.as_mut().map(|watcher| watcher.arm(&[(&self.options.directory, None)]));
         // Made just before the watch was set, it would go unseen: look again at once.
         let soon = armed.is_some_and(|armed| armed.added);
         let again = if soon { Duration::from_millis(1) } else { self.options.poll_interval };

@@ -18,11 +18,10 @@ mod load;
 mod loaded;
 mod object;
 mod parse;
-mod scan;
 mod source;
-mod watch;
 
 pub use file::{Content, MAX_FILE_BYTES};
+pub use follow::Pacing;
 pub use load::{LoadError, load};
 pub use loaded::{File, Loaded, Place, Position, read};
-pub use source::{Addresses, Pacing, Source, SourceHandle, SourceOptions};
+pub use source::{Addresses, Source, SourceHandle, SourceOptions};

@@ -4,9 +4,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::file::Content;
+use follow::{Found, Names, Scan, Signature, scan};
+
+use crate::file::{Content, MAX_FILE_BYTES};
 use crate::loaded::{File, Loaded, read};
-use crate::scan::{Found, Scan, Signature, content, scan};
 
 /// Why a directory could not be read at all.
 #[derive(Debug, thiserror::Error)]
@@ -38,7 +39,7 @@ impl LoadError {
 /// The directory itself can't be read. What is wrong with the files in it is in [`Loaded::problems`].
 pub fn load(directory: &Path) -> Result<Loaded, LoadError> {
     let look = || {
-        let found = scan(directory).map_err(|error| LoadError::new(directory, error))?;
+        let found = scan(directory, &names()).map_err(|error| LoadError::new(directory, error))?;
         Ok((read(files(&found, None, |_, path, _| content(path)), None), found.is_consistent()))
     };
     // A second time where the kubelet changed the files meanwhile; it does so once a minute at most.
@@ -46,6 +47,25 @@ pub fn load(directory: &Path) -> Result<Loaded, LoadError> {
         (loaded, true) => Ok(loaded),
         (_, false) => look().map(|(loaded, _)| loaded),
     }
+}
+
+/// Files named `*.yaml`, `*.yml` and `*.json`, in sub-directories too. Names that begin with a dot are passed over: that is how the kubelet hides the parts of
+/// a mounted ConfigMap (`..data`, `..2024_01_02...`), and editors their swap files.
+pub(crate) fn names() -> Names {
+    Names { directory: |name| !name.starts_with('.'), file: is_manifest, excluded: Arc::default() }
+}
+
+/// Whether a name is one of a file that is read.
+fn is_manifest(name: &str) -> bool {
+    !name.starts_with('.')
+        && Path::new(name)
+            .extension()
+            .is_some_and(|extension| ["yaml", "yml", "json"].iter().any(|known| extension.eq_ignore_ascii_case(known)))
+}
+
+/// Reads one file.
+pub(crate) fn content(path: &Path) -> Content {
+    follow::read_file(path, MAX_FILE_BYTES + 1).map_or_else(|error| Content::Unreadable(error.to_string()), Content::Bytes)
 }
 
 /// The files of a scan. `content` is asked for what is in one. A sub-directory that can't be read counts as a file that can't be,

@@ -3,12 +3,12 @@
 //! Two tasks. The *reader* looks at the directory when something wakes it, once the writing has stopped; the *publisher* joins what was read
 //! with the addresses of external names. Neither ends before the process does, unless nobody listens any more.
 
-use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use follow::{Pacing, Wake, Watcher, settle};
 use imbl::OrdMap;
 use model::Snapshot;
 use tokio::sync::{Notify, mpsc, watch};
@@ -16,8 +16,8 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
 use crate::engine::{Engine, Turn};
+use crate::load::names;
 use crate::loaded::Loaded;
-use crate::watch::{Wake, Watcher};
 
 /// What to follow, and how.
 #[derive(Debug, Clone)]
@@ -30,33 +30,6 @@ pub struct SourceOptions {
     pub force_polling: bool,
     /// Waiting times.
     pub pacing: Pacing,
-}
-
-/// Waiting times between an event and the reading.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Pacing {
-    /// Without any event, and with every written file closed: then reading begins.
-    pub quiet: Duration,
-    /// The longest wait while events go on.
-    pub bound: Duration,
-    /// A directory that was replaced by another has to look the same for this long.
-    pub replaced: Duration,
-    /// A directory that is empty and was not has to stay so for this long.
-    pub empty: Duration,
-    /// Looks without a reason, in case an event was lost.
-    pub safety: Duration,
-}
-
-impl Default for Pacing {
-    fn default() -> Self {
-        Self {
-            quiet: Duration::from_millis(50),
-            bound: Duration::from_millis(500),
-            replaced: Duration::from_millis(250),
-            empty: Duration::from_secs(2),
-            safety: Duration::from_secs(30),
-        }
-    }
 }
 
 impl SourceOptions {
@@ -108,7 +81,7 @@ impl Source {
         let watcher = if options.force_polling {
             None
         } else {
-            Watcher::open(wake.clone())
+            Watcher::open("the manifests", names(), wake.clone())
                 .inspect_err(|error| tracing::warn!(%error, "inotify can't be used: the manifest directory is polled"))
                 .ok()
         };
@@ -204,33 +177,8 @@ impl Reader {
         tokio::select! {
             () = self.read.closed() => None,
             () = self.reload.notified() => Some(true),
-            wake = self.wakes.recv() => self.quiet(wake?).await,
+            wake = self.wakes.recv() => settle(&self.pacing, wake?, &mut self.wakes, &self.reload).await,
             () = sleep_until(Instant::now() + again) => Some(false),
-        }
-    }
-
-    /// Waits until the writing has stopped.
-    async fn quiet(&mut self, first: Wake) -> Option<bool> {
-        let bound = Instant::now() + self.pacing.bound;
-        let mut open = BTreeSet::new();
-        let mut wake = Some(first);
-        loop {
-            match wake.take() {
-                Some(Wake::Written(path)) => {
-                    open.insert(path);
-                }
-                Some(Wake::Closed(path)) => {
-                    open.remove(&path);
-                }
-                Some(Wake::Changed) | None => {}
-            }
-            let until = if open.is_empty() { bound.min(Instant::now() + self.pacing.quiet) } else { bound };
-            tokio::select! {
-                biased;
-                () = self.reload.notified() => return Some(true),
-                () = sleep_until(until) => return Some(false),
-                next = self.wakes.recv() => wake = Some(next?),
-            }
         }
     }
 }

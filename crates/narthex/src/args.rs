@@ -1,9 +1,11 @@
 //! The command line as it was typed. Names and defaults are the predecessor's where it had the flag.
 
 mod controller;
+mod duration;
 mod metrics;
 mod rollout;
 mod selector;
+mod watch;
 
 use std::path::PathBuf;
 
@@ -12,6 +14,10 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use controller::{ModelArgs, SourceArgs, StatusArgs, key};
 pub(crate) use metrics::MetricsArgs;
 pub(crate) use rollout::RolloutArgs;
+pub(crate) use watch::{QuitArgs, WatchArgs};
+
+/// The command that goes where another process is (see `reload::run_helper`).
+pub(crate) const HELPER: &str = "within";
 
 /// An ingress controller for Kubernetes that brings NGINX to every change within milliseconds.
 #[derive(Debug, Parser)]
@@ -22,6 +28,7 @@ pub(crate) use rollout::RolloutArgs;
   narthex check examples
   narthex plan before/ after/
   narthex conf shop.example.com /cart
+  narthex watch --config-dir /etc/nginx/conf.d
   narthex explain annotation proxy-body-size
   narthex rollout --kubeconfig ~/.kube/config
 
@@ -75,6 +82,13 @@ pub(crate) enum Command {
         #[command(subcommand)]
         subject: Subject,
     },
+    /// Make any NGINX follow its configuration files: test, reload, confirm, and keep the last good
+    Watch(Box<WatchArgs>),
+    /// End any NGINX in order: open requests are finished
+    Quit(QuitArgs),
+    /// Run a command where another process is
+    #[command(name = HELPER, hide = true)]
+    Within,
     /// Print the version
     Version(VersionArgs),
     /// Print a completion script for a shell

@@ -26,6 +26,9 @@ fn main() -> ExitCode {
         Command::Conf(args) => commands::conf::conf(&args, &cli.log),
         Command::Rollout(args) => commands::rollout::rollout(*args, &cli.log),
         Command::Explain { subject: Subject::Annotation(args) } => commands::explain::annotation(&args),
+        Command::Watch(args) => commands::watch::watch(&args, &cli.log),
+        Command::Quit(args) => commands::quit::quit(&args, &cli.log),
+        Command::Within => Ok(ExitCode::from(reload::run_helper())),
         Command::Version(args) => commands::version::version(&args),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "narthex", &mut std::io::stdout());

@@ -13,23 +13,19 @@
 //! directory ([`Supervisor::adopted`]); the workers of a master that was killed go on serving until its successor has taken
 //! over their listening sockets ([`Supervisor::restart`]).
 //!
-//! Modules: `detect` (capabilities), `workdir` (directories, lock), `store` (files, the last good set), `procfs` (processes
-//! by `/proc`), `log` (NGINX's messages), `process` (the seam to the real NGINX), `confirm` and `cycle` (the state machine,
-//! tested over a fake process), `orphans` and `sockets` (workers without a master), `supervisor`, `live` (the control socket),
-//! `connections` and `usage` (figures for metrics), `signposts` (files that the workers read for TLS
-//! connections).
+//! Modules: `detect` (capabilities), `workdir` (directories, lock), `store` (files, the last good set), `process` (the seam to
+//! the real NGINX), `confirm` and `cycle` (the state machine, tested over a fake process), `orphans` and `sockets` (workers
+//! without a master), `supervisor`, `live` (the control socket), `connections` and `usage` (figures for metrics), `signposts`
+//! (files that the workers read for TLS connections). Processes and messages are read by the crate `ngx-proc`.
 
 mod confirm;
 mod connections;
 mod cycle;
 mod detect;
 mod error;
-mod exit;
 mod live;
-mod log;
 mod orphans;
 mod process;
-mod procfs;
 mod signposts;
 mod sockets;
 mod state;
@@ -37,6 +33,8 @@ mod store;
 mod supervisor;
 mod usage;
 mod workdir;
+
+use ngx_proc::{exit, log, procfs};
 
 pub use connections::Connections;
 pub use detect::{DetectError, detect, find_binary};

@@ -38,6 +38,7 @@ async fn main() -> anyhow::Result<()> {
     let a = echo::start(address(11, ports[0]), Identity::named("a")).await?;
     let b = echo::start(address(12, ports[0]), Identity::named("b")).await?;
     let mut report = Report::default();
+    bench::follow::measure(&mut report).await?;
     let mut world = World { bed: &bed, namespace: bed.namespace("bench").await?, a: a.address(), b: b.address(), count: 0, extra: 0 };
     let class = kube::Api::all(world.namespace.client().clone());
     class.create(&PostParams::default(), &mk_ingress_class("nginx", "k8s.io/ingress-nginx")).await?;

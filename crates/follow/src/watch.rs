@@ -1,4 +1,4 @@
-//! Wakes the source when something may have changed. Events say *that*, never *what*: the truth is in the next scan.
+//! Wakes when something may have changed. Events say *that*, never *what*: the truth is in the next scan.
 //!
 //! Every directory that the last scan read has a watch of its own (not a recursive one: a recursive watch does not follow a link that is swapped).
 //! The directory above has one too, for the day when the directory itself is removed, replaced or made; of the events there only those about it count.
@@ -11,11 +11,11 @@ use notify::event::{AccessKind, AccessMode, EventKind, ModifyKind};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 use tokio::sync::mpsc;
 
-use crate::scan::{Id, Scan, is_manifest};
+use crate::scan::{Id, Names, Scan};
 
 /// Something happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Wake {
+pub enum Wake {
     /// A file was written to, and is still open as far as is known.
     Written(PathBuf),
     /// A file that was open for writing was closed.
@@ -26,8 +26,10 @@ pub(crate) enum Wake {
 
 /// The watches.
 #[derive(Debug)]
-pub(crate) struct Watcher {
+pub struct Watcher {
     inner: RecommendedWatcher,
+    /// What is followed, for messages: `the manifests`.
+    what: &'static str,
     armed: BTreeMap<PathBuf, Id>,
     interest: Arc<Mutex<Interest>>,
     /// The last failure to set a watch: told once.
@@ -35,12 +37,13 @@ pub(crate) struct Watcher {
 }
 
 /// Which events count. All paths are real ones.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Interest {
+    names: Names,
     /// Directories in which every name counts.
     directories: BTreeSet<PathBuf>,
-    /// Single names in other directories.
-    names: BTreeSet<PathBuf>,
+    /// Single paths in other directories.
+    paths: BTreeSet<PathBuf>,
     /// Files that links point to, whatever they are called.
     targets: BTreeSet<PathBuf>,
     /// Directories that were removed or renamed. Whatever stands there now, `notify` drops its watches on the path and below, even one that was just set.
@@ -49,42 +52,48 @@ struct Interest {
 
 /// What [`Watcher::arm`] did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Armed {
+pub struct Armed {
     /// A watch was set: what changed before it was set went unseen, so look again.
-    pub(crate) added: bool,
+    pub added: bool,
     /// Every watch is set, and every file system reports its changes.
-    pub(crate) complete: bool,
+    pub complete: bool,
 }
 
 impl Watcher {
-    /// Opens inotify. Wakes are dropped while `wakes` is full: one that wakes is enough.
-    pub(crate) fn open(wakes: mpsc::Sender<Wake>) -> notify::Result<Self> {
-        let interest = Arc::new(Mutex::new(Interest::default()));
+    /// Opens inotify. Wakes are dropped while `wakes` is full: one that wakes is enough. `what` is followed, for messages: `the manifests`.
+    ///
+    /// # Errors
+    /// There is no inotify, or no instance left for this user.
+    pub fn open(what: &'static str, names: Names, wakes: mpsc::Sender<Wake>) -> std::io::Result<Self> {
+        let interest = Arc::new(Mutex::new(Interest::new(names)));
         let shared = interest.clone();
         let inner = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
             for wake in shared.lock().unwrap_or_else(PoisonError::into_inner).wakes(event) {
                 // Full: it wakes anyway. Closed: the source is ending.
                 let _ = wakes.try_send(wake);
             }
-        })?;
-        Ok(Self { inner, armed: BTreeMap::new(), interest, failure: None })
+        })
+        .map_err(std::io::Error::other)?;
+        Ok(Self { inner, what, armed: BTreeMap::new(), interest, failure: None })
     }
 
-    /// Sets the watches that a scan calls for, and takes back those of directories that are gone or were replaced.
-    /// Without a scan only those that tell when `directory` comes back.
-    pub(crate) fn arm(&mut self, directory: &Path, scan: Option<&Scan>) -> Armed {
-        let mut wanted = scan.map(|scan| scan.directories.clone()).unwrap_or_default();
-        let mut interest = Interest {
-            directories: wanted.keys().cloned().collect(),
-            names: BTreeSet::new(),
-            targets: scan.map(|scan| scan.targets.clone()).unwrap_or_default(),
-            dropped: BTreeSet::new(),
-        };
-        for (parent, name) in guards(directory) {
-            interest.names.insert(parent.join(name));
-            interest.names.insert(parent.clone());
-            if let Some(id) = Id::at(&parent) {
-                wanted.entry(parent).or_insert(id);
+    /// Sets the watches that the scans of these roots call for, and takes back those of directories that are gone or were replaced.
+    /// For a root without a scan only those that tell when it comes back.
+    pub fn arm(&mut self, roots: &[(&Path, Option<&Scan>)]) -> Armed {
+        let mut interest = Interest::new(self.interest.lock().unwrap_or_else(PoisonError::into_inner).names.clone());
+        let mut wanted = BTreeMap::new();
+        for (root, scan) in roots {
+            if let Some(scan) = scan {
+                interest.directories.extend(scan.directories.keys().cloned());
+                interest.targets.extend(scan.targets.iter().cloned());
+                wanted.extend(scan.directories.iter().map(|(path, id)| (path.clone(), *id)));
+            }
+            for (parent, name) in guards(root) {
+                interest.paths.insert(parent.join(name));
+                interest.paths.insert(parent.clone());
+                if let Some(id) = Id::at(&parent) {
+                    wanted.entry(parent).or_insert(id);
+                }
             }
         }
         let dropped = std::mem::replace(&mut *self.interest.lock().unwrap_or_else(PoisonError::into_inner), interest).dropped;
@@ -118,7 +127,8 @@ impl Watcher {
         }
         if failure != self.failure {
             if let Some(failure) = &failure {
-                tracing::warn!(error = %failure, "can't watch every directory of the manifests for changes: they are polled");
+                let what = self.what;
+                tracing::warn!(error = %failure, "can't watch every directory of {what} for changes: they are polled");
             }
             self.failure = failure;
         }
@@ -127,12 +137,16 @@ impl Watcher {
 }
 
 impl Interest {
+    fn new(names: Names) -> Self {
+        Self { names, directories: BTreeSet::new(), paths: BTreeSet::new(), targets: BTreeSet::new(), dropped: BTreeSet::new() }
+    }
+
     fn wakes(&mut self, event: notify::Result<notify::Event>) -> Vec<Wake> {
         let event = match event {
             Ok(event) if event.need_rescan() => return vec![Wake::Changed],
             Ok(event) => event,
             Err(error) => {
-                tracing::debug!(%error, "an event of the manifest directory was lost");
+                tracing::debug!(%error, "an event of a file system was lost");
                 return vec![Wake::Changed];
             }
         };
@@ -147,7 +161,7 @@ impl Interest {
         let mut paths = event.paths;
         paths.retain(|path| self.counts(path, is_about_content));
         if matches!(event.kind, EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_))) {
-            self.dropped.extend(paths.iter().filter(|path| self.directories.contains(*path) || self.names.contains(*path)).cloned());
+            self.dropped.extend(paths.iter().filter(|path| self.directories.contains(*path) || self.paths.contains(*path)).cloned());
         }
         paths.into_iter().map(wake).collect()
     }
@@ -155,10 +169,10 @@ impl Interest {
     fn counts(&self, path: &Path, is_about_content: bool) -> bool {
         let inside = path.parent().is_some_and(|parent| self.directories.contains(parent));
         if is_about_content {
-            let named = path.file_name().and_then(|name| name.to_str()).is_some_and(is_manifest);
+            let named = path.file_name().and_then(|name| name.to_str()).is_some_and(self.names.file);
             return inside && named || self.targets.contains(path);
         }
-        inside || self.directories.contains(path) || self.names.contains(path)
+        inside || self.directories.contains(path) || self.paths.contains(path)
     }
 }
 
@@ -179,7 +193,7 @@ fn guards(directory: &Path) -> Vec<(PathBuf, PathBuf)> {
 }
 
 /// Whether inotify sees all changes of a file system: not those that other machines make.
-fn reports_changes(path: &Path) -> bool {
+pub fn reports_changes(path: &Path) -> bool {
     // From statfs(2): NFS, SMB (three), FUSE, 9p, Ceph, AFS (two), Lustre, OCFS2, GFS2, VirtualBox.
     const REMOTE: &[u64] = &[
         0x6969,
@@ -211,9 +225,9 @@ mod tests {
     fn only_what_matters_wakes() {
         let mut interest = Interest {
             directories: ["/a/m".into()].into(),
-            names: ["/a".into(), "/a/m".into()].into(),
+            paths: ["/a".into(), "/a/m".into()].into(),
             targets: ["/s/x.txt".into()].into(),
-            dropped: BTreeSet::new(),
+            ..Interest::new(Names { directory: |_| true, file: |name| name.ends_with(".yaml"), excluded: Arc::default() })
         };
         let mut wakes = |kind, path: &str| interest.wakes(Ok(Event::new(kind).add_path(path.into())));
         let create = EventKind::Create(CreateKind::File);

@@ -4,25 +4,26 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 /// One process, for as long as it lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub(crate) struct Identity {
+pub struct Identity {
     /// Process id.
-    pub(crate) pid: i32,
+    pub pid: i32,
     /// Start time in clock ticks since boot.
-    pub(crate) start: u64,
+    pub start: u64,
 }
 
 /// A worker process of NGINX.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Worker {
+pub struct Worker {
     /// Which process.
-    pub(crate) id: Identity,
+    pub id: Identity,
     /// It has closed its listening sockets and finishes what it has begun.
-    pub(crate) leaving: bool,
+    pub leaving: bool,
 }
 
 /// The fields of `/proc/PID/stat` that matter here.
@@ -48,25 +49,38 @@ fn parse_stat(text: &str) -> Option<Stat> {
 }
 
 /// The living process with this pid; a zombie is dead.
-pub(crate) fn identity(pid: i32) -> Option<Identity> {
+pub fn identity(pid: i32) -> Option<Identity> {
     let stat = stat(pid).filter(|stat| pid > 0 && !stat.dead)?;
     Some(Identity { pid, start: stat.start })
 }
 
 /// Whether this very process still lives.
-pub(crate) fn alive(id: Identity) -> bool {
+pub fn alive(id: Identity) -> bool {
     identity(id.pid) == Some(id)
 }
 
+/// The parent of a living process.
+pub fn parent(pid: i32) -> Option<i32> {
+    stat(pid).filter(|stat| !stat.dead).map(|stat| stat.parent)
+}
+
+/// How long the process has been running.
+pub fn age(id: Identity) -> Option<Duration> {
+    let uptime: f64 = fs::read_to_string("/proc/uptime").ok()?.split(' ').next()?.parse().ok()?;
+    let ticks = rustix::param::clock_ticks_per_second().max(1);
+    let started = Duration::from_millis(id.start.saturating_mul(1000) / ticks);
+    Some(Duration::from_secs_f64(uptime).saturating_sub(started))
+}
+
 /// Command line, or the title that the process gave itself, with spaces between the arguments.
-fn title(pid: i32) -> String {
+pub fn title(pid: i32) -> String {
     let bytes = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     String::from_utf8_lossy(&bytes).replace('\0', " ").trim_end().to_owned()
 }
 
 /// Whether the process is an NGINX master that runs this configuration file. A worker bears the same title for a moment, but
 /// does not lead a process group.
-pub(crate) fn is_master(pid: i32, binary: &Path, conf: &Path) -> bool {
+pub fn is_master(pid: i32, binary: &Path, conf: &Path) -> bool {
     runs(&title(pid), binary, conf) && stat(pid).is_some_and(|stat| stat.group == pid && !stat.dead)
 }
 
@@ -77,27 +91,27 @@ fn runs(title: &str, binary: &Path, conf: &Path) -> bool {
 }
 
 /// Every pid.
-pub(crate) fn pids() -> Vec<i32> {
+pub fn pids() -> Vec<i32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
 /// The worker processes of a master. Empty for a master that is gone.
-pub(crate) fn workers(master: i32) -> Vec<Worker> {
+pub fn workers(master: i32) -> Vec<Worker> {
     children(master).into_iter().filter_map(worker).collect()
 }
 
-/// The children of a process, whatever they do.
-pub(crate) fn children(master: i32) -> Vec<i32> {
-    match fs::read_to_string(format!("/proc/{master}/task/{master}/children")) {
+/// The children of a process. Empty for one that is gone.
+pub fn children(parent: i32) -> Vec<i32> {
+    match fs::read_to_string(format!("/proc/{parent}/task/{parent}/children")) {
         Ok(text) => text.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect(),
         // A kernel without that file.
-        Err(_) => pids().into_iter().filter(|&pid| stat(pid).is_some_and(|stat| stat.parent == master)).collect(),
+        Err(_) => pids().into_iter().filter(|&pid| stat(pid).is_some_and(|stat| stat.parent == parent)).collect(),
     }
 }
 
 /// Processor time in clock ticks, user and system; also that of children that have ended and were waited for.
-pub(crate) fn cpu_ticks(pid: i32, with_children: bool) -> Option<u64> {
+pub fn cpu_ticks(pid: i32, with_children: bool) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // utime, stime, cutime, cstime: the 14th field and the next.
     let fields = text.get(text.rfind(')')? + 1..)?.split_ascii_whitespace().skip(11);
@@ -108,7 +122,7 @@ pub(crate) fn cpu_ticks(pid: i32, with_children: bool) -> Option<u64> {
 ///
 /// A master of ours leads a process group, and a number stays taken as long as a group bears it. So the group tells its
 /// orphans from everybody else's workers, without a list that could be out of date.
-pub(crate) fn orphans(master: i32) -> Vec<Worker> {
+pub fn orphans(master: i32) -> Vec<Worker> {
     if master <= 1 || identity(master).is_some() {
         return Vec::new();
     }
@@ -125,7 +139,7 @@ fn worker(pid: i32) -> Option<Worker> {
 }
 
 /// The same worker as it is now; `None` when it is gone.
-pub(crate) fn refresh(id: Identity) -> Option<Worker> {
+pub fn refresh(id: Identity) -> Option<Worker> {
     worker(id.pid).filter(|now| now.id == id)
 }
 
@@ -141,6 +155,13 @@ mod tests {
         assert!(parse_stat("42 (a) Z 7 41 41 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 1 1 1 1").unwrap().dead);
         assert!(parse_stat("").is_none());
         assert!(parse_stat("42 (a").is_none());
+    }
+
+    #[test]
+    fn a_process_has_an_age() {
+        let us = identity(std::process::id() as i32).unwrap();
+        assert!(age(us).unwrap() < Duration::from_secs(3600));
+        assert_eq!(parent(us.pid), Some(std::os::unix::process::parent_id() as i32));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::procfs::{self, Identity};
 const POLL: Duration = Duration::from_millis(50);
 
 /// Resolves when the process is gone; at once if it already is.
-pub(crate) async fn exited(id: Identity) {
+pub async fn exited(id: Identity) {
     let descriptor = Pid::from_raw(id.pid).and_then(|pid| pidfd_open(pid, PidfdFlags::NONBLOCK).ok());
     // The descriptor stands for whoever has the pid now, so this question comes after it was opened.
     if !procfs::alive(id) {

@@ -11,17 +11,17 @@ const LONGEST_NEWS: u64 = 256 << 10;
 
 /// One message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Message {
+pub struct Message {
     /// `emerg`, `warn`, ...
-    pub(crate) level: String,
+    pub level: String,
     /// Who says it; `None` in the short form before NGINX knows.
-    pub(crate) pid: Option<i32>,
+    pub pid: Option<i32>,
     /// The text without time, level and pid.
-    pub(crate) text: String,
+    pub text: String,
 }
 
 /// Reads `2024/05/06 07:08:09 [emerg] 12#12: text` and `nginx: [emerg] text`.
-pub(crate) fn parse(line: &str) -> Option<Message> {
+pub fn parse(line: &str) -> Option<Message> {
     let (before, rest) = line.split_once('[')?;
     let stamped = before.starts_with(|c: char| c.is_ascii_digit()) && before.len() == "2024/05/06 07:08:09 ".len();
     let (level, rest) = rest.split_once("] ")?;
@@ -43,17 +43,17 @@ pub(crate) fn parse(line: &str) -> Option<Message> {
 
 /// Why a listening socket could not be had.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct BindFailure {
+pub struct BindFailure {
     /// `0.0.0.0`, `[::]`; a path for a unix socket.
-    pub(crate) address: String,
+    pub address: String,
     /// `None` for a unix socket.
-    pub(crate) port: Option<u16>,
+    pub port: Option<u16>,
     /// `EADDRINUSE`, `EACCES`, ...
-    pub(crate) errno: i32,
+    pub errno: i32,
 }
 
 /// Reads `bind() to 0.0.0.0:80 failed (98: Address already in use)`.
-pub(crate) fn bind_failure(text: &str) -> Option<BindFailure> {
+pub fn bind_failure(text: &str) -> Option<BindFailure> {
     let (target, rest) = text.strip_prefix("bind() to ")?.split_once(" failed (")?;
     let errno = rest.split_once(':')?.0.parse().ok()?;
     if let Some(path) = target.strip_prefix("unix:") {
@@ -64,12 +64,12 @@ pub(crate) fn bind_failure(text: &str) -> Option<BindFailure> {
 }
 
 /// The last of five attempts has failed: a reload is given up.
-pub(crate) fn gave_up_binding(text: &str) -> bool {
+pub fn gave_up_binding(text: &str) -> bool {
     text.starts_with("still could not bind()")
 }
 
 /// Splits `text in /etc/nginx.conf:12` into text, file and line.
-pub(crate) fn place(text: &str) -> (&str, Option<(&str, u32)>) {
+pub fn place(text: &str) -> (&str, Option<(&str, u32)>) {
     let split = || {
         let end = text.rfind(" in /")?;
         let (file, line) = text[end + " in ".len()..].rsplit_once(':')?;
@@ -80,7 +80,7 @@ pub(crate) fn place(text: &str) -> (&str, Option<(&str, u32)>) {
 
 /// The error log from a moment on.
 #[derive(Debug)]
-pub(crate) struct Tail {
+pub struct Tail {
     path: PathBuf,
     offset: u64,
     unfinished: Vec<u8>,
@@ -89,14 +89,20 @@ pub(crate) struct Tail {
 
 impl Tail {
     /// From now on. A log that has grown long is emptied.
-    pub(crate) fn new(path: &Path) -> Self {
+    pub fn new(path: &Path) -> Self {
         let length = path.metadata().map_or(0, |metadata| metadata.len());
         let emptied = length > LONGEST_LOG && OpenOptions::new().write(true).open(path).and_then(|file| file.set_len(0)).is_ok();
         Self { path: path.to_owned(), offset: if emptied { 0 } else { length }, unfinished: Vec::new(), messages: Vec::new() }
     }
 
+    /// From now on, of a log that belongs to somebody else: it is never cut.
+    pub fn follow(path: &Path) -> Self {
+        let offset = path.metadata().map_or(0, |metadata| metadata.len());
+        Self { path: path.to_owned(), offset, unfinished: Vec::new(), messages: Vec::new() }
+    }
+
     /// Every message since then. A log that can't be read has none.
-    pub(crate) fn messages(&mut self) -> &[Message] {
+    pub fn messages(&mut self) -> &[Message] {
         let mut news = Vec::new();
         let read = File::open(&self.path).and_then(|mut file| {
             if file.metadata()?.len() < self.offset {
@@ -115,7 +121,7 @@ impl Tail {
     }
 
     /// The texts of all messages so far.
-    pub(crate) fn texts(&self) -> Vec<String> {
+    pub fn texts(&self) -> Vec<String> {
         self.messages.iter().map(|message| message.text.clone()).collect()
     }
 }

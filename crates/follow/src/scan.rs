@@ -1,7 +1,6 @@
 //! What files a directory holds. Reads names and attributes, not content.
 //!
-//! - Files named `*.yaml`, `*.yml` and `*.json`, in sub-directories too. Names that begin with a dot are passed over: that is how the kubelet hides the parts of a
-//!   mounted ConfigMap (`..data`, `..2024_01_02...`), and editors their swap files.
+//! - The files whose names count ([`Names`]), in sub-directories too.
 //! - Symbolic links are followed, to files and to directories; a link to a directory above itself ends there.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,43 +9,60 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::file::{Content, MAX_FILE_BYTES};
+/// Which names count.
+#[derive(Debug, Clone)]
+pub struct Names {
+    /// Whether a directory of this name is looked into.
+    pub directory: fn(&str) -> bool,
+    /// Whether a file of this name is one of those that are followed.
+    pub file: fn(&str) -> bool,
+    /// Paths that don't count, with everything below them: as they are reached from the root, not resolved.
+    pub excluded: Arc<[PathBuf]>,
+}
 
 /// What a directory holds at one time.
 #[derive(Debug, Default)]
-pub(crate) struct Scan {
+pub struct Scan {
     /// By path relative to the directory.
-    pub(crate) files: BTreeMap<Arc<str>, Found>,
+    pub files: BTreeMap<Arc<str>, Found>,
     /// Every directory that was read and every one that holds what a link points to, by real path.
-    pub(crate) directories: BTreeMap<PathBuf, Id>,
+    pub directories: BTreeMap<PathBuf, Id>,
     /// Real paths of files that links point to.
-    pub(crate) targets: BTreeSet<PathBuf>,
+    pub targets: BTreeSet<PathBuf>,
     /// Sub-directories that can't be read, relative, and why.
-    pub(crate) closed: Vec<(Arc<str>, String)>,
+    pub closed: Vec<(Arc<str>, String)>,
     /// The directory itself.
-    pub(crate) root: Id,
+    pub root: Id,
     /// The kubelet's `..data` links and what they pointed to before anything was read through them.
-    links: Vec<(PathBuf, PathBuf)>,
+    pub(crate) links: Vec<(PathBuf, PathBuf)>,
 }
 
 /// A file, or why it is not one that can be read.
 #[derive(Debug)]
-pub(crate) enum Found {
-    File { path: PathBuf, signature: Signature },
+pub enum Found {
+    /// A regular file.
+    File {
+        /// Where, as it is reached from the root.
+        path: PathBuf,
+        /// Its attributes.
+        signature: Signature,
+    },
+    /// Why it can't be read: a phrase.
     Unreadable(String),
 }
 
 /// Identity of a directory or a file, as long as it exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Id {
+pub struct Id {
     device: u64,
     inode: u64,
 }
 
 /// Attributes that change with the content, but for changes within one tick of the file system's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Signature {
+pub struct Signature {
     id: Id,
     bytes: u64,
     /// Seconds and nanoseconds.
@@ -56,7 +72,7 @@ pub(crate) struct Signature {
 
 impl Id {
     /// The identity of what stands at a path.
-    pub(crate) fn at(path: &Path) -> Option<Self> {
+    pub fn at(path: &Path) -> Option<Self> {
         fs::metadata(path).ok().map(|metadata| Self::of(&metadata))
     }
 
@@ -75,8 +91,14 @@ impl Signature {
         }
     }
 
+    /// When content or attributes changed last; before 1970 counts as 1970.
+    pub fn changed_at(&self) -> SystemTime {
+        let (seconds, nanoseconds) = self.modified.max(self.changed);
+        UNIX_EPOCH + Duration::new(seconds.try_into().unwrap_or(0), nanoseconds.try_into().unwrap_or(0))
+    }
+
     /// Whether the last change is so long before `now` (seconds since 1970) that another one would show.
-    pub(crate) fn is_old(&self, now: i64) -> bool {
+    pub fn is_old(&self, now: i64) -> bool {
         let latest = self.modified.0.max(self.changed.0);
         // A clock that was set back, or a file from the future, proves nothing.
         latest < now - 2
@@ -85,7 +107,7 @@ impl Signature {
 
 impl Scan {
     /// Whether no `..data` was swapped since the scan began: what was read through the links is of one version.
-    pub(crate) fn is_consistent(&self) -> bool {
+    pub fn is_consistent(&self) -> bool {
         self.links.iter().all(|(link, target)| fs::read_link(link).is_ok_and(|now| now == *target))
     }
 }
@@ -94,38 +116,48 @@ impl Scan {
 ///
 /// # Errors
 /// The directory itself can't be read. Everything below it that can't be is noted in the result.
-pub(crate) fn scan(directory: &Path) -> io::Result<Scan> {
+pub fn scan(directory: &Path, names: &Names) -> io::Result<Scan> {
     let mut scan = Scan { root: Id::of(&fs::metadata(directory)?), ..Scan::default() };
-    walk(directory, "", &mut vec![scan.root], &mut scan)?;
+    walk(directory, "", &mut vec![scan.root], names, &mut scan)?;
     Ok(scan)
 }
 
-/// Whether a name is one of a file that is read.
-pub(crate) fn is_manifest(name: &str) -> bool {
-    !name.starts_with('.')
-        && Path::new(name)
-            .extension()
-            .is_some_and(|extension| ["yaml", "yml", "json"].iter().any(|known| extension.eq_ignore_ascii_case(known)))
+/// The same for one file: it counts whatever its name, and its directory is what has to be watched.
+///
+/// # Errors
+/// There is no such file.
+pub fn scan_file(path: &Path) -> io::Result<Scan> {
+    let metadata = fs::metadata(path)?;
+    let parent = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let mut scan = Scan { root: Id::of(&fs::metadata(parent)?), ..Scan::default() };
+    scan.directories.insert(parent.canonicalize()?, scan.root);
+    note_target(path, &mut scan);
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    scan.files.insert(name.into(), Found::File { path: path.to_owned(), signature: Signature::of(&metadata) });
+    Ok(scan)
 }
 
-/// Reads one file.
-pub(crate) fn content(path: &Path) -> Content {
+/// Reads a regular file, at most `limit` bytes of it.
+///
+/// # Errors
+/// It can't be read, or something else stands there.
+pub fn read_file(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     use std::io::Read as _;
-    let read = || {
-        let file = fs::File::open(path)?;
-        // Something else may stand there by now, and reading a pipe would not end.
-        if !file.metadata()?.is_file() {
-            return Err(io::Error::other("it is not a regular file"));
-        }
-        let mut bytes = Vec::new();
-        file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?;
-        Ok(bytes)
-    };
-    read().map_or_else(|error| Content::Unreadable(error.to_string()), Content::Bytes)
+    let file = fs::File::open(path)?;
+    // Something else may stand there by now, and reading a pipe would not end.
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    let mut bytes = Vec::new();
+    file.take(limit).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Reads the directory `path`, which is `relative` to the first one. `above` are the directories on the way to it, itself included.
-fn walk(path: &Path, relative: &str, above: &mut Vec<Id>, scan: &mut Scan) -> io::Result<()> {
+fn walk(path: &Path, relative: &str, above: &mut Vec<Id>, names: &Names, scan: &mut Scan) -> io::Result<()> {
     if let Ok(target) = fs::read_link(path.join("..data")) {
         scan.links.push((path.join("..data"), target));
     }
@@ -142,31 +174,35 @@ fn walk(path: &Path, relative: &str, above: &mut Vec<Id>, scan: &mut Scan) -> io
             scan.closed.push((join(relative, &name.to_string_lossy()), "its name is not UTF-8 text".to_owned()));
             continue;
         };
-        if name.starts_with('.') {
+        let is_wanted = (names.file)(name);
+        let path = entry.path();
+        if !is_wanted && !(names.directory)(name) || names.excluded.contains(&path) {
             continue;
         }
-        let path = entry.path();
         let metadata = match fs::metadata(&path) {
             Ok(metadata) => metadata,
             // A link that leads nowhere is a fault; a name that is gone by now is not.
-            Err(error) if is_manifest(name) && path.is_symlink() => {
+            Err(error) if is_wanted && path.is_symlink() => {
                 scan.files.insert(join(relative, name), Found::Unreadable(format!("the link leads nowhere: {error}")));
                 continue;
             }
             Err(_) => continue,
         };
         if metadata.is_dir() {
+            if !(names.directory)(name) {
+                continue;
+            }
             let id = Id::of(&metadata);
             if !above.contains(&id) {
                 above.push(id);
                 let below = join(relative, name);
-                match walk(&path, &below, above, scan) {
+                match walk(&path, &below, above, names, scan) {
                     Err(error) if error.kind() != io::ErrorKind::NotFound => scan.closed.push((below, error.to_string())),
                     Ok(()) | Err(_) => {}
                 }
                 above.pop();
             }
-        } else if is_manifest(name) {
+        } else if is_wanted {
             if path.is_symlink() {
                 note_target(&path, scan);
             }
@@ -202,6 +238,34 @@ mod tests {
 
     use super::*;
 
+    const YAML: fn(&str) -> bool = |name| !name.starts_with('.') && [".yaml", ".yml", ".JSON"].iter().any(|end| name.ends_with(end));
+
+    fn names() -> Names {
+        Names { directory: |name| !name.starts_with('.'), file: YAML, excluded: Arc::default() }
+    }
+
+    #[test]
+    fn a_single_file_is_watched_through_its_directory() {
+        let scratch = tempfile::tempdir().unwrap();
+        let real = scratch.path().canonicalize().unwrap();
+        fs::write(real.join("nginx.conf"), "x").unwrap();
+        let scan = scan_file(&real.join("nginx.conf")).unwrap();
+        assert_eq!(scan.files.keys().map(|path| &**path).collect::<Vec<_>>(), ["nginx.conf"]);
+        assert_eq!(scan.directories.keys().collect::<Vec<_>>(), [&real]);
+        assert!(scan_file(&real.join("none")).is_err());
+    }
+
+    #[test]
+    fn what_is_excluded_is_not_looked_at() {
+        let scratch = tempfile::tempdir().unwrap();
+        fs::create_dir(scratch.path().join("sub")).unwrap();
+        for file in ["a.yaml", "b.yaml", "sub/c.yaml"] {
+            fs::write(scratch.path().join(file), "x").unwrap();
+        }
+        let names = Names { excluded: [scratch.path().join("a.yaml"), scratch.path().join("sub")].into(), ..names() };
+        assert_eq!(scan(scratch.path(), &names).unwrap().files.keys().map(|path| &**path).collect::<Vec<_>>(), ["b.yaml"]);
+    }
+
     #[test]
     fn files_are_found_through_links_and_hidden_names_are_not() {
         let scratch = tempfile::tempdir().unwrap();
@@ -219,7 +283,7 @@ mod tests {
         symlink("nowhere", root.join("h.yaml")).unwrap();
         fs::create_dir(root.join("i.yaml")).unwrap();
 
-        let scan = scan(&root).unwrap();
+        let scan = scan(&root, &names()).unwrap();
         assert_eq!(scan.files.keys().map(|path| &**path).collect::<Vec<_>>(), ["a.yaml", "deep/er/c.JSON", "h.yaml", "sub/b.yml"]);
         assert!(matches!(&scan.files["h.yaml"], Found::Unreadable(reason) if reason.contains("leads nowhere")));
         let real = root.canonicalize().unwrap();

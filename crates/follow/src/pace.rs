@@ -1,0 +1,201 @@
+//! When to look, and whether to believe what is seen.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{Notify, mpsc};
+use tokio::time::{Instant, sleep_until};
+
+use crate::scan::{Found, Id, Scan, Signature};
+use crate::watch::Wake;
+
+/// Waiting times between an event and the reading.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pacing {
+    /// Without any event, and with every written file closed: then reading begins.
+    pub quiet: Duration,
+    /// The longest wait while events go on.
+    pub bound: Duration,
+    /// A directory that was replaced by another has to look the same for this long.
+    pub replaced: Duration,
+    /// A directory that is empty and was not has to stay so for this long.
+    pub empty: Duration,
+    /// Looks without a reason, in case an event was lost.
+    pub safety: Duration,
+}
+
+impl Default for Pacing {
+    fn default() -> Self {
+        Self {
+            quiet: Duration::from_millis(50),
+            bound: Duration::from_millis(500),
+            replaced: Duration::from_millis(250),
+            empty: Duration::from_secs(2),
+            safety: Duration::from_secs(30),
+        }
+    }
+}
+
+/// A burst of events: a trailing debounce with a bound, so that a stream that never ends is not waited for.
+#[derive(Debug)]
+pub struct Quiet {
+    quiet: Duration,
+    bound: Instant,
+    last: Instant,
+    /// Files that were written to and not closed since.
+    open: BTreeSet<PathBuf>,
+}
+
+impl Quiet {
+    /// The burst that begins now.
+    pub fn begin(pacing: &Pacing, now: Instant) -> Self {
+        Self { quiet: pacing.quiet, bound: now + pacing.bound, last: now, open: BTreeSet::new() }
+    }
+
+    /// One more event.
+    pub fn note(&mut self, wake: Wake, now: Instant) {
+        self.last = now;
+        match wake {
+            Wake::Written(path) => {
+                self.open.insert(path);
+            }
+            Wake::Closed(path) => {
+                self.open.remove(&path);
+            }
+            Wake::Changed => {}
+        }
+    }
+
+    /// When the burst is over, unless something more happens.
+    pub fn until(&self) -> Instant {
+        if self.open.is_empty() { self.bound.min(self.last + self.quiet) } else { self.bound }
+    }
+}
+
+/// Waits until the burst that begins with `first` is over. True if it was cut short by `interrupt`; `None` if nobody can wake any more.
+pub async fn settle(pacing: &Pacing, first: Wake, wakes: &mut mpsc::Receiver<Wake>, interrupt: &Notify) -> Option<bool> {
+    let mut burst = Quiet::begin(pacing, Instant::now());
+    burst.note(first, Instant::now());
+    loop {
+        tokio::select! {
+            biased;
+            () = interrupt.notified() => return Some(true),
+            () = sleep_until(burst.until()) => return Some(false),
+            next = wakes.recv() => burst.note(next?, Instant::now()),
+        }
+    }
+}
+
+/// Whether what is seen should be believed yet.
+///
+/// A directory that was removed and made again looks, for a moment, like one whose files were deleted. So what is missing from a directory that is
+/// new or empty is believed only when it has looked the same for a while.
+#[derive(Debug, Default)]
+pub struct Doubts {
+    doubt: Option<Doubt>,
+}
+
+/// A sight that is not believed yet.
+#[derive(Debug)]
+struct Doubt {
+    root: Id,
+    listing: Vec<(Arc<str>, Option<Signature>)>,
+    /// When it was first seen like this.
+    since: Instant,
+    /// When doubt began.
+    begun: Instant,
+}
+
+impl Doubts {
+    /// For how long to wait before the next look; `None`: believe it. `believed` is the directory of the last sight that was, and `had_files` whether there were some.
+    pub fn wait(&mut self, pacing: &Pacing, believed: Id, had_files: bool, found: &Scan, now: Instant) -> Option<Duration> {
+        if !had_files || found.root == believed && !found.files.is_empty() {
+            return None;
+        }
+        let signature = |found: &Found| if let Found::File { signature, .. } = found { Some(*signature) } else { None };
+        let listing: Vec<_> = found.files.iter().map(|(path, found)| (path.clone(), signature(found))).collect();
+        let settle = if listing.is_empty() { pacing.empty } else { pacing.replaced };
+        let doubt = match self.doubt.take() {
+            Some(doubt) if doubt.root == found.root && doubt.listing == listing => doubt,
+            old => Doubt { root: found.root, listing, since: now, begun: old.map_or(now, |old| old.begun) },
+        };
+        let wait = settle.saturating_sub(now - doubt.since);
+        // Files that go on changing are no reason to wait for ever; that there are none is.
+        let enough = !doubt.listing.is_empty() && now - doubt.begun >= settle * 10;
+        self.doubt = Some(doubt);
+        (!wait.is_zero() && !enough).then_some(wait)
+    }
+
+    /// A sight was believed.
+    pub fn clear(&mut self) {
+        self.doubt = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PACING: Pacing = Pacing {
+        quiet: Duration::from_millis(250),
+        bound: Duration::from_secs(2),
+        replaced: Duration::from_millis(250),
+        empty: Duration::from_secs(2),
+        safety: Duration::from_secs(30),
+    };
+
+    /// Milliseconds from the first event to the end of the burst, for events at these times.
+    fn ends(events: &[(u64, Wake)]) -> u64 {
+        let start = Instant::now();
+        let at = |millis| start + Duration::from_millis(millis);
+        let mut burst = Quiet::begin(&PACING, start);
+        for (millis, wake) in events {
+            if burst.until() < at(*millis) {
+                break;
+            }
+            burst.note(wake.clone(), at(*millis));
+        }
+        (burst.until() - start).as_millis() as u64
+    }
+
+    #[test]
+    fn a_burst_ends_a_quiet_time_after_its_last_event() {
+        assert_eq!(ends(&[(0, Wake::Changed)]), 250);
+        assert_eq!(ends(&[(0, Wake::Changed), (200, Wake::Changed), (400, Wake::Changed)]), 650);
+        // What comes after the end begins another one.
+        assert_eq!(ends(&[(0, Wake::Changed), (300, Wake::Changed)]), 250);
+    }
+
+    #[test]
+    fn a_stream_of_events_never_starves_the_reader() {
+        let stream: Vec<_> = (0..100).map(|at| (at * 100, Wake::Changed)).collect();
+        assert_eq!(ends(&stream), 2000);
+    }
+
+    #[test]
+    fn a_file_that_is_open_for_writing_is_waited_for_up_to_the_bound() {
+        let (written, closed) = (Wake::Written("/a".into()), Wake::Closed("/a".into()));
+        assert_eq!(ends(&[(0, written.clone())]), 2000);
+        assert_eq!(ends(&[(0, written.clone()), (900, closed.clone())]), 1150);
+        assert_eq!(ends(&[(0, written), (100, Wake::Closed("/b".into())), (200, closed)]), 450);
+    }
+
+    #[test]
+    fn an_emptied_directory_is_believed_after_a_while_and_another_one_sooner() {
+        let start = Instant::now();
+        let at = |millis| start + Duration::from_millis(millis);
+        let empty = Scan::default();
+        let mut doubts = Doubts::default();
+        assert_eq!(doubts.wait(&PACING, Id::default(), false, &empty, at(0)), None);
+        assert_eq!(doubts.wait(&PACING, Id::default(), true, &empty, at(0)), Some(Duration::from_secs(2)));
+        assert_eq!(doubts.wait(&PACING, Id::default(), true, &empty, at(1500)), Some(Duration::from_millis(500)));
+        assert_eq!(doubts.wait(&PACING, Id::default(), true, &empty, at(2000)), None);
+        doubts.clear();
+        let mut other = Scan { root: Id::at(std::path::Path::new("/")).unwrap(), ..Scan::default() };
+        other.files.insert("a".into(), Found::Unreadable(String::new()));
+        assert_eq!(doubts.wait(&PACING, Id::default(), true, &other, at(3000)), Some(Duration::from_millis(250)));
+        assert_eq!(doubts.wait(&PACING, Id::default(), true, &other, at(3250)), None);
+    }
+}

@@ -1,0 +1,214 @@
+//! Flags of `narthex watch` and `narthex quit`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::Format;
+use super::duration::duration;
+
+#[derive(Debug, Args)]
+#[command(after_help = "Environment: CONFIG_DIR, PROCESS_NAME, RELOAD_SIGNAL and VERBOSE as config-reloader sidecars know them;
+WATCH_LIST (with WATCH_SEPARATOR and @exclusions) and WATCH_PERIOD as inotify scripts know them.
+
+Exit codes: 0 ended by a signal, 1 failed, 2 wrong usage; with a command, that of the command. With --once: 0 applied, 1 not.
+
+Examples:
+  # A sidecar in a Pod with shareProcessNamespace: true
+  narthex watch --config-dir /etc/nginx/conf.d
+
+  # Beside an NGINX of systemd, with a URL to ask for reloads
+  narthex watch --config-dir /etc/nginx --pid-file /run/nginx.pid --listen 127.0.0.1:9180
+
+  # Around NGINX, as the first process of its container
+  narthex watch --config-dir /etc/nginx/conf.d -- nginx -g 'daemon off;'
+
+  # Files that somebody else writes: checked, tested, swapped in, put back if NGINX does not take them
+  narthex watch --from /srv/sites --to /etc/nginx/conf.d --pid-file /run/nginx.pid")]
+pub(crate) struct WatchArgs {
+    #[command(flatten)]
+    pub(crate) files: FilesArgs,
+    #[command(flatten)]
+    pub(crate) target: TargetArgs,
+    #[command(flatten)]
+    pub(crate) reload: ReloadArgs,
+    #[command(flatten)]
+    pub(crate) pace: PaceArgs,
+    #[command(flatten)]
+    pub(crate) http: HttpArgs,
+    /// Write the last result to this file, as JSON
+    #[arg(long, value_name = "FILE", help_heading = "Results")]
+    pub(crate) status_file: Option<PathBuf>,
+    /// While something is wrong, write what NGINX says to this file [default with --from: nginx_error_output in that directory]
+    #[arg(long, value_name = "FILE", help_heading = "Results")]
+    pub(crate) error_file: Option<PathBuf>,
+    /// Form of the result of --once
+    #[arg(long, value_enum, default_value = "text", help_heading = "Results")]
+    pub(crate) output: Format,
+    /// NGINX to run as a child, in the foreground
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// What is followed.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Files")]
+pub(crate) struct FilesArgs {
+    /// Directory or file to follow, with what is below it; several by commas or repetition
+    #[arg(long, value_name = "PATH", env = "CONFIG_DIR", value_delimiter = ',')]
+    pub(crate) config_dir: Vec<PathBuf>,
+    /// Leave this path out, with what is below it
+    #[arg(long, value_name = "PATH")]
+    pub(crate) exclude: Vec<PathBuf>,
+    /// Directory in which somebody else writes files for NGINX
+    #[arg(long, value_name = "DIR", requires = "to")]
+    pub(crate) from: Option<PathBuf>,
+    /// Directory that NGINX reads: it will hold what --from holds, and nothing else
+    #[arg(long, value_name = "DIR", requires = "from")]
+    pub(crate) to: Option<PathBuf>,
+    /// Refuse files of --from that use this directive, besides those that are refused anyway (docs/watch.md); * stands for any text
+    #[arg(long, value_name = "NAME", requires = "from")]
+    pub(crate) deny_directive: Vec<reload::NamePattern>,
+    /// Let this directive through, whatever its arguments
+    #[arg(long, value_name = "NAME", requires = "from")]
+    pub(crate) allow_directive: Vec<reload::NamePattern>,
+}
+
+/// Which NGINX.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "NGINX")]
+pub(crate) struct TargetArgs {
+    /// File with the pid of the master
+    #[arg(long, value_name = "FILE")]
+    pub(crate) pid_file: Option<PathBuf>,
+    /// Without --pid-file: name of the program; its master is found in /proc, anew for every run
+    #[arg(long, value_name = "NAME", default_value = "nginx", env = "PROCESS_NAME")]
+    pub(crate) process_name: String,
+}
+
+/// How it is told.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Reload")]
+pub(crate) struct ReloadArgs {
+    /// Signal that makes it read its configuration
+    #[arg(long, value_name = "NAME", default_value = "HUP", env = "RELOAD_SIGNAL", value_parser = signal)]
+    pub(crate) signal: nix::sys::signal::Signal,
+    /// Test with this command (by sh -c) instead of NGINX's own -t; a copy of the files is in $NARTHEX_SNAPSHOT
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) test_command: Option<String>,
+    /// Longest test
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = duration)]
+    pub(crate) test_timeout: Duration,
+    /// How long new workers may take to serve
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
+    pub(crate) confirm_timeout: Duration,
+    /// Test, and tell NGINX nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Test, reload and confirm once, whatever changed, and end
+    #[arg(long, conflicts_with = "command")]
+    pub(crate) once: bool,
+    /// With a command: how long open requests may take when it is ended
+    #[arg(long, value_name = "TIME", default_value = "25s", value_parser = duration)]
+    pub(crate) quit_timeout: Duration,
+}
+
+/// When.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Pace")]
+pub(crate) struct PaceArgs {
+    /// Wait this long after the last change
+    #[arg(long, value_name = "TIME", default_value = "250ms", env = "WATCH_PERIOD", value_parser = duration)]
+    pub(crate) debounce: Duration,
+    /// And at most this long after the first one
+    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = duration)]
+    pub(crate) max_delay: Duration,
+    /// Look this often where the file system sends no events
+    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = duration)]
+    pub(crate) poll_interval: Duration,
+    /// Don't use file system events: look every --poll-interval
+    #[arg(long)]
+    pub(crate) no_events: bool,
+}
+
+/// Requests.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "HTTP")]
+pub(crate) struct HttpArgs {
+    /// Serve /reload, /status, /metrics and /healthz on this address, or on unix:PATH
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) listen: Option<String>,
+    /// Addresses and ranges that may ask for /reload and /status, by commas; what headers claim doesn't count
+    #[arg(long, value_name = "RANGES", default_value = "127.0.0.0/8,::1")]
+    pub(crate) allow: ngx_value::CidrSet,
+    /// File with a token that has to be shown as well (Authorization: Bearer)
+    #[arg(long, value_name = "FILE", requires = "listen")]
+    pub(crate) token_file: Option<PathBuf>,
+    /// Pass /reload on to every other address of this name, as name or name:port: that of a headless Service
+    #[arg(long, value_name = "NAME", requires = "listen")]
+    pub(crate) peers: Option<String>,
+    /// Run this command (by sh -c) before a reload that was asked for by HTTP
+    #[arg(long, value_name = "COMMAND", requires = "listen")]
+    pub(crate) before: Option<String>,
+    /// With --before: a lock file on shared storage, so that one replica alone runs the command and the others wait for it
+    #[arg(long, value_name = "FILE", requires = "before")]
+    pub(crate) lock_file: Option<PathBuf>,
+    /// Longest run of --before, and longest wait for an answer of a peer
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
+    pub(crate) request_timeout: Duration,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Exit codes: 0 it is gone (without --wait: it was told), 1 it is not, or there is none, 2 wrong usage.
+
+Examples:
+  # preStop of a container: load balancers forget it first, then open requests are finished
+  narthex quit --delay 5s --wait --timeout 50s")]
+pub(crate) struct QuitArgs {
+    #[command(flatten)]
+    pub(crate) target: TargetArgs,
+    /// Wait until master and workers are gone
+    #[arg(long)]
+    pub(crate) wait: bool,
+    /// How long to wait for that
+    #[arg(long, value_name = "TIME", default_value = "25s", value_parser = duration, requires = "wait")]
+    pub(crate) timeout: Duration,
+    /// Wait before it is told, so that load balancers send nothing any more
+    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = duration)]
+    pub(crate) delay: Duration,
+    /// Form of the output
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) output: Format,
+}
+
+impl TargetArgs {
+    /// How to find it.
+    pub(crate) fn locator(&self) -> ngx_proc::find::Locator {
+        match &self.pid_file {
+            Some(path) => ngx_proc::find::Locator::PidFile(path.clone()),
+            None => ngx_proc::find::Locator::Name(self.process_name.clone()),
+        }
+    }
+}
+
+/// Reads `HUP`, `SIGHUP` or `hup`.
+fn signal(text: &str) -> Result<nix::sys::signal::Signal, String> {
+    let upper = text.to_ascii_uppercase();
+    let name = if upper.starts_with("SIG") { upper } else { format!("SIG{upper}") };
+    name.parse().map_err(|_| format!("{text:?} is not a signal: expected a name such as HUP or USR1"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signals_are_named_with_and_without_sig() {
+        for text in ["HUP", "SIGHUP", "hup"] {
+            assert_eq!(signal(text), Ok(nix::sys::signal::Signal::SIGHUP));
+        }
+        assert!(signal("1").is_err() && signal("SIGNOTHING").is_err());
+    }
+}

@@ -1,0 +1,127 @@
+//! `narthex watch`: makes NGINX follow its configuration files.
+
+mod http;
+mod options;
+
+use std::process::ExitCode;
+
+use anyhow::{Context, bail};
+use nix::sys::signal::Signal;
+use reload::{Asked, Children, Handle, Outcome, Report, Signals, Source, Ward};
+use tokio::process::Command;
+use tokio::task::JoinSet;
+use tracing::{info, warn};
+
+use crate::args::{Format, LogArgs, WatchArgs};
+
+/// Runs until a signal or the end of the child.
+pub(crate) fn watch(args: &WatchArgs, log: &LogArgs) -> anyhow::Result<ExitCode> {
+    let mut log = log.clone();
+    if options::is_verbose(std::env::var("VERBOSE").ok().as_deref()) && log.log_level == "info" {
+        log.log_level = "info,reload=debug,follow=debug".to_owned();
+    }
+    crate::logging::init(&log)?;
+    let code = super::run::runtime()?.block_on(serve(args))?;
+    Ok(ExitCode::from(code))
+}
+
+async fn serve(args: &WatchArgs) -> anyhow::Result<u8> {
+    let children = Children::default();
+    let options = options::options(args, |name| std::env::var(name).ok())?;
+    reload::warn_of_mounts(&options.cycle.roots, options.follow.poll_interval);
+    if args.reload.once {
+        return Ok(print(&reload::once(options, children).await, args.output)?);
+    }
+    // Both before the child is started: a taken port or a missing right is a quick, clear end.
+    let listener = http::bind(args).await?;
+    let mut signals = Signals::new()?;
+    let mut ward = start(args, &children)?;
+    let mut options = options;
+    if let Some(ward) = &ward {
+        options.cycle.locator = ward.locator();
+    }
+    let mut tasks = JoinSet::new();
+    let paths: Vec<String> = options.cycle.roots.paths.iter().map(|path| path.display().to_string()).collect();
+    info!(paths = paths.join(","), "following");
+    let handle = reload::spawn(options, children.clone(), &mut tasks);
+    if let Some(listener) = listener {
+        http::serve(listener, args, handle.clone(), children, &mut tasks)?;
+    }
+    let ended = attend(&mut signals, &mut ward, &handle, &mut tasks).await;
+    if ended.is_err()
+        && let Some(ward) = &mut ward
+    {
+        // It does not outlive us: nobody would look after it.
+        ward.stop();
+        ward.ended().await?;
+    }
+    tasks.shutdown().await;
+    ended
+}
+
+fn start(args: &WatchArgs, children: &Children) -> anyhow::Result<Option<Ward>> {
+    let Some((program, arguments)) = args.command.split_first() else { return Ok(None) };
+    let mut command = Command::new(program);
+    command.args(arguments);
+    let name = &args.target.process_name;
+    let ward = Ward::start(command, name, args.reload.quit_timeout, children);
+    Ok(Some(ward.with_context(|| format!("{} can't be started", program.display()))?))
+}
+
+/// Signals and the child, until the end: the exit code.
+async fn attend(signals: &mut Signals, ward: &mut Option<Ward>, handle: &Handle, tasks: &mut JoinSet<&'static str>) -> anyhow::Result<u8> {
+    loop {
+        let ending = async {
+            match ward.as_mut() {
+                Some(ward) => ward.ended().await,
+                None => std::future::pending().await,
+            }
+        };
+        let asked = tokio::select! {
+            code = ending => return Ok(farewell(code?, ward.as_ref().is_some_and(Ward::is_ending))),
+            asked = signals.next() => asked,
+            ended = tasks.join_next() => match ended {
+                Some(Ok(name)) => bail!("{name} ended, which it may not before the process does"),
+                Some(Err(error)) => bail!("a task failed: {error}"),
+                None => bail!("no task is left"),
+            },
+        };
+        match (asked, ward.as_mut()) {
+            (Asked::Reload, _) => {
+                handle.queue.trigger(Source::Signal);
+            }
+            (Asked::Stop(signal), None) => {
+                info!(signal, "stopping; NGINX goes on");
+                return Ok(0);
+            }
+            (Asked::Stop(_), Some(ward)) => ward.stop(),
+            (Asked::Reopen, Some(ward)) => ward.send(Signal::SIGUSR1),
+            (Asked::Ended, Some(ward)) => ward.reap(),
+            (Asked::Reopen | Asked::Ended, None) => {}
+        }
+    }
+}
+
+fn farewell(code: u8, asked: bool) -> u8 {
+    if asked {
+        info!(code, "NGINX has ended");
+    } else {
+        warn!(code, "NGINX has ended by itself; if it went into the background, start it with: nginx -g 'daemon off;'");
+    }
+    code
+}
+
+/// For `--once`.
+fn print(report: &Report, form: Format) -> anyhow::Result<u8> {
+    match form {
+        Format::Json => println!("{}", serde_json::to_string_pretty(report)?),
+        Format::Text => {
+            let revision = report.revision.as_ref().map(|revision| format!(" revision {revision}")).unwrap_or_default();
+            println!("{}{revision} in {} ms", report.result.label(), report.duration_ms);
+            if let Some(message) = &report.message {
+                println!("{message}");
+            }
+        }
+    }
+    Ok(if matches!(report.result, Outcome::Applied | Outcome::Tested) { 0 } else { crate::FAILED })
+}

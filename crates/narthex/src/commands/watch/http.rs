@@ -1,0 +1,90 @@
+//! The listener of `narthex watch`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::{Context, bail};
+use reload::{Access, Before, Children, Front, Handle, Peer, Peers};
+use tokio::net::{TcpListener, UnixListener};
+use tokio::task::JoinSet;
+use tracing::{error, info};
+
+use crate::args::WatchArgs;
+
+/// The opened listener.
+pub(super) enum Listener {
+    Tcp(TcpListener),
+    Unix(UnixListener),
+}
+
+/// Opens what `--listen` says.
+pub(super) async fn bind(args: &WatchArgs) -> anyhow::Result<Option<Listener>> {
+    let Some(text) = &args.http.listen else { return Ok(None) };
+    let failed = || format!("can't listen on {text}, which --listen says");
+    if let Some(path) = text.strip_prefix("unix:") {
+        let path = PathBuf::from(path);
+        if tokio::net::UnixStream::connect(&path).await.is_ok() {
+            bail!("{}: somebody else listens there", failed());
+        }
+        // A leftover on which nobody listens.
+        let _ = std::fs::remove_file(&path);
+        return Ok(Some(Listener::Unix(UnixListener::bind(&path).with_context(failed)?)));
+    }
+    // A port alone is one on the loopback address.
+    let listener = match text.strip_prefix(':') {
+        Some(port) => TcpListener::bind(format!("127.0.0.1:{port}")).await,
+        None => TcpListener::bind(text).await,
+    };
+    Ok(Some(Listener::Tcp(listener.with_context(failed)?)))
+}
+
+/// Starts to serve.
+pub(super) fn serve(
+    listener: Listener,
+    args: &WatchArgs,
+    handle: Handle,
+    children: Children,
+    tasks: &mut JoinSet<&'static str>,
+) -> anyhow::Result<()> {
+    let own = match &listener {
+        Listener::Tcp(listener) => Some(listener.local_addr()?),
+        Listener::Unix(_) => None,
+    };
+    let http = &args.http;
+    let front = Front {
+        reloads: Arc::new(handle),
+        access: Access { allow: http.allow.clone(), token_file: http.token_file.clone() },
+        peers: peers(args, own)?,
+        before: http.before.clone().map(|command| Before {
+            command,
+            lock_file: http.lock_file.clone(),
+            timeout: http.request_timeout,
+            children,
+            running: Arc::default(),
+        }),
+    };
+    let service = reload::router(front).into_make_service_with_connect_info::<Peer>();
+    info!(address = http.listen, "reloads by HTTP");
+    tasks.spawn(async move {
+        let served = match listener {
+            Listener::Tcp(listener) => axum::serve(listener, service).await,
+            Listener::Unix(listener) => axum::serve(listener, service).await,
+        };
+        if let Err(error) = served {
+            error!(%error, "HTTP stopped");
+        }
+        "HTTP"
+    });
+    Ok(())
+}
+
+/// `name` or `name:port`; the port is ours unless it is given.
+fn peers(args: &WatchArgs, own: Option<SocketAddr>) -> anyhow::Result<Option<Peers>> {
+    let Some(text) = &args.http.peers else { return Ok(None) };
+    let (name, port) = match text.rsplit_once(':') {
+        Some((name, port)) => (name, port.parse().with_context(|| format!("--peers {text:?}: expected a name, or name:port"))?),
+        None => (text.as_str(), own.with_context(|| format!("--peers {text:?}: expected name:port, as --listen has no port"))?.port()),
+    };
+    Ok(Some(Peers { name: name.to_owned(), port, timeout: args.http.request_timeout }))
+}

@@ -1,0 +1,10 @@
+//! `narthex watch` and `narthex quit` against a real NGINX.
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+
+mod bed;
+mod child;
+mod http;
+mod load;
+mod quit;
+mod staging;
+mod watch;

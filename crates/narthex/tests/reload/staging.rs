@@ -1,0 +1,93 @@
+//! Files that somebody else writes: checked, tested, swapped in, and put back.
+
+use std::fs;
+use std::net::TcpListener;
+
+use crate::bed::{Bed, holds, is_root, until};
+
+/// Somebody writes into `from`; NGINX reads `conf.d`.
+async fn staged(more: &[&str]) -> Bed {
+    let mut bed = Bed::new();
+    fs::create_dir(bed.path("from")).unwrap();
+    fs::write(bed.path("from/site.conf"), bed.site("v0")).unwrap();
+    bed.start_nginx().await;
+    let text = |name: &str| bed.path(name).display().to_string();
+    let (from, to, pid) = (text("from"), text("conf.d"), text("nginx.pid"));
+    let mut arguments = vec!["watch", "--from", &from, "--to", &to, "--pid-file", &pid];
+    arguments.extend(more);
+    bed.spawn_watch(&arguments).await;
+    bed
+}
+
+fn installed(bed: &Bed) -> String {
+    fs::read_to_string(bed.path("conf.d/site.conf")).unwrap()
+}
+
+#[tokio::test]
+async fn good_files_are_swapped_in_and_bad_ones_never_get_there() {
+    let bed = staged(&[]).await;
+    let error = bed.path("from/nginx_error_output");
+    fs::write(bed.path("from/site.conf"), bed.site("v1")).unwrap();
+    bed.serves("v1").await;
+    let status = bed.result("applied").await;
+    if is_root() {
+        assert_eq!(status["tested"], "exact", "{}", bed.logs());
+    }
+    let good = installed(&bed);
+    assert_eq!(good, bed.site("v1"));
+
+    fs::write(bed.path("from/site.conf"), "nonsense on;\n").unwrap();
+    until("the error file", || holds(&error, "unknown directive \"nonsense\"")).await;
+    assert!(holds(&error, "site.conf:1"), "{}", fs::read_to_string(&error).unwrap());
+    assert_eq!(installed(&bed), good);
+    assert_eq!(bed.body("/").await.unwrap(), "v1");
+    assert!(!holds(&bed.path("error.log"), "nonsense"), "{}", bed.logs());
+
+    // A second file, and the first one gone.
+    fs::remove_file(bed.path("from/site.conf")).unwrap();
+    fs::write(bed.path("from/other.conf"), bed.site("v2")).unwrap();
+    bed.serves("v2").await;
+    until("the error file is gone", || !error.exists()).await;
+    assert!(!bed.path("conf.d/site.conf").exists() && bed.path("conf.d/other.conf").exists());
+}
+
+#[tokio::test]
+async fn directives_that_reach_beyond_serving_are_refused_before_nginx_sees_them() {
+    let bed = staged(&["--deny-directive", "autoindex"]).await;
+    let error = bed.path("from/nginx_error_output");
+    let server = |text: &str| bed.site("v1").replace("location / {", &format!("{text} location / {{"));
+    for (text, refused) in [
+        ("autoindex on;", "\"autoindex\" is not allowed"),
+        ("include /etc/shadow;", "include \"/etc/shadow\" is neither below"),
+        ("access_log /etc/cron.d/x;", "access_log \"/etc/cron.d/x\""),
+        ("access_by_lua_block { os.exit() }", "\"access_by_lua_block\" is not allowed"),
+    ] {
+        fs::write(bed.path("from/site.conf"), server(text)).unwrap();
+        until(refused, || holds(&error, refused)).await;
+        // With the line, and without a trace of the contents of other files.
+        assert!(fs::read_to_string(&error).unwrap().starts_with("site.conf:1: "), "{}", fs::read_to_string(&error).unwrap());
+        assert!(!installed(&bed).contains(text));
+    }
+    fs::write(bed.path("from/site.conf"), server("# user root;")).unwrap();
+    bed.status("a comment is no directive", |status| status["result"] == "rejected" || status["result"] == "applied").await;
+    fs::write(bed.path("from/site.conf"), bed.site("v2")).unwrap();
+    bed.serves("v2").await;
+}
+
+#[tokio::test]
+async fn what_nginx_does_not_take_is_put_back() {
+    let bed = staged(&[]).await;
+    fs::write(bed.path("from/site.conf"), bed.site("v1")).unwrap();
+    bed.serves("v1").await;
+    let good = installed(&bed);
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    fs::write(bed.path("from/more.conf"), format!("server {{ listen 127.0.0.1:{port}; }}\n")).unwrap();
+    let status = bed.result("failed").await;
+    assert!(status["message"].as_str().unwrap().ends_with("the old files were put back"), "{status:#}");
+    assert_eq!(installed(&bed), good);
+    assert!(!bed.path("conf.d/more.conf").exists());
+    assert!(holds(&bed.path("from/nginx_error_output"), &format!("bind() to 127.0.0.1:{port} failed")));
+    // A restart finds what serves.
+    assert_eq!(bed.body("/").await.unwrap(), "v1");
+}

@@ -1,0 +1,220 @@
+//! NGINX as a child, also as the first process of a container: signals are passed on, orphans are waited for, and its end is ours.
+
+use std::future::pending;
+use std::io;
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use ngx_proc::find::{Locator, find};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use tokio::process::Command;
+use tokio::signal::unix::{Signal as Stream, SignalKind, signal};
+use tokio::time::{Instant, sleep_until};
+
+use crate::spawn::{Children, Own};
+
+/// After it was told to end at once, it has this long.
+const LAST: Duration = Duration::from_secs(2);
+
+/// What a signal asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asked {
+    /// SIGTERM, SIGINT or SIGQUIT, by name: the end.
+    Stop(&'static str),
+    /// SIGHUP: a run, whatever changed.
+    Reload,
+    /// SIGUSR1: open the logs anew.
+    Reopen,
+    /// SIGCHLD: somebody has ended.
+    Ended,
+}
+
+/// The signals that mean something.
+#[derive(Debug)]
+pub struct Signals {
+    streams: Vec<(Stream, Asked)>,
+}
+
+impl Signals {
+    /// Takes them over from their defaults.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn new() -> io::Result<Self> {
+        let wanted = [
+            (SignalKind::terminate(), Asked::Stop("SIGTERM")),
+            (SignalKind::interrupt(), Asked::Stop("SIGINT")),
+            (SignalKind::quit(), Asked::Stop("SIGQUIT")),
+            (SignalKind::hangup(), Asked::Reload),
+            (SignalKind::user_defined1(), Asked::Reopen),
+            (SignalKind::child(), Asked::Ended),
+        ];
+        let open = |(kind, asked)| Ok((signal(kind)?, asked));
+        Ok(Self { streams: wanted.into_iter().map(open).collect::<io::Result<_>>()? })
+    }
+
+    /// The next one. Can be dropped without losing any.
+    pub async fn next(&mut self) -> Asked {
+        std::future::poll_fn(|context| {
+            for (stream, asked) in &mut self.streams {
+                if stream.poll_recv(context).is_ready() {
+                    return std::task::Poll::Ready(*asked);
+                }
+            }
+            std::task::Poll::Pending
+        })
+        .await
+    }
+}
+
+/// How to end, step by step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    /// Open requests are finished.
+    Quit,
+    /// They are not.
+    Terminate,
+    /// By force.
+    Kill,
+}
+
+impl Step {
+    const fn next(now: Option<Self>) -> Self {
+        match now {
+            None => Self::Quit,
+            Some(Self::Quit) => Self::Terminate,
+            Some(Self::Terminate | Self::Kill) => Self::Kill,
+        }
+    }
+
+    const fn signal(self) -> Signal {
+        match self {
+            Self::Quit => Signal::SIGQUIT,
+            Self::Terminate => Signal::SIGTERM,
+            Self::Kill => Signal::SIGKILL,
+        }
+    }
+}
+
+/// The child.
+#[derive(Debug)]
+pub struct Ward {
+    own: Own,
+    locator: Locator,
+    children: Children,
+    patience: Duration,
+    step: Option<Step>,
+    /// When the next step is due.
+    due: Option<Instant>,
+}
+
+impl Ward {
+    /// Starts it, in a process group of its own: what a terminal sends goes to us alone.
+    ///
+    /// # Errors
+    /// It can't be started.
+    pub fn start(mut command: Command, name: &str, patience: Duration, children: &Children) -> io::Result<Self> {
+        let own = children.spawn(command.process_group(0))?;
+        let locator = Locator::Below(own.pid, name.to_owned());
+        Ok(Self { own, locator, children: children.clone(), patience, step: None, due: None })
+    }
+
+    /// How to find the master: it is the child, or below it when that is a script.
+    pub fn locator(&self) -> Locator {
+        self.locator.clone()
+    }
+
+    /// Resolves with its exit code; takes the due steps of its end meanwhile. Can be dropped and called again.
+    pub async fn ended(&mut self) -> io::Result<u8> {
+        loop {
+            let due = self.due;
+            let step = async {
+                match due {
+                    Some(at) => sleep_until(at).await,
+                    None => pending().await,
+                }
+            };
+            tokio::select! {
+                status = self.own.child.wait() => return Ok(exit_code(status?)),
+                () = step => self.stop(),
+            }
+        }
+    }
+
+    /// The next step of its end: it finishes its requests; it ends at once; it is killed.
+    pub fn stop(&mut self) {
+        let step = Step::next(self.step);
+        let now = Instant::now();
+        self.step = Some(step);
+        self.due = match step {
+            Step::Quit => Some(now + self.patience),
+            Step::Terminate => Some(now + LAST),
+            Step::Kill => None,
+        };
+        tracing::info!(signal = step.signal().as_str(), pid = self.own.pid, "ending NGINX");
+        self.send(step.signal());
+        if step == Step::Kill {
+            // A script above it, too.
+            let _ = kill(Pid::from_raw(-self.own.pid), Signal::SIGKILL);
+        }
+    }
+
+    /// Whether its end was asked for.
+    pub fn is_ending(&self) -> bool {
+        self.step.is_some()
+    }
+
+    /// Passes a signal on to the master; to the child while there is none.
+    pub fn send(&self, signal: Signal) {
+        let pid = find(&self.locator).map_or(self.own.pid, |master| master.id.pid);
+        if let Err(error) = kill(Pid::from_raw(pid), signal) {
+            tracing::warn!(%error, pid, signal = signal.as_str(), "a signal can't be passed on");
+        }
+    }
+
+    /// Waits for what was left to us as the first process.
+    pub fn reap(&self) {
+        self.children.reap_others();
+    }
+}
+
+/// The code of the child; 128 and the number of the signal that ended it, as shells have it.
+fn exit_code(status: ExitStatus) -> u8 {
+    use std::os::unix::process::ExitStatusExt;
+    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1);
+    u8::try_from(code).unwrap_or(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::ExitStatusExt;
+
+    use super::*;
+
+    #[test]
+    fn the_end_has_three_steps() {
+        let steps: Vec<Signal> =
+            std::iter::successors(Some(Step::next(None)), |step| Some(Step::next(Some(*step)))).take(4).map(Step::signal).collect();
+        assert_eq!(steps, [Signal::SIGQUIT, Signal::SIGTERM, Signal::SIGKILL, Signal::SIGKILL]);
+    }
+
+    #[test]
+    fn the_code_of_the_child_is_ours() {
+        assert_eq!(exit_code(ExitStatus::from_raw(3 << 8)), 3);
+        assert_eq!(exit_code(ExitStatus::from_raw(15)), 143);
+    }
+
+    #[tokio::test]
+    async fn one_that_does_not_listen_is_killed_in_the_end() {
+        let children = Children::default();
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", "trap '' QUIT TERM; while :; do sleep 0.05; done"]);
+        let mut ward = Ward::start(command, "nginx", Duration::from_millis(10), &children).unwrap();
+        assert!(!ward.is_ending());
+        ward.stop();
+        ward.stop();
+        ward.stop();
+        assert_eq!(ward.ended().await.unwrap(), 137);
+    }
+}

@@ -1,0 +1,255 @@
+//! One run: snapshot, compare by content, test, apply, confirm.
+//!
+//! What is applied is what was tested: the content is compared again before NGINX is told, and a change in between begins anew. Whatever fails, NGINX goes on
+//! with what it had.
+
+use std::error::Error;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use ngx_proc::find::{Locator, Master, find};
+use nix::sys::signal::Signal;
+use tokio::time::Instant;
+
+use crate::apply::{apply, serving_since};
+use crate::queue::Source;
+use crate::report::{Outcome, Report, Tested};
+use crate::snapshot::{Roots, Snapshot};
+use crate::spawn::Children;
+use crate::staging::Staging;
+use crate::state::{Known, State};
+use crate::tester::{Subject, TestOptions, Tester, Verdict};
+
+/// Attempts when the files change under the eyes.
+const ATTEMPTS: usize = 5;
+/// Clocks of file systems are this coarse, at most.
+const CLOCK: Duration = Duration::from_secs(1);
+
+/// What the cycle needs to know.
+#[derive(Debug, Clone)]
+pub struct CycleOptions {
+    /// What is followed.
+    pub roots: Roots,
+    /// Which NGINX follows.
+    pub locator: Locator,
+    /// What makes it read its configuration; only after HUP new workers are waited for.
+    pub signal: Signal,
+    /// How to test.
+    pub test: TestOptions,
+    /// How long new workers may take.
+    pub confirm_timeout: Duration,
+    /// Test only.
+    pub dry_run: bool,
+    /// Takes files from the (only) root and puts them elsewhere, if they are good.
+    pub staging: Option<Staging>,
+}
+
+/// The cycle and what it remembers.
+#[derive(Debug)]
+pub(crate) struct Cycle {
+    options: Arc<CycleOptions>,
+    tester: Tester,
+    state: State,
+}
+
+/// A report, and whether it says something new.
+#[derive(Debug)]
+pub(crate) struct Turn {
+    /// What happened.
+    pub report: Report,
+    /// To be told: something was done, or fails in a new way.
+    pub is_news: bool,
+    /// When to try again.
+    pub retry_in: Option<Duration>,
+}
+
+impl Cycle {
+    /// A cycle that knows nothing yet.
+    pub(crate) fn new(options: CycleOptions, children: Children) -> Self {
+        let tester = Tester::new(options.test.clone(), children);
+        Self { options: Arc::new(options), tester, state: State::default() }
+    }
+
+    /// One run. `force`: NGINX reloads even if it runs what stands there.
+    pub(crate) async fn run(&mut self, number: u64, triggers: &[Source], force: bool) -> Turn {
+        let begun = Instant::now();
+        let mut outcome = None;
+        for _ in 0..ATTEMPTS {
+            outcome = self.attempt(number, force).await;
+            if outcome.is_some() {
+                break;
+            }
+        }
+        let (mut report, is_news) = outcome.unwrap_or_else(|| {
+            let report = Report::new(number, Outcome::Unreadable);
+            self.fail(report, "the files change faster than they can be tested: nothing is applied until they rest".to_owned())
+        });
+        report.serving = self.state.serving().cloned();
+        // Files that can't be read are looked at again by whoever follows them.
+        let is_retried = !report.result.is_good() && report.result != Outcome::Unreadable;
+        let retry_in = self.state.retry_in(Instant::now()).filter(|_| is_retried);
+        report.retry_in_ms = retry_in.map(|wait| wait.as_millis().try_into().unwrap_or(u64::MAX));
+        Turn { report: report.complete(triggers, begun.elapsed()), is_news, retry_in }
+    }
+
+    fn fail(&mut self, mut report: Report, message: String) -> (Report, bool) {
+        let (is_news, _) = self.state.failed(report.result, report.revision.clone(), &message, Instant::now());
+        report.message = Some(message);
+        (report, is_news)
+    }
+
+    /// `None` when the files changed meanwhile.
+    async fn attempt(&mut self, number: u64, force: bool) -> Option<(Report, bool)> {
+        let mut report = Report::new(number, Outcome::Applied);
+        let snapshot = match self.snapshot().await {
+            Ok(snapshot) => snapshot,
+            Err(why) => {
+                report.result = Outcome::Unreadable;
+                return Some(self.fail(report, why));
+            }
+        };
+        report.revision = Some(snapshot.revision.clone());
+        let master = match find(&self.options.locator) {
+            Ok(master) => master,
+            Err(error) => {
+                report.result = Outcome::NoTarget;
+                return Some(self.fail(report, chain(&error)));
+            }
+        };
+        report.pid = Some(master.id.pid);
+        if !force && let Some(known) = self.known(&report, &master, &snapshot) {
+            return Some(known);
+        }
+
+        if let Some(refused) = self.options.staging.as_ref().and_then(|staging| staging.refuses(&snapshot)) {
+            report.result = Outcome::Rejected;
+            return Some(self.fail(report, refused));
+        }
+        let places = self.options.staging.as_ref().map_or_else(|| self.options.roots.paths.clone(), |staging| vec![staging.to.clone()]);
+        let subject = Subject { snapshot: &snapshot, places: &places, in_place: self.options.staging.is_none() };
+        let verdict = self.tester.test(&master, subject).await;
+        if subject.in_place && !self.still(&snapshot).await {
+            return None;
+        }
+        match verdict {
+            Verdict::Refused { tested, message } => {
+                report.tested = Some(tested);
+                report.result = Outcome::Rejected;
+                return Some(self.fail(report, message));
+            }
+            Verdict::Accepted { tested, warnings } => {
+                report.tested = Some(tested);
+                report.warnings = warnings;
+            }
+            Verdict::Unable(_) => report.tested = Some(Tested::Not),
+        }
+        if self.options.dry_run {
+            report.result = Outcome::Tested;
+            self.state.settled();
+            return Some((report, true));
+        }
+        Some(match self.switch(&master, &snapshot, report.tested).await {
+            Ok(()) => {
+                self.state.succeeded(master.id, snapshot.revision);
+                (report, true)
+            }
+            Err((result, message)) => {
+                report.result = result;
+                self.fail(report, message)
+            }
+        })
+    }
+
+    /// What can be said without doing anything.
+    fn known(&mut self, report: &Report, master: &Master, snapshot: &Snapshot) -> Option<(Report, bool)> {
+        let report = |result| Report { result, ..report.clone() };
+        match self.state.known(master.id, &snapshot.revision, Instant::now()) {
+            Known::Runs => {
+                self.state.settled();
+                Some((report(Outcome::Unchanged), false))
+            }
+            Known::Failed(failed) => Some((Report { message: Some(failed.message), ..report(failed.outcome) }, false)),
+            Known::Stranger if self.has_read(master, snapshot) => {
+                tracing::info!(pid = master.id.pid, revision = %snapshot.revision, "NGINX was started with what stands there");
+                self.state.succeeded(master.id, snapshot.revision.clone());
+                Some((report(Outcome::Unchanged), false))
+            }
+            Known::Stranger | Known::Other => None,
+        }
+    }
+
+    /// Whether an NGINX that we know nothing of has read just these files: they are older than its workers.
+    fn has_read(&self, master: &Master, snapshot: &Snapshot) -> bool {
+        let changed = match &self.options.staging {
+            None => snapshot.changed,
+            Some(staging) => match staging.installed() {
+                Some(installed) if installed.revision == snapshot.revision => installed.changed,
+                _ => return false,
+            },
+        };
+        let age = SystemTime::now().duration_since(changed).unwrap_or_default();
+        serving_since(master).is_some_and(|serving| age > serving + CLOCK)
+    }
+
+    async fn snapshot(&self) -> Result<Snapshot, String> {
+        let options = self.options.clone();
+        let taken = tokio::task::spawn_blocking(move || Snapshot::take(&options.roots)).await;
+        taken.map_err(|error| error.to_string())?.map_err(|error| chain(&error))
+    }
+
+    /// Whether what stands there is what was tested.
+    async fn still(&self, tested: &Snapshot) -> bool {
+        self.snapshot().await.is_ok_and(|now| now.revision == tested.revision)
+    }
+
+    /// Makes NGINX read the tested files. On failure everything is as it was.
+    async fn switch(&mut self, master: &Master, snapshot: &Snapshot, tested: Option<Tested>) -> Result<(), (Outcome, String)> {
+        let options = self.options.clone();
+        let Some(staging) = options.staging.clone() else {
+            return apply(master, options.signal, options.confirm_timeout).await.map_err(|error| (Outcome::Failed, error.to_string()));
+        };
+        let failed = |message: String| (Outcome::Failed, message);
+        let tree = snapshot.trees.first().cloned().ok_or_else(|| failed("nothing is followed".to_owned()))?;
+        let installed = blocking(move || staging.install(&tree))
+            .await
+            .map_err(|why| failed(format!("the files can't be installed, and the old ones stay: {why}")))?;
+        let mut result = Ok(());
+        if tested == Some(Tested::Not)
+            && let Verdict::Refused { message, .. } = self.tester.in_place(master).await
+        {
+            result = Err((Outcome::Rejected, message));
+        }
+        if result.is_ok() {
+            result = apply(master, options.signal, options.confirm_timeout).await.map_err(|error| failed(error.to_string()));
+        }
+        match result {
+            Ok(()) => {
+                if let Err(error) = blocking(move || installed.keep()).await {
+                    tracing::warn!(error, "the backup of the old files can't be removed");
+                }
+                Ok(())
+            }
+            Err((outcome, why)) => match blocking(move || installed.roll_back()).await {
+                Ok(()) => Err((outcome, format!("{why}; the old files were put back"))),
+                Err(error) => Err((outcome, format!("{why}; and the old files can't be put back: {error}"))),
+            },
+        }
+    }
+}
+
+/// Does what blocks on a thread for that.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> std::io::Result<T> + Send + 'static) -> Result<T, String> {
+    let done = tokio::task::spawn_blocking(work).await.map_err(|error| error.to_string())?;
+    done.map_err(|error| error.to_string())
+}
+
+/// An error and its causes.
+pub(crate) fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
+}

@@ -1,0 +1,179 @@
+//! Reloads over HTTP: `/reload`, and `/status`, `/metrics`, `/healthz` beside it.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use axum::extract::{ConnectInfo, Request, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::{Extension, Router};
+use prometheus::{Encoder, Registry, TextEncoder};
+use serde_json::{Value, json};
+
+use crate::access::{Access, Denied, Peer};
+use crate::before::{Before, Done};
+use crate::peers::{Peers, RELAYED};
+use crate::queue::Source;
+use crate::report::{Outcome, Report};
+use crate::service::Handle;
+
+/// What can reload and say how it went. [`Handle`] is one; whoever runs NGINX by other means can be another.
+pub trait Reloads: Send + Sync + 'static {
+    /// Reloads, with the content of a time after the call; calls at the same time share a reload.
+    fn reload(&self) -> Pin<Box<dyn Future<Output = Arc<Report>> + Send + '_>>;
+    /// How it went last.
+    fn last(&self) -> Option<Arc<Report>>;
+    /// The metrics to show.
+    fn registry(&self) -> Registry;
+}
+
+impl Reloads for Handle {
+    fn reload(&self) -> Pin<Box<dyn Future<Output = Arc<Report>> + Send + '_>> {
+        Box::pin(async {
+            // Wanted before it is counted as one that waits.
+            let number = self.queue.trigger(Source::Http);
+            let _waiting = self.metrics.wait();
+            self.queue.after(number).await
+        })
+    }
+
+    fn last(&self) -> Option<Arc<Report>> {
+        self.reports().borrow().clone()
+    }
+
+    fn registry(&self) -> Registry {
+        self.metrics.registry().clone()
+    }
+}
+
+/// What is served.
+#[derive(Clone)]
+pub struct Front {
+    /// Who reloads.
+    pub reloads: Arc<dyn Reloads>,
+    /// Who may ask.
+    pub access: Access,
+    /// Whom to tell as well.
+    pub peers: Option<Peers>,
+    /// What has to be done before.
+    pub before: Option<Before>,
+}
+
+/// The routes. The service has to be made with [`Peer`] as its connect info: a request without one is refused.
+pub fn router(front: Front) -> Router {
+    let guarded = Router::new()
+        .route("/reload", get(reload).post(reload))
+        .route("/status", get(status))
+        .layer(from_fn_with_state(front.clone(), guard));
+    Router::new()
+        .merge(guarded)
+        .route("/metrics", get(metrics))
+        .route("/healthz", get(async || plain(StatusCode::OK, "ok\n".to_owned())))
+        .with_state(front)
+}
+
+async fn guard(State(front): State<Front>, peer: Option<Extension<ConnectInfo<Peer>>>, request: Request, next: Next) -> Response {
+    let authorization = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let peer = peer.map(|Extension(ConnectInfo(peer))| peer);
+    match front.access.check(peer, authorization) {
+        Ok(()) => next.run(request).await,
+        Err(denied) => {
+            tracing::warn!(?peer, path = request.uri().path(), ?denied, "a request is refused");
+            match denied {
+                Denied::Address => problem(StatusCode::FORBIDDEN, "refused", "not from this address"),
+                Denied::Token => {
+                    ([(header::WWW_AUTHENTICATE, "Bearer")], problem(StatusCode::UNAUTHORIZED, "refused", "a token is needed"))
+                        .into_response()
+                }
+                Denied::Broken(_) => problem(StatusCode::INTERNAL_SERVER_ERROR, "refused", "the token can't be read; see the log"),
+            }
+        }
+    }
+}
+
+async fn reload(State(front): State<Front>, headers: HeaderMap) -> Response {
+    let relayed = headers.contains_key(RELAYED);
+    let mut extra = json!({});
+    if let Some(before) = front.before.as_ref().filter(|_| !relayed) {
+        match before.run().await {
+            Ok(done) => extra["before"] = json!(if done == Done::Here { "done" } else { "done elsewhere" }),
+            Err(why) => return problem(StatusCode::INTERNAL_SERVER_ERROR, "before-failed", &why),
+        }
+    }
+    let telling = async {
+        match front.peers.as_ref().filter(|_| !relayed) {
+            None => Ok(None),
+            Some(peers) => {
+                let token = front.access.token()?;
+                peers.tell(token.as_deref()).await.map(Some)
+            }
+        }
+    };
+    let (report, told) = tokio::join!(front.reloads.reload(), telling);
+    let mut status = status_of(report.result);
+    match told {
+        Ok(None) => {}
+        Ok(Some(answers)) => {
+            if answers.iter().any(|answer| !answer.ok) && status == StatusCode::OK {
+                status = StatusCode::BAD_GATEWAY;
+            }
+            extra["peers"] = json!(answers);
+        }
+        Err(error) => {
+            status = if status == StatusCode::OK { StatusCode::BAD_GATEWAY } else { status };
+            extra["peers_error"] = json!(error.to_string());
+        }
+    }
+    answer(status, &report, extra)
+}
+
+/// 2xx only when what was asked for has happened.
+const fn status_of(outcome: Outcome) -> StatusCode {
+    match outcome {
+        Outcome::Applied | Outcome::Unchanged | Outcome::Tested => StatusCode::OK,
+        Outcome::Rejected => StatusCode::UNPROCESSABLE_ENTITY,
+        Outcome::Failed => StatusCode::INTERNAL_SERVER_ERROR,
+        Outcome::NoTarget | Outcome::Unreadable => StatusCode::SERVICE_UNAVAILABLE,
+    }
+}
+
+async fn status(State(front): State<Front>) -> Response {
+    match front.reloads.last() {
+        Some(report) => answer(StatusCode::OK, &report, json!({})),
+        None => problem(StatusCode::OK, "none", "nothing was run yet"),
+    }
+}
+
+async fn metrics(State(front): State<Front>) -> Response {
+    let encoder = TextEncoder::new();
+    let mut body = Vec::new();
+    match encoder.encode(&front.reloads.registry().gather(), &mut body) {
+        Ok(()) => ([(header::CONTENT_TYPE, encoder.format_type().to_owned())], body).into_response(),
+        Err(error) => plain(StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")),
+    }
+}
+
+/// The report, whether all is well, and what else is to be said.
+fn answer(status: StatusCode, report: &Report, extra: Value) -> Response {
+    let mut body = serde_json::to_value(report).unwrap_or_default();
+    body["ok"] = json!(status.is_success() && report.result.is_good());
+    if let (Some(body), Value::Object(extra)) = (body.as_object_mut(), extra) {
+        body.extend(extra);
+    }
+    send(status, &body)
+}
+
+fn problem(status: StatusCode, result: &str, message: &str) -> Response {
+    send(status, &json!({ "ok": false, "result": result, "message": message }))
+}
+
+fn send(status: StatusCode, body: &Value) -> Response {
+    (status, [(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "no-store")], format!("{body}\n")).into_response()
+}
+
+fn plain(status: StatusCode, body: String) -> Response {
+    (status, [(header::CONTENT_TYPE, "text/plain; charset=utf-8"), (header::CACHE_CONTROL, "no-store")], body).into_response()
+}

@@ -1,0 +1,61 @@
+//! Makes an NGINX follow its configuration files: the cycle behind `narthex watch`, its `/reload` and `narthex quit`.
+//!
+//! Every source of triggers (files, a signal, a request, a timer) only wakes the same run, of which there is one at a time:
+//!
+//! 1. a [`Snapshot`] of all files, and its digest: nothing happens when NGINX runs just that;
+//! 2. NGINX's own `nginx -t`, where it runs, over exactly the bytes of the snapshot where that is permitted;
+//! 3. the same bytes still stand there: NGINX is told;
+//! 4. new workers serve and the old ones leave: only then it counts;
+//! 5. the report: log, status file, error file, metrics, HTTP.
+//!
+//! Whatever fails, NGINX goes on with what it had, and the failure is told and tried again.
+//!
+//! Modules: `snapshot`, `tree` (files), `follower` (events), `queue`, `state`, `cycle`, `service` (the run), `target`, `tester`, `job`, `helper` (tests),
+//! `apply` (signal, confirmation), `staging`, `policy` (files of somebody else), `report`, `outlet`, `metrics`, `http`, `access`, `peers`,
+//! `before` (results and requests), `child`, `spawn`, `quit` (processes).
+
+mod access;
+mod apply;
+mod before;
+mod child;
+mod cycle;
+mod follower;
+mod helper;
+mod http;
+mod job;
+mod metrics;
+mod outlet;
+mod peers;
+mod policy;
+mod queue;
+mod quit;
+mod report;
+mod service;
+mod snapshot;
+mod spawn;
+mod staging;
+mod state;
+mod target;
+mod tester;
+mod tree;
+
+pub use access::{Access, Peer};
+pub use before::Before;
+pub use child::{Asked, Signals, Ward};
+pub use cycle::CycleOptions;
+pub use follower::{FollowOptions, warn_of_mounts};
+pub use helper::run as run_helper;
+pub use http::{Front, Reloads, router};
+pub use metrics::Metrics;
+pub use outlet::Outlets;
+pub use peers::Peers;
+pub use policy::{DENIED, NamePattern, Policy};
+pub use queue::{Queue, Source};
+pub use quit::{QuitError, QuitOptions, QuitOutcome, quit};
+pub use report::{Outcome, Report, Tested};
+pub use service::{Handle, Options, once, spawn};
+pub use snapshot::{File, MAX_BYTES, Revision, Roots, Snapshot, SnapshotError, Tree};
+pub use spawn::{Children, Own};
+pub use staging::Staging;
+pub use state::Backoff;
+pub use tester::TestOptions;

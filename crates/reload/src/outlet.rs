@@ -1,0 +1,135 @@
+//! Where results go: the log, a file with the state, and a file with the error next to the user's files.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::report::{Outcome, Report};
+
+/// Where results are written to.
+#[derive(Debug, Clone, Default)]
+pub struct Outlets {
+    /// The last report, as JSON.
+    pub status_file: Option<PathBuf>,
+    /// What is wrong, as NGINX said it; not there while nothing is.
+    pub error_file: Option<PathBuf>,
+}
+
+/// Writes them.
+#[derive(Debug)]
+pub(crate) struct Writer {
+    outlets: Outlets,
+    /// What the error file holds.
+    error: Option<String>,
+    /// The last failure to write: told once.
+    failure: Option<String>,
+}
+
+impl Writer {
+    pub(crate) fn new(outlets: Outlets) -> Self {
+        let error = outlets.error_file.as_ref().and_then(|path| fs::read_to_string(path).ok());
+        Self { outlets, error, failure: None }
+    }
+
+    /// Takes a report. `is_news`: it goes into the log, too.
+    pub(crate) fn take(&mut self, report: &Report, is_news: bool) {
+        if is_news {
+            log(report);
+        }
+        let state = self.outlets.status_file.as_ref().map_or(Ok(()), |path| {
+            let text = serde_json::to_string_pretty(report).map_err(io::Error::other)?;
+            replace(path, &format!("{text}\n"))
+        });
+        let failure = state.and_then(|()| self.write_error(report)).err().map(|error| error.to_string());
+        if failure != self.failure {
+            if let Some(error) = &failure {
+                tracing::warn!(error, "the state can't be written to a file");
+            }
+            self.failure = failure;
+        }
+    }
+
+    fn write_error(&mut self, report: &Report) -> io::Result<()> {
+        let Some(path) = &self.outlets.error_file else { return Ok(()) };
+        let wanted = match report.result {
+            Outcome::Applied | Outcome::Unchanged | Outcome::Tested => None,
+            // Not the fault of these files.
+            Outcome::NoTarget => return Ok(()),
+            Outcome::Rejected | Outcome::Failed | Outcome::Unreadable => {
+                report.message.as_ref().map(|message| format!("{}\n", message.trim_end()))
+            }
+        };
+        if wanted == self.error {
+            return Ok(());
+        }
+        match &wanted {
+            Some(text) => replace(path, text)?,
+            None => match fs::remove_file(path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                Ok(()) | Err(_) => {}
+            },
+        }
+        self.error = wanted;
+        Ok(())
+    }
+}
+
+/// The name under which a file is written before it takes its place: hidden as the kubelet's are, so that nobody takes it for content.
+fn scratch(path: &Path) -> PathBuf {
+    path.with_file_name(format!("..{}", path.file_name().unwrap_or_default().to_string_lossy()))
+}
+
+fn replace(path: &Path, text: &str) -> io::Result<()> {
+    let new = scratch(path);
+    fs::write(&new, text)
+        .and_then(|()| fs::rename(&new, path))
+        .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))
+}
+
+fn log(report: &Report) {
+    let Report { run, revision, pid, message, duration_ms, tested, .. } = report;
+    let revision = revision.as_ref().map(tracing::field::display);
+    let triggers = report.triggers.join(",");
+    let tested = tested.map(tracing::field::debug);
+    for warning in &report.warnings {
+        tracing::warn!(run, warning, "the test warns");
+    }
+    let message = message.as_deref();
+    match report.result {
+        Outcome::Applied => tracing::info!(run, revision, pid, triggers, tested, duration_ms, "applied: new workers serve"),
+        Outcome::Tested => tracing::info!(run, revision, tested, "tested, and not applied"),
+        Outcome::Unchanged => tracing::debug!(run, revision, "unchanged"),
+        Outcome::Rejected => {
+            tracing::error!(run, revision, tested, error = message, "refused: NGINX was not told and goes on with what it had")
+        }
+        Outcome::Failed => tracing::error!(run, revision, pid, error = message, "not applied"),
+        Outcome::NoTarget => tracing::warn!(run, error = message, "there is no NGINX to tell"),
+        Outcome::Unreadable => tracing::warn!(run, error = message, "the configuration can't be read: what NGINX runs stays"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_error_file_is_there_while_something_is_wrong() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (error, status) = (scratch.path().join("nginx_error_output"), scratch.path().join("status.json"));
+        let mut writer = Writer::new(Outlets { status_file: Some(status.clone()), error_file: Some(error.clone()) });
+        let report = |result, message: Option<&str>| Report { message: message.map(str::to_owned), ..Report::new(1, result) };
+        writer.take(&report(Outcome::Rejected, Some("no in /a:1")), true);
+        assert_eq!(fs::read_to_string(&error).unwrap(), "no in /a:1\n");
+        assert!(fs::read_to_string(&status).unwrap().contains("\"rejected\""));
+        // That NGINX is away says nothing about the files.
+        writer.take(&report(Outcome::NoTarget, Some("nobody")), true);
+        assert!(error.exists());
+        writer.take(&report(Outcome::Unchanged, None), false);
+        assert!(!error.exists());
+        assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 1);
+        // One that an earlier process left goes away, too.
+        fs::write(&error, "old\n").unwrap();
+        Writer::new(Outlets { status_file: None, error_file: Some(error.clone()) }).take(&report(Outcome::Applied, None), true);
+        assert!(!error.exists());
+    }
+}

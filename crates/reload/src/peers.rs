@@ -1,0 +1,102 @@
+//! The other replicas: told of a reload that was asked for here, each at every address of a name but our own.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use serde::Serialize;
+use tokio::task::JoinSet;
+
+/// The header that marks a call of a replica: it is not passed on again.
+pub(crate) const RELAYED: &str = "narthex-relayed";
+
+/// Whom to tell.
+#[derive(Debug, Clone)]
+pub struct Peers {
+    /// A DNS name that has the address of every replica: that of a headless Service.
+    pub name: String,
+    /// Where they listen.
+    pub port: u16,
+    /// How long each may take.
+    pub timeout: Duration,
+}
+
+/// What one of them said.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub(crate) struct Answer {
+    pub(crate) address: SocketAddr,
+    /// Whether it reloaded.
+    pub(crate) ok: bool,
+    /// Its result, or why there is none.
+    pub(crate) result: String,
+    /// What its tester said.
+    pub(crate) message: Option<String>,
+}
+
+impl Peers {
+    /// Tells all of them at once.
+    ///
+    /// # Errors
+    /// The name can't be resolved.
+    pub(crate) async fn tell(&self, token: Option<&str>) -> io::Result<Vec<Answer>> {
+        let found = tokio::net::lookup_host((self.name.as_str(), self.port)).await;
+        let found = found.map_err(|error| io::Error::new(error.kind(), format!("the name {:?} of --peers: {error}", self.name)))?;
+        let client = reqwest::Client::builder().no_proxy().timeout(self.timeout).build().map_err(io::Error::other)?;
+        let mut calls = JoinSet::new();
+        for address in others(found, &own()) {
+            let (client, token) = (client.clone(), token.map(str::to_owned));
+            calls.spawn(async move { call(&client, address, token.as_deref()).await });
+        }
+        let mut answers = calls.join_all().await;
+        answers.sort();
+        Ok(answers)
+    }
+}
+
+/// All but our own, each once.
+fn others(found: impl Iterator<Item = SocketAddr>, own: &BTreeSet<IpAddr>) -> BTreeSet<SocketAddr> {
+    found.filter(|address| !own.contains(&address.ip().to_canonical())).collect()
+}
+
+/// The addresses of this machine.
+fn own() -> BTreeSet<IpAddr> {
+    let interfaces = nix::ifaddrs::getifaddrs().into_iter().flatten();
+    let addresses = interfaces.filter_map(|interface| {
+        let address = interface.address?;
+        let v4 = address.as_sockaddr_in().map(|address| IpAddr::from(address.ip()));
+        v4.or_else(|| address.as_sockaddr_in6().map(|address| IpAddr::from(address.ip())))
+    });
+    addresses.collect()
+}
+
+async fn call(client: &reqwest::Client, address: SocketAddr, token: Option<&str>) -> Answer {
+    let failed = |why: String| Answer { address, ok: false, result: "unreachable".to_owned(), message: Some(why) };
+    let mut request = client.post(format!("http://{address}/reload")).header(RELAYED, "1");
+    if let Some(token) = token {
+        request = request.header("authorization", format!("Bearer {token}"));
+    }
+    let response = match request.send().await {
+        Ok(response) => response,
+        Err(error) => return failed(crate::cycle::chain(&error)),
+    };
+    let ok = response.status().is_success();
+    let status = response.status();
+    let body = response.text().await.unwrap_or_default();
+    let json: serde_json::Value = serde_json::from_str(&body).unwrap_or_default();
+    let text = |field: &str| json[field].as_str().map(str::to_owned);
+    Answer { address, ok, result: text("result").unwrap_or_else(|| format!("status {status}")), message: text("message") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_replica_but_this_one_is_told_once() {
+        let found = ["10.0.0.1:80", "10.0.0.2:80", "10.0.0.2:80", "[::ffff:10.0.0.1]:80"].map(|text| text.parse().unwrap());
+        let told = others(found.into_iter(), &["10.0.0.1".parse().unwrap()].into());
+        assert_eq!(told, ["10.0.0.2:80".parse().unwrap()].into());
+        assert!(own().contains(&IpAddr::from([127, 0, 0, 1])));
+    }
+}

@@ -1,0 +1,229 @@
+//! Which directives files may use that somebody else writes: what reaches beyond serving is left to whoever runs NGINX.
+//!
+//! Read by the lexer that reads as NGINX does, so quotes, line breaks and comments hide nothing. Every file counts that NGINX could read, whatever its name;
+//! one that NGINX could not read (a picture, a certificate) does no harm, for the test refuses it where it is included.
+
+mod place;
+
+use std::path::Path;
+use std::str::FromStr;
+
+use ngx_value::lexer::{Directive, LexErrorKind, parse};
+
+use crate::snapshot::Tree;
+
+/// What is denied unless it is allowed by name: code, processes, users and modules of the master, which runs as root.
+pub const DENIED: [&str; 21] = [
+    "load_module",
+    "user",
+    "daemon",
+    "master_process",
+    "worker_processes",
+    "pid",
+    "lock_file",
+    "env",
+    "working_directory",
+    "worker_rlimit_core",
+    "debug_points",
+    "ssl_engine",
+    "google_perftools_profiles",
+    "*_by_lua*",
+    "lua_package_path",
+    "lua_package_cpath",
+    "lua_load_*",
+    "perl*",
+    "js_*",
+    "modsecurity_rules*",
+    "passenger_*",
+];
+
+/// The name of a directive; `*` stands for any text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamePattern(String);
+
+/// The policy.
+#[derive(Debug, Clone, Default)]
+pub struct Policy {
+    /// Refused.
+    pub deny: Vec<NamePattern>,
+    /// Let through whatever else is said, arguments too.
+    pub allow: Vec<NamePattern>,
+    /// Whether the arguments of some directives are looked at: paths that the master opens, makes or gives away.
+    pub check_paths: bool,
+}
+
+/// Something that a file may not say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    file: String,
+    line: u32,
+    why: String,
+}
+
+impl std::fmt::Display for Refusal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}: {}", self.file, self.line, self.why)
+    }
+}
+
+impl FromStr for NamePattern {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let good = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'*');
+        good.then(|| Self(text.to_owned()))
+            .ok_or_else(|| format!("{text:?} is not the name of a directive: expected letters, digits, _ and * for any text"))
+    }
+}
+
+impl std::fmt::Display for NamePattern {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl NamePattern {
+    fn matches(&self, name: &str) -> bool {
+        let mut parts = self.0.split('*');
+        let first = parts.next().unwrap_or_default();
+        let Some(mut rest) = name.strip_prefix(first) else { return false };
+        let Some(last) = parts.next_back() else { return rest.is_empty() };
+        for part in parts {
+            let Some(at) = rest.find(part) else { return false };
+            rest = &rest[at + part.len()..];
+        }
+        rest.ends_with(last)
+    }
+}
+
+impl Policy {
+    /// The default for files that somebody else writes: [`DENIED`], and paths are looked at.
+    pub fn strict() -> Self {
+        Self { deny: DENIED.iter().map(|name| NamePattern((*name).to_owned())).collect(), allow: Vec::new(), check_paths: true }
+    }
+
+    /// What is wrong with the files, in the order of paths and lines. `to` is where they will stand.
+    pub(crate) fn check(&self, tree: &Tree, to: &Path) -> Vec<Refusal> {
+        if self.deny.is_empty() && !self.check_paths {
+            return Vec::new();
+        }
+        let mut found = Vec::new();
+        for (path, file) in &tree.files {
+            let text = String::from_utf8_lossy(file.bytes.as_deref().unwrap_or_default());
+            // NGINX takes a NUL for any other character.
+            let text = text.replace('\0', "\u{1}");
+            let mut refuse = |line, why| found.push(Refusal { file: path.to_string(), line, why });
+            match parse(&text) {
+                Ok(directives) => self.walk(&directives, to, &mut refuse),
+                // Limits of ours, where NGINX may read on.
+                Err(error)
+                    if matches!(
+                        error.kind,
+                        LexErrorKind::LongWord | LexErrorKind::Deep | LexErrorKind::LuaString | LexErrorKind::LuaLong
+                    ) =>
+                {
+                    refuse(error.line, format!("{}: what can't be checked can't be let through; keep such files elsewhere", error.kind));
+                }
+                // NGINX can't read it either.
+                Err(_) => {}
+            }
+        }
+        found
+    }
+
+    fn walk(&self, directives: &[Directive], to: &Path, refuse: &mut impl FnMut(u32, String)) {
+        for directive in directives {
+            let name = directive.name();
+            if !self.allow.iter().any(|pattern| pattern.matches(name)) {
+                if let Some(pattern) = self.deny.iter().find(|pattern| pattern.matches(name)) {
+                    refuse(directive.line, format!("the directive {name:?} is not allowed here (--deny-directive {pattern})"));
+                } else if self.check_paths
+                    && let Some(why) = place::refuses(directive, to)
+                {
+                    refuse(directive.line, format!("{name} {why}; --allow-directive {name} allows it"));
+                }
+            }
+            self.walk(directive.children(), to, refuse);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::snapshot::File;
+
+    #[track_caller]
+    fn check(policy: &Policy, text: &str, expected: &[&str]) {
+        let file = File { bytes: Some(text.as_bytes().into()), mode: 0o644, owner: (0, 0) };
+        let tree = Tree { root: "/from".into(), is_file: false, files: [("a.conf".into(), file)].into() };
+        let found: Vec<String> = policy.check(&tree, Path::new("/etc/nginx/conf.d")).iter().map(ToString::to_string).collect();
+        assert_eq!(found.len(), expected.len(), "{text}: {found:?}");
+        for (found, expected) in found.iter().zip(expected) {
+            assert!(found.starts_with("a.conf:") && found.contains(expected), "{text}: {found}");
+        }
+    }
+
+    #[test]
+    fn what_reaches_beyond_serving_is_refused_however_it_is_written() {
+        let strict = Policy::strict();
+        check(&strict, "server { listen 80; location / { return 200 'user root;'; } }", &[]);
+        check(&strict, "# user root;\nload_module x.so;", &["a.conf:2: the directive \"load_module\""]);
+        check(
+            &strict,
+            "server {\n location / {\n content_by_lua_block { os.execute('x') } } }",
+            &["a.conf:3: the directive \"content_by_lua_block\""],
+        );
+        check(&strict, "\"load_module\"\n'x.so';", &["load_module"]);
+        check(&strict, "# a\0b\nuser root;", &["\"user\""]);
+        check(&strict, "user root; pid /x; js_import x;", &["user", "pid", "js_import"]);
+        // NGINX can't read these either.
+        check(&strict, "load_module x.so; }", &[]);
+        check(&strict, "PNG\0\u{1}{{{", &[]);
+        check(&strict, &format!("load_module {};", "x".repeat(5000)), &["can't be checked"]);
+    }
+
+    #[test]
+    fn names_are_allowed_and_denied_by_patterns() {
+        let mut policy = Policy::strict();
+        policy.allow.push("js_*".parse().unwrap());
+        policy.deny.push("proxy_*_path".parse().unwrap());
+        check(&policy, "js_import x; proxy_temp_path x; proxy_pass y;", &["proxy_temp_path"]);
+        check(&Policy::default(), "load_module x.so;", &[]);
+        assert!("a b".parse::<NamePattern>().is_err() && "".parse::<NamePattern>().is_err());
+        for (pattern, name, expected) in
+            [("*", "x", true), ("a*c", "abc", true), ("a*c", "ab", false), ("ab", "abc", false), ("*_by_lua*", "set_by_lua", true)]
+        {
+            assert_eq!(NamePattern(pattern.into()).matches(name), expected, "{pattern} {name}");
+        }
+    }
+
+    #[test]
+    fn paths_that_the_master_opens_are_looked_at() {
+        let strict = Policy::strict();
+        for good in [
+            "access_log off;",
+            "access_log /var/log/nginx/a.log main;",
+            "error_log stderr;",
+            "error_log syslog:server=10.0.0.1;",
+            "access_log logs/a.log;",
+            "include conf.d/sub/*.conf;",
+            "include /etc/nginx/conf.d/sub/x;",
+            "include /etc/nginx/mime.types;",
+            "proxy_cache_path /var/cache/nginx/a keys_zone=a:1m;",
+        ] {
+            check(&strict, good, &[]);
+        }
+        for bad in [
+            "access_log /etc/cron.d/x;",
+            "error_log /var/log/../../etc/cron.d/x;",
+            "include /etc/shadow;",
+            "include ../../etc/x.conf;",
+            "include tls.key;",
+            "client_body_temp_path /etc/cron.d;",
+            "proxy_cache_path /var/cache keys_zone=a:1m;",
+        ] {
+            check(&strict, bad, &["--allow-directive"]);
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Paths in directives that the master follows with its own rights: it opens logs, reads includes, makes directories and gives them to the workers.
+
+use std::path::{Component, Path};
+
+use ngx_value::lexer::Directive;
+
+/// Shared files of parameters, which everybody may include wherever they lie.
+const SHARED: [&str; 7] = ["mime.types", "fastcgi_params", "fastcgi.conf", "uwsgi_params", "scgi_params", "proxy_params", "koi-utf"];
+/// Where logs may be.
+const LOGS: [&str; 1] = ["/var/log/"];
+/// Where caches and temporary files may be.
+const CACHES: [&str; 4] = ["/var/cache/nginx/", "/var/lib/nginx/", "/tmp/", "/var/tmp/"];
+
+/// Why a directive with this path is not let through. `to` is the directory of the files.
+pub(super) fn refuses(directive: &Directive, to: &Path) -> Option<String> {
+    let path = directive.arguments().next()?;
+    let name = directive.name();
+    match name {
+        "include" if !may_include(path, to) => {
+            Some(format!("{path:?} is neither below {} nor a *.conf file or one of the shared parameters", to.display()))
+        }
+        "access_log" | "error_log" if !may_log(path) => Some(format!("{path:?} is neither below /var/log nor a stream")),
+        _ if (name.ends_with("_temp_path") || name.ends_with("_cache_path"))
+            && !(is_plain(path) && (is_relative(path) || below(path, &CACHES))) =>
+        {
+            Some(format!("{path:?} is not below {}", CACHES.join(", ")))
+        }
+        _ => None,
+    }
+}
+
+fn may_include(path: &str, to: &Path) -> bool {
+    let own = Path::new(path).starts_with(to);
+    let shared = Path::new(path).file_name().and_then(|name| name.to_str()).is_some_and(|name| SHARED.contains(&name));
+    is_plain(path) && (own || shared || is_relative(path) && path.ends_with(".conf"))
+}
+
+fn may_log(path: &str) -> bool {
+    let stream = ["off", "stderr", "/dev/stdout", "/dev/stderr", "/dev/null"].contains(&path)
+        || path.starts_with("syslog:")
+        || path.starts_with("memory:");
+    stream || is_plain(path) && (is_relative(path) || below(path, &LOGS))
+}
+
+/// Without `..`.
+fn is_plain(path: &str) -> bool {
+    !Path::new(path).components().any(|part| part == Component::ParentDir)
+}
+
+fn is_relative(path: &str) -> bool {
+    !path.starts_with('/')
+}
+
+fn below(path: &str, directories: &[&str]) -> bool {
+    directories.iter().any(|directory| path.strip_prefix(directory).is_some_and(|rest| !rest.trim_matches('/').is_empty()))
+}

@@ -1,0 +1,176 @@
+//! One run at a time: triggers coalesce, and whoever waits gets the result of a run that began after they asked.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::{Notify, watch};
+
+use crate::report::Report;
+
+/// Why a run is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Source {
+    /// The program has started.
+    Start,
+    /// Files may have changed.
+    Files,
+    /// A run that failed is repeated.
+    Retry,
+    /// A signal.
+    Signal,
+    /// A request.
+    Http,
+}
+
+impl Source {
+    /// The name in reports and metrics.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Start => "start",
+            Self::Files => "files",
+            Self::Retry => "retry",
+            Self::Signal => "signal",
+            Self::Http => "http",
+        }
+    }
+
+    /// Somebody asks: NGINX reloads even if nothing changed, for it also reads files that are not followed.
+    pub const fn is_forced(self) -> bool {
+        matches!(self, Self::Signal | Self::Http)
+    }
+}
+
+/// The queue. Clones are the same one.
+#[derive(Debug, Clone)]
+pub struct Queue {
+    shared: Arc<Shared>,
+    finished: watch::Receiver<Option<Arc<Report>>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    state: Mutex<State>,
+    wanted: Notify,
+    finish: watch::Sender<Option<Arc<Report>>>,
+}
+
+/// Runs are numbered from 1.
+#[derive(Debug, Default)]
+struct State {
+    begun: u64,
+    wanted: u64,
+    sources: Vec<Source>,
+}
+
+impl State {
+    /// The number of the first run that begins after now.
+    fn want(&mut self, source: Source) -> u64 {
+        self.wanted = self.begun + 1;
+        if !self.sources.contains(&source) {
+            self.sources.push(source);
+        }
+        self.wanted
+    }
+
+    /// The next run, if one is wanted.
+    fn begin(&mut self) -> Option<(u64, Vec<Source>)> {
+        (self.wanted > self.begun).then(|| {
+            self.begun += 1;
+            (self.begun, std::mem::take(&mut self.sources))
+        })
+    }
+}
+
+impl Default for Queue {
+    fn default() -> Self {
+        let (finish, finished) = watch::channel(None);
+        Self { shared: Arc::new(Shared { state: Mutex::default(), wanted: Notify::new(), finish }), finished }
+    }
+}
+
+impl Queue {
+    /// Wants a run; returns its number.
+    pub fn trigger(&self, source: Source) -> u64 {
+        let number = self.shared.state.lock().unwrap_or_else(PoisonError::into_inner).want(source);
+        self.shared.wanted.notify_one();
+        number
+    }
+
+    /// Wants a run, and waits for its report.
+    pub async fn run(&self, source: Source) -> Arc<Report> {
+        let number = self.trigger(source);
+        self.after(number).await
+    }
+
+    /// The report of this run or, when it is over already, of a later one.
+    pub async fn after(&self, number: u64) -> Arc<Report> {
+        let mut finished = self.finished.clone();
+        let report = finished.wait_for(|report| report.as_ref().is_some_and(|report| report.run >= number)).await;
+        let report = report.expect("the sender lives as long as the queue").clone();
+        report.expect("it was waited for")
+    }
+
+    /// The reports, as they come.
+    pub fn reports(&self) -> watch::Receiver<Option<Arc<Report>>> {
+        self.finished.clone()
+    }
+
+    /// Waits until a run is wanted, and begins it: its number and what asked for it. For the one who runs.
+    pub async fn next(&self) -> (u64, Vec<Source>) {
+        loop {
+            if let Some(begun) = self.shared.state.lock().unwrap_or_else(PoisonError::into_inner).begin() {
+                return begun;
+            }
+            self.shared.wanted.notified().await;
+        }
+    }
+
+    /// Ends a run.
+    pub fn finish(&self, report: Arc<Report>) {
+        self.shared.finish.send_replace(Some(report));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::Outcome;
+
+    #[test]
+    fn a_trigger_during_a_run_leads_to_exactly_one_more() {
+        let mut state = State::default();
+        assert!(state.begin().is_none());
+        assert_eq!((state.want(Source::Files), state.want(Source::Http)), (1, 1));
+        assert_eq!(state.begin(), Some((1, vec![Source::Files, Source::Http])));
+        assert!(state.begin().is_none());
+        for _ in 0..100 {
+            assert_eq!(state.want(Source::Http), 2);
+        }
+        assert_eq!(state.begin(), Some((2, vec![Source::Http])));
+        assert!(state.begin().is_none());
+    }
+
+    #[tokio::test]
+    async fn whoever_waits_gets_a_run_that_began_after_they_asked() {
+        let queue = Queue::default();
+        let first = queue.trigger(Source::Files);
+        let (number, _) = queue.next().await;
+        assert_eq!(number, first);
+        // The first run is under way: this one waits for the second.
+        let waiting: Vec<_> = (0..100)
+            .map(|_| {
+                let queue = queue.clone();
+                tokio::spawn(async move { queue.run(Source::Http).await.run })
+            })
+            .collect();
+        while queue.shared.state.lock().unwrap().wanted < 2 {
+            tokio::task::yield_now().await;
+        }
+        queue.finish(Arc::new(Report::new(1, Outcome::Applied)));
+        let (number, sources) = queue.next().await;
+        assert_eq!((number, sources), (2, vec![Source::Http]));
+        queue.finish(Arc::new(Report::new(2, Outcome::Applied)));
+        for waiter in waiting {
+            assert!(waiter.await.unwrap() >= 2);
+        }
+    }
+}

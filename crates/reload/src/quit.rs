@@ -1,0 +1,104 @@
+//! The orderly end of an NGINX: it accepts no more connections, finishes its open requests, and is gone.
+
+use std::time::Duration;
+
+use ngx_proc::find::{FindError, Locator, find};
+use ngx_proc::procfs::{self, Identity};
+use nix::errno::Errno;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde::Serialize;
+use tokio::time::{Instant, sleep};
+
+const POLL: Duration = Duration::from_millis(25);
+
+/// What to do.
+#[derive(Debug, Clone)]
+pub struct QuitOptions {
+    /// Which NGINX.
+    pub locator: Locator,
+    /// How long to wait before it is told: load balancers forget it meanwhile.
+    pub delay: Duration,
+    /// How long it may take after that; `None`: it is not waited for.
+    pub wait: Option<Duration>,
+}
+
+/// How it ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "result")]
+pub enum QuitOutcome {
+    /// Master and workers are gone.
+    Gone {
+        /// From the signal on, in milliseconds.
+        took_ms: u64,
+    },
+    /// It was told; nobody waited.
+    Told {
+        /// Pid of the master.
+        pid: i32,
+    },
+    /// Some are still there. Nothing was done to them.
+    Late {
+        /// Their pids.
+        pids: Vec<i32>,
+    },
+}
+
+/// Why it could not be told.
+#[derive(Debug, thiserror::Error)]
+pub enum QuitError {
+    /// Which one?
+    #[error("there is nothing to quit")]
+    Find(#[from] FindError),
+    /// It can't be signalled.
+    #[error("SIGQUIT can't be sent to process {pid} ({errno}): run as the same user as NGINX, or with the capability KILL")]
+    Signal {
+        /// The master.
+        pid: i32,
+        /// Why not.
+        errno: Errno,
+    },
+}
+
+/// Tells NGINX to finish, and waits.
+///
+/// # Errors
+/// There is none, or it can't be signalled. That it takes too long is an outcome.
+pub async fn quit(options: &QuitOptions) -> Result<QuitOutcome, QuitError> {
+    // Before the delay: a wrong name should not take that long to show.
+    find(&options.locator)?;
+    sleep(options.delay).await;
+    let master = match find(&options.locator) {
+        Ok(master) => master.id,
+        // It ended by itself.
+        Err(_) => return Ok(QuitOutcome::Gone { took_ms: 0 }),
+    };
+    let mut family = members(master);
+    match kill(Pid::from_raw(master.pid), Signal::SIGQUIT) {
+        Ok(()) | Err(Errno::ESRCH) => {}
+        Err(errno) => return Err(QuitError::Signal { pid: master.pid, errno }),
+    }
+    let Some(patience) = options.wait else { return Ok(QuitOutcome::Told { pid: master.pid }) };
+    let begun = Instant::now();
+    loop {
+        // Workers of an earlier generation, too; and one that was started just now.
+        let found = members(master);
+        family.extend(found.into_iter().filter(|id| !family.contains(id)).collect::<Vec<_>>());
+        family.retain(|id| procfs::alive(*id));
+        if family.is_empty() {
+            return Ok(QuitOutcome::Gone { took_ms: begun.elapsed().as_millis().try_into().unwrap_or(u64::MAX) });
+        }
+        if begun.elapsed() >= patience {
+            return Ok(QuitOutcome::Late { pids: family.iter().map(|id| id.pid).collect() });
+        }
+        sleep(POLL).await;
+    }
+}
+
+/// A master and its children.
+fn members(master: Identity) -> Vec<Identity> {
+    if !procfs::alive(master) {
+        return Vec::new();
+    }
+    procfs::children(master.pid).into_iter().filter_map(procfs::identity).chain([master]).collect()
+}

@@ -1,0 +1,141 @@
+//! What a run led to.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::queue::Source;
+use crate::snapshot::Revision;
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// NGINX runs what stands there now: its new workers serve.
+    Applied,
+    /// NGINX ran it already.
+    Unchanged,
+    /// It was tested, and not applied (`--dry-run`).
+    Tested,
+    /// The test or the policy refuses it: NGINX was not told.
+    Rejected,
+    /// NGINX was told, and did not take it over.
+    Failed,
+    /// There is no NGINX, or it can't be signalled.
+    NoTarget,
+    /// The files can't be read, or go on changing.
+    Unreadable,
+}
+
+impl Outcome {
+    /// The name in reports and metrics.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Applied => "applied",
+            Self::Unchanged => "unchanged",
+            Self::Tested => "tested",
+            Self::Rejected => "rejected",
+            Self::Failed => "failed",
+            Self::NoTarget => "no-target",
+            Self::Unreadable => "unreadable",
+        }
+    }
+
+    /// All, for metrics.
+    pub const ALL: [Self; 7] =
+        [Self::Applied, Self::Unchanged, Self::Tested, Self::Rejected, Self::Failed, Self::NoTarget, Self::Unreadable];
+
+    /// Whether NGINX runs, or would run, what stands there.
+    pub const fn is_good(self) -> bool {
+        matches!(self, Self::Applied | Self::Unchanged | Self::Tested)
+    }
+}
+
+/// How sure the test is about what was tested.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Tested {
+    /// NGINX read exactly the bytes of the snapshot, at the paths where they will stand.
+    Exact,
+    /// NGINX read the files where they stand; they were the same before and after.
+    InPlace,
+    /// The command of `--test-command` was content.
+    Command,
+    /// There was no way to test.
+    Not,
+}
+
+/// A run and what it led to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Report {
+    /// Its number, from 1.
+    pub run: u64,
+    /// How it ended.
+    pub result: Outcome,
+    /// What asked for it, in the order of asking.
+    pub triggers: Vec<&'static str>,
+    /// What stood there.
+    pub revision: Option<Revision>,
+    /// What NGINX runs, as far as is known: the last good revision.
+    pub serving: Option<Revision>,
+    /// How it was tested.
+    pub tested: Option<Tested>,
+    /// Pid of the master.
+    pub pid: Option<i32>,
+    /// Why it went wrong, for people: what NGINX said.
+    pub message: Option<String>,
+    /// Warnings of the test.
+    pub warnings: Vec<String>,
+    /// From its beginning to its end, in milliseconds.
+    pub duration_ms: u64,
+    /// When it ended, in the form of RFC 3339.
+    pub finished: String,
+    /// When it is tried again, in milliseconds from its end; failures only.
+    pub retry_in_ms: Option<u64>,
+}
+
+impl Report {
+    /// An empty one.
+    pub fn new(run: u64, result: Outcome) -> Self {
+        Self {
+            run,
+            result,
+            triggers: Vec::new(),
+            revision: None,
+            serving: None,
+            tested: None,
+            pid: None,
+            message: None,
+            warnings: Vec::new(),
+            duration_ms: 0,
+            finished: String::new(),
+            retry_in_ms: None,
+        }
+    }
+
+    /// Notes who asked, how long it took and that it ended now.
+    pub(crate) fn complete(mut self, triggers: &[Source], took: Duration) -> Self {
+        self.triggers = triggers.iter().map(|source| source.label()).collect();
+        self.duration_ms = took.as_millis().try_into().unwrap_or(u64::MAX);
+        self.finished = format!("{:.3}", jiff::Timestamp::now());
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_is_json_that_scripts_can_read() {
+        let report = Report::new(3, Outcome::NoTarget).complete(&[Source::Files, Source::Http], Duration::from_millis(42));
+        let json = serde_json::to_value(&report).unwrap();
+        assert_eq!(json["result"], "no-target");
+        assert_eq!(json["triggers"], serde_json::json!(["files", "http"]));
+        assert_eq!(json["duration_ms"], 42);
+        assert!(json["finished"].as_str().unwrap().ends_with('Z'));
+        for outcome in Outcome::ALL {
+            assert_eq!(serde_json::to_value(outcome).unwrap(), outcome.label());
+        }
+    }
+}

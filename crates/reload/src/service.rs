@@ -1,0 +1,109 @@
+//! Wires the cycle: whoever wants a run asks the queue, one task runs, and every result goes to the outlets.
+
+use std::sync::Arc;
+
+use tokio::sync::{Notify, watch};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until};
+
+use crate::cycle::{Cycle, CycleOptions};
+use crate::follower::{FollowOptions, follow};
+use crate::metrics::Metrics;
+use crate::outlet::{Outlets, Writer};
+use crate::queue::{Queue, Source};
+use crate::report::Report;
+use crate::spawn::Children;
+
+/// What to do.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The cycle.
+    pub cycle: CycleOptions,
+    /// How to follow the files.
+    pub follow: FollowOptions,
+    /// Where results go.
+    pub outlets: Outlets,
+}
+
+/// The running cycle. Clones are the same one.
+#[derive(Debug, Clone)]
+pub struct Handle {
+    /// Wants runs, and waits for them.
+    pub queue: Queue,
+    /// The metrics.
+    pub metrics: Metrics,
+}
+
+impl Handle {
+    /// Reports as they come.
+    pub fn reports(&self) -> watch::Receiver<Option<Arc<Report>>> {
+        self.queue.reports()
+    }
+}
+
+/// Starts to follow. The tasks go into `tasks`; one that ends gives its name.
+pub fn spawn(options: Options, children: Children, tasks: &mut JoinSet<&'static str>) -> Handle {
+    let handle = Handle { queue: Queue::default(), metrics: Metrics::new() };
+    let (roots, queue) = (options.cycle.roots.clone(), handle.queue.clone());
+    let following = options.follow;
+    let retry = Arc::new(Notify::new());
+    let retried = retry.clone();
+    tasks.spawn(async move {
+        follow(roots, following, queue, retried).await;
+        "the one who follows the files"
+    });
+    let runner = Runner::new(options.cycle, options.outlets, children, &handle);
+    tasks.spawn(async move {
+        runner.drive(&retry).await;
+        "the one who reloads"
+    });
+    handle
+}
+
+/// One forced run, without following anything.
+pub async fn once(options: Options, children: Children) -> Report {
+    let handle = Handle { queue: Queue::default(), metrics: Metrics::new() };
+    let mut runner = Runner::new(options.cycle, options.outlets, children, &handle);
+    runner.run(1, &[Source::Start], true).await;
+    let report = handle.reports().borrow().clone();
+    report.map_or_else(|| unreachable!("a run leaves its report"), Arc::unwrap_or_clone)
+}
+
+/// The task that runs.
+struct Runner {
+    cycle: Cycle,
+    writer: Writer,
+    handle: Handle,
+    retry_at: Option<Instant>,
+}
+
+impl Runner {
+    fn new(cycle: CycleOptions, outlets: Outlets, children: Children, handle: &Handle) -> Self {
+        Self { cycle: Cycle::new(cycle, children), writer: Writer::new(outlets), handle: handle.clone(), retry_at: None }
+    }
+
+    async fn drive(mut self, retry: &Notify) {
+        let queue = self.handle.queue.clone();
+        loop {
+            let far = Instant::now() + std::time::Duration::from_secs(3600);
+            tokio::select! {
+                (number, sources) = queue.next() => {
+                    let force = sources.iter().any(|source| source.is_forced());
+                    self.run(number, &sources, force).await;
+                }
+                () = sleep_until(self.retry_at.unwrap_or(far)) => {
+                    self.retry_at = None;
+                    retry.notify_one();
+                }
+            }
+        }
+    }
+
+    async fn run(&mut self, number: u64, sources: &[Source], force: bool) {
+        let turn = self.cycle.run(number, sources, force).await;
+        self.retry_at = turn.retry_in.map(|wait| Instant::now() + wait);
+        self.handle.metrics.note(&turn.report, turn.is_news);
+        self.writer.take(&turn.report, turn.is_news);
+        self.handle.queue.finish(Arc::new(turn.report));
+    }
+}

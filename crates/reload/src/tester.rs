@@ -1,0 +1,236 @@
+//! Tests a snapshot before NGINX is told: by its own `nginx -t`, where it runs, over exactly the bytes of the snapshot; or by a command.
+
+use std::ffi::OsString;
+use std::io;
+use std::process::{Output, Stdio};
+use std::time::Duration;
+
+use ngx_proc::find::Master;
+use tokio::process::Command;
+
+use crate::helper;
+use crate::job::{Job, Overlay};
+use crate::report::Tested;
+use crate::snapshot::{Snapshot, Tree};
+use crate::spawn::Children;
+use crate::target::{self, Place};
+
+/// How to test.
+#[derive(Debug, Clone)]
+pub struct TestOptions {
+    /// Run by `sh -c` instead of `nginx -t`; exit status 0 means that the configuration is good.
+    pub command: Option<String>,
+    /// The helper: program and arguments that lead to [`crate::run_helper`].
+    pub helper: Vec<OsString>,
+    /// Longest test.
+    pub timeout: Duration,
+}
+
+/// The result of a test.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// It is good.
+    Accepted { tested: Tested, warnings: Vec<String> },
+    /// It is not, and what the tester said.
+    Refused { tested: Tested, message: String },
+    /// There is no way to test, and why.
+    Unable(String),
+}
+
+/// What is tested: each tree where it will stand.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Subject<'a> {
+    /// The snapshot.
+    pub(crate) snapshot: &'a Snapshot,
+    /// Where its trees will stand; one for each.
+    pub(crate) places: &'a [std::path::PathBuf],
+    /// Whether they stand there already, so that a test in place says something.
+    pub(crate) in_place: bool,
+}
+
+/// Tests, and remembers what it could not do.
+#[derive(Debug)]
+pub(crate) struct Tester {
+    options: TestOptions,
+    children: Children,
+    /// What was complained about: once each.
+    told: Vec<String>,
+}
+
+impl Tester {
+    pub(crate) fn new(options: TestOptions, children: Children) -> Self {
+        Self { options, children, told: Vec::new() }
+    }
+
+    /// Tests as exactly as it can be done.
+    pub(crate) async fn test(&mut self, master: &Master, subject: Subject<'_>) -> Verdict {
+        if let Some(command) = self.options.command.clone() {
+            return self.by_command(&command, subject).await;
+        }
+        let (job, place) = match self.job(master) {
+            Ok(job) => job,
+            Err(why) => return self.unable(why),
+        };
+        match self.exact(&job, subject, &place, master.id.pid).await {
+            Ok(verdict) => verdict,
+            Err(why) => {
+                self.tell(format!("the files are tested where they stand, not a copy of them: {why}"));
+                if subject.in_place { self.in_place(master).await } else { Verdict::Unable(why) }
+            }
+        }
+    }
+
+    /// Tests what stands there.
+    pub(crate) async fn in_place(&mut self, master: &Master) -> Verdict {
+        let job = match self.job(master) {
+            Ok((job, _)) => job,
+            Err(why) => return self.unable(why),
+        };
+        match self.run(&job, &[]).await {
+            Ok(output) => judge(&output, Tested::InPlace),
+            Err(why) => self.unable(format!("{why}; or give --test-command")),
+        }
+    }
+
+    /// The test in place, and where NGINX sees its files. The error is why there is none.
+    fn job(&self, master: &Master) -> Result<(Job, Place), String> {
+        if !master.is_nginx {
+            return Err("it is not an NGINX, and there is no --test-command".to_owned());
+        }
+        let Some(binary) = &master.binary else {
+            return Err(format!(
+                "the program of process {} can't be looked at: run as the same user as NGINX or with the capability SYS_PTRACE, or give --test-command",
+                master.id.pid
+            ));
+        };
+        let place = target::place(master).map_err(|why| format!("{why}, or give --test-command"))?;
+        let mut command = vec![binary.to_string_lossy().into_owned(), "-t".to_owned()];
+        command.extend(master.arguments.to_arguments());
+        let credentials = target::credentials(master.id.pid).map(|own| (own.uid, own.gid, own.groups));
+        let enter = (place != Place::Ours).then_some(master.id.pid);
+        Ok((Job { enter, credentials, overlays: Vec::new(), command }, place))
+    }
+
+    /// Over the bytes of the snapshot alone.
+    async fn exact(&self, job: &Job, subject: Subject<'_>, place: &Place, pid: i32) -> Result<Verdict, String> {
+        let mut job = job.clone();
+        let mut trees = Vec::new();
+        for (tree, path) in subject.snapshot.trees.iter().zip(subject.places) {
+            if tree.is_file {
+                return Err(format!("{} is a single file: follow its directory instead", path.display()));
+            }
+            let theirs = target::seen_as(path, place, pid);
+            if theirs.is_empty() {
+                return Err(format!("process {pid} does not have {} among its mounts", path.display()));
+            }
+            for directory in theirs {
+                job.overlays.push(Overlay::new(directory, tree));
+                trees.push(tree);
+            }
+        }
+        self.run(&job, &trees).await.map(|output| judge(&output, Tested::Exact))
+    }
+
+    /// Runs the helper. The error is why the command could not be run at all.
+    async fn run(&self, job: &Job, trees: &[&Tree]) -> Result<Output, String> {
+        let mut message = Vec::new();
+        job.write(trees, &mut message).map_err(|error| error.to_string())?;
+        let Some((program, arguments)) = self.options.helper.split_first() else { return Err("there is no helper".to_owned()) };
+        let mut command = Command::new(program);
+        command.args(arguments).stdin(Stdio::piped());
+        let output = self.children.output(command, message, self.options.timeout).await.map_err(|error| self.failure(&error))?;
+        if output.status.code() == Some(helper::CANNOT.into()) {
+            let text = String::from_utf8_lossy(&output.stderr);
+            if let Some(why) = text.lines().last().and_then(|line| line.strip_prefix(helper::PREFIX)) {
+                return Err(why.to_owned());
+            }
+        }
+        Ok(output)
+    }
+
+    fn failure(&self, error: &io::Error) -> String {
+        match error.kind() {
+            io::ErrorKind::TimedOut => format!("the test did not end within {:?}", self.options.timeout),
+            _ => format!("the test can't be run: {error}"),
+        }
+    }
+
+    /// With the environment that says where the copy is and what it is of.
+    async fn by_command(&self, text: &str, subject: Subject<'_>) -> Verdict {
+        let tested = Tested::Command;
+        let copies = match crate::tree::Copies::make(subject.snapshot) {
+            Ok(copies) => copies,
+            Err(error) => return Verdict::Refused { tested, message: format!("the files can't be copied for --test-command: {error}") },
+        };
+        let mut command = Command::new("/bin/sh");
+        command
+            .args(["-c", text])
+            .env("NARTHEX_SNAPSHOT", std::env::join_paths(copies.all()).unwrap_or_default())
+            .env("NARTHEX_CONFIG_DIR", std::env::join_paths(subject.places).unwrap_or_default())
+            .stdin(Stdio::null());
+        match self.children.output(command, Vec::new(), self.options.timeout).await {
+            Ok(output) => judge(&output, tested),
+            Err(error) => Verdict::Refused { tested, message: self.failure(&error) },
+        }
+    }
+
+    fn unable(&mut self, why: String) -> Verdict {
+        self.tell(format!("no test before a reload, NGINX itself is the judge: {why}"));
+        Verdict::Unable(why)
+    }
+
+    fn tell(&mut self, text: String) {
+        if !self.told.contains(&text) {
+            tracing::warn!("{text}");
+            self.told.push(text);
+        }
+    }
+}
+
+/// What `nginx -t` (or a command) says.
+fn judge(output: &Output, tested: Tested) -> Verdict {
+    let text = String::from_utf8_lossy(&output.stderr);
+    let messages = || text.lines().filter_map(ngx_proc::log::parse);
+    if output.status.success() {
+        let warnings = messages().filter(|message| message.level == "warn").map(|message| message.text).collect();
+        return Verdict::Accepted { tested, warnings };
+    }
+    let severe = ["emerg", "alert", "crit", "error"].into_iter().find_map(|level| messages().find(|message| message.level == level));
+    let message = match severe {
+        Some(message) => message.text,
+        None => {
+            let out = String::from_utf8_lossy(&output.stdout);
+            let said = format!("{}\n{}", text.trim(), out.trim());
+            if said.trim().is_empty() { format!("the test ended with {} and no word", output.status) } else { said.trim().to_owned() }
+        }
+    };
+    Verdict::Refused { tested, message }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::ExitStatus;
+
+    use super::*;
+
+    #[test]
+    fn the_message_of_nginx_is_found_among_its_lines() {
+        let output = |code: i32, stderr: &str| Output {
+            status: ExitStatus::from_raw(code << 8),
+            stdout: b"out\n".to_vec(),
+            stderr: stderr.as_bytes().to_vec(),
+        };
+        let refused = judge(
+            &output(
+                1,
+                "nginx: [warn] w in /a:1\nnginx: [emerg] unknown directive \"x\" in /a:2\nnginx: configuration file /a test failed\n",
+            ),
+            Tested::Exact,
+        );
+        assert_eq!(refused, Verdict::Refused { tested: Tested::Exact, message: "unknown directive \"x\" in /a:2".into() });
+        let accepted = judge(&output(0, "nginx: [warn] w in /a:1\nnginx: ok\n"), Tested::InPlace);
+        assert_eq!(accepted, Verdict::Accepted { tested: Tested::InPlace, warnings: vec!["w in /a:1".into()] });
+        assert!(matches!(judge(&output(3, ""), Tested::Command), Verdict::Refused { message, .. } if message == "out"));
+    }
+}
