@@ -4,7 +4,7 @@
 //!
 //! - `watch` lists and watches ConfigMaps, Secrets and workloads, and keeps digests, references and annotations of them (`state`).
 //! - News touch workloads; `agenda` collects for a moment, so that several changes are one rollout.
-//! - [`decide()`](decide::decide) compares what objects hold with what is written on the workload, as a pure function. What is written there
+//! - `decide` compares what objects hold with what is written on the workload, as a pure function. What is written there
 //!   is part of the very patch that rolls out, so whoever leads next neither repeats nor misses anything.
 //! - `work` checks the content, patches with the version that was decided about as a precondition, tells people, and watches the first new Pod.
 
