@@ -49,7 +49,7 @@ impl Before {
     pub(crate) async fn run(&self) -> Result<Done, String> {
         let Some(path) = &self.lock_file else {
             let Ok(_held) = self.running.try_lock() else {
-                self.running.lock().await;
+                drop(self.running.lock().await);
                 return Ok(Done::Elsewhere);
             };
             return self.command().await.map(|()| Done::Here);

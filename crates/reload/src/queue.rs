@@ -158,13 +158,10 @@ mod tests {
         // The first run is under way: this one waits for the second.
         let waiting: Vec<_> = (0..100)
             .map(|_| {
-                let queue = queue.clone();
-                tokio::spawn(async move { queue.run(Source::Http).await.run })
+                let (queue, number) = (queue.clone(), queue.trigger(Source::Http));
+                tokio::spawn(async move { queue.after(number).await.run })
             })
             .collect();
-        while queue.shared.state.lock().unwrap().wanted < 2 {
-            tokio::task::yield_now().await;
-        }
         queue.finish(Arc::new(Report::new(1, Outcome::Applied)));
         let (number, sources) = queue.next().await;
         assert_eq!((number, sources), (2, vec![Source::Http]));

@@ -30,7 +30,7 @@ async fn serve(args: &WatchArgs) -> anyhow::Result<u8> {
     let options = options::options(args, |name| std::env::var(name).ok())?;
     reload::warn_of_mounts(&options.cycle.roots, options.follow.poll_interval);
     if args.reload.once {
-        return Ok(print(&reload::once(options, children).await, args.output)?);
+        return print(&reload::once(options, children).await, args.output);
     }
     // Both before the child is started: a taken port or a missing right is a quick, clear end.
     let listener = http::bind(args).await?;

@@ -172,6 +172,26 @@ http {{ access_log off; {temp} include {dir}/conf.d/*.conf; }}
         }
     }
 
+    /// Writes a server that answers this text, and waits until it is served and its run was reported.
+    pub(crate) async fn change(&self, text: &str) -> Value {
+        let run = self.try_status().unwrap()["run"].as_u64();
+        self.write(text);
+        self.serves(text).await;
+        self.status("the change is reported", |status| status["run"].as_u64() > run && status["result"] == "applied").await
+    }
+
+    /// The workers that accept connections.
+    pub(crate) fn workers(&self) -> BTreeSet<i32> {
+        let master = self.master();
+        let children = fs::read_to_string(format!("/proc/{master}/task/{master}/children")).unwrap();
+        let children = children.split_ascii_whitespace().map(|pid| pid.parse().unwrap());
+        let serves = |pid: &i32| {
+            fs::read(format!("/proc/{pid}/cmdline"))
+                .is_ok_and(|title| String::from_utf8_lossy(&title).trim_end_matches('\0') == "nginx: worker process")
+        };
+        children.filter(serves).collect()
+    }
+
     pub(crate) fn logs(&self) -> String {
         let read = |name: &str| fs::read_to_string(self.path(name)).unwrap_or_default();
         format!("--- narthex\n{}--- nginx\n{}{}", read("narthex.log"), read("nginx.out"), read("error.log"))

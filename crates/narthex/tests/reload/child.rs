@@ -53,7 +53,7 @@ async fn a_child_follows_and_ends_in_order() {
     .unwrap();
     bed.signal(pid, Signal::SIGTERM);
     assert_eq!(answer.await.unwrap().unwrap().status, 200);
-    let status = tokio::task::block_in_place(|| bed.narthex().wait()).unwrap();
+    let status = bed.narthex().wait().unwrap();
     assert_eq!(status.code(), Some(0), "{}", bed.logs());
     assert!(bed.body("/").await.is_err());
 }

@@ -32,13 +32,13 @@ async fn on(ip: [u8; 4], more: &[&str]) -> (Bed, SocketAddr) {
 async fn a_reload_says_what_it_did() {
     let (bed, address) = on([127, 0, 0, 1], &[]).await;
     for method in ["POST", "GET"] {
-        let worker = bed.body("/pid").await.unwrap();
+        let workers = bed.workers();
         let response = Request::new(method, address, "/reload").host("n").timeout(LIMIT).send().await.unwrap();
         let body = json(&response);
         assert_eq!((response.status, &body["ok"], &body["result"]), (200, &true.into(), &"applied".into()), "{body:#}");
         assert!(body["revision"].as_str().unwrap().len() == 16 && body["duration_ms"].is_u64(), "{body:#}");
         // It is served by new workers, and not only soon.
-        assert_ne!(bed.body("/pid").await.unwrap(), worker);
+        assert!(bed.workers().is_disjoint(&workers));
     }
     fs::write(bed.path("conf.d/site.conf"), "nonsense on;\n").unwrap();
     let response = reload(address).send().await.unwrap();
@@ -128,7 +128,7 @@ async fn the_other_replicas_are_told_and_pass_nothing_on() {
     let (mut other, there) = on([127, 0, 0, 2], &[]).await;
     let peer = there.to_string();
     let (_bed, here) = on([127, 0, 0, 1], &["--peers", &peer]).await;
-    let worker = other.body("/pid").await.unwrap();
+    let workers = other.workers();
     let response = reload(here).send().await.unwrap();
     let body = json(&response);
     assert_eq!(
@@ -136,7 +136,7 @@ async fn the_other_replicas_are_told_and_pass_nothing_on() {
         (200, &true.into(), &peer.clone().into()),
         "{body:#}"
     );
-    assert_ne!(other.body("/pid").await.unwrap(), worker);
+    assert!(other.workers().is_disjoint(&workers));
     // A failure there is one here.
     fs::write(other.path("conf.d/site.conf"), "nonsense on;\n").unwrap();
     let body = json(&reload(here).send().await.unwrap());
@@ -166,8 +166,8 @@ async fn a_command_before_the_reload_decides_whether_there_is_one() {
     assert_eq!((response.status, &json(&response)["before"]), (200, &"done".into()));
     assert_eq!(fs::read_to_string(&log).unwrap(), "x\n");
     fs::write(scratch.path().join("stop"), "").unwrap();
-    let worker = bed.body("/pid").await.unwrap();
+    let workers = bed.workers();
     let response = reload(address).send().await.unwrap();
     assert_eq!((response.status, &json(&response)["result"]), (500, &"before-failed".into()));
-    assert_eq!(bed.body("/pid").await.unwrap(), worker);
+    assert_eq!(bed.workers(), workers);
 }

@@ -38,15 +38,12 @@ async fn what_is_unchanged_or_irrelevant_reloads_nothing() {
     let mut bed = Bed::new();
     bed.start_nginx().await;
     bed.watch(&[]).await;
-    bed.write("v1");
-    bed.serves("v1").await;
-    bed.result("applied").await;
+    let run = bed.change("v1").await["run"].as_u64();
     let applied = bed.runs("applied").await;
-    let run = bed.result("applied").await["run"].as_u64().unwrap();
     // The same content, attributes, and an editor's swap file.
     bed.write("v1");
     fs::write(bed.path("conf.d/.site.conf.swp"), "x").unwrap();
-    bed.status("a look that finds nothing", |status| status["result"] == "unchanged" && status["run"].as_u64() > Some(run)).await;
+    bed.status("a look that finds nothing", |status| status["result"] == "unchanged" && status["run"].as_u64() > run).await;
     assert_eq!(bed.runs("applied").await, applied);
 }
 
@@ -56,13 +53,12 @@ async fn a_broken_file_never_reaches_nginx_and_says_why() {
     bed.start_nginx().await;
     let error = bed.path("error.txt");
     bed.watch(&["--error-file", error.to_str().unwrap()]).await;
-    bed.write("v1");
-    bed.serves("v1").await;
-    let workers = bed.result("applied").await["serving"].clone();
+    let good = bed.change("v1").await["serving"].clone();
+    let workers = bed.workers();
 
     fs::write(bed.path("conf.d/broken.conf"), "nonsense on;\n").unwrap();
     let status = bed.result("rejected").await;
-    assert_eq!(status["serving"], workers);
+    assert_eq!((&status["serving"], bed.workers()), (&good, workers));
     let message = status["message"].as_str().unwrap();
     assert!(message.contains("unknown directive \"nonsense\"") && message.contains("conf.d/broken.conf:1"), "{message}");
     until("the error file", || holds(&error, "unknown directive \"nonsense\"")).await;
@@ -153,9 +149,7 @@ async fn a_restarted_nginx_is_found_again() {
     bed.start_nginx().await;
     let master = bed.master();
     bed.status("the new master is known", |status| status["pid"] == master).await;
-    bed.write("v2");
-    bed.serves("v2").await;
-    assert_eq!(bed.result("applied").await["pid"], master);
+    assert_eq!(bed.change("v2").await["pid"], master);
 }
 
 #[tokio::test]
@@ -163,19 +157,17 @@ async fn a_hangup_reloads_whatever_changed_and_a_dry_run_never() {
     let mut bed = Bed::new();
     bed.start_nginx().await;
     bed.watch(&[]).await;
-    bed.write("v1");
-    bed.serves("v1").await;
-    let worker = bed.body("/pid").await.unwrap();
-    let run = bed.result("applied").await["run"].as_u64().unwrap();
+    let run = bed.change("v1").await["run"].as_u64();
+    let workers = bed.workers();
     let pid = bed.narthex().id();
     bed.signal(pid, Signal::SIGHUP);
-    let status = bed.status("a run for the signal", |status| status["run"].as_u64() > Some(run) && status["result"] == "applied").await;
+    let status = bed.status("a run for the signal", |status| status["run"].as_u64() > run && status["result"] == "applied").await;
     assert!(status["triggers"].as_array().unwrap().contains(&"signal".into()), "{status:#}");
-    assert_ne!(bed.body("/pid").await.unwrap(), worker);
+    assert!(bed.workers().is_disjoint(&workers));
 
-    let worker = bed.body("/pid").await.unwrap();
+    let workers = bed.workers();
     let (conf, pid) = (bed.path("conf.d").display().to_string(), bed.path("nginx.pid").display().to_string());
-    let mut dry = |more: &[&str]| {
+    let dry = |more: &[&str]| {
         let mut arguments = vec!["watch", "--once", "--output", "json", "--config-dir", &conf, "--pid-file", &pid];
         arguments.extend(more);
         let output = bed.command(&arguments).output().unwrap();
@@ -184,7 +176,7 @@ async fn a_hangup_reloads_whatever_changed_and_a_dry_run_never() {
     };
     assert_eq!(dry(&["--dry-run"]), (Some(0), "tested".to_owned()));
     assert_eq!(dry(&["--dry-run", "--test-command", "grep -q v2 \"$NARTHEX_SNAPSHOT/site.conf\""]), (Some(1), "rejected".to_owned()));
-    assert_eq!(bed.body("/pid").await.unwrap(), worker);
+    assert_eq!(bed.workers(), workers);
 }
 
 #[tokio::test]
@@ -225,9 +217,7 @@ async fn an_nginx_with_mounts_of_its_own_is_tested_where_it_is() {
     let words = bed.nginx_command();
     bed.start_nginx_by(Command::new("unshare").args(["--mount", "sh", "-c", &script, "sh"]).args(&words)).await;
     bed.watch(&[]).await;
-    bed.write("v1");
-    bed.serves("v1").await;
-    assert_eq!(bed.result("applied").await["tested"], "exact", "{}", bed.logs());
+    assert_eq!(bed.change("v1").await["tested"], "exact", "{}", bed.logs());
     fs::write(bed.path("conf.d/broken.conf"), "nonsense on;\n").unwrap();
     let message = bed.result("rejected").await["message"].as_str().unwrap().to_owned();
     // In the words of NGINX, with its own path.
