@@ -125,6 +125,19 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn without_a_lock_file_requests_of_one_moment_share_a_run() {
+        let scratch = tempfile::tempdir().unwrap();
+        let log = scratch.path().join("log");
+        let command = format!("echo x >> {}", log.display());
+        let before =
+            Before { command, lock_file: None, timeout: Duration::from_secs(60), children: Children::default(), running: Arc::default() };
+        // One task: each asks before the first one can be done.
+        let (a, b, c) = tokio::join!(before.run(), before.run(), before.run());
+        assert_eq!([a, b, c], [Ok(Done::Here), Ok(Done::Elsewhere), Ok(Done::Elsewhere)]);
+        assert_eq!(std::fs::read_to_string(log).unwrap(), "x\n");
+    }
+
+    #[tokio::test]
     async fn a_command_that_fails_says_why() {
         let before = Before {
             command: "echo no >&2; exit 3".into(),
