@@ -241,9 +241,14 @@ impl Drop for Bed {
     fn drop(&mut self) {
         // The master first by its pid file: it may be somebody else's child, and its workers end with it.
         let master = fs::read_to_string(self.path("nginx.pid")).ok().and_then(|text| text.trim().parse().ok());
-        for child in [&mut self.narthex, &mut self.nginx].into_iter().flatten() {
-            let _ = child.kill();
-            let _ = child.wait();
+        if let Some(narthex) = &mut self.narthex {
+            let _ = narthex.kill();
+            let _ = narthex.wait();
+        }
+        if let Some(nginx) = &mut self.nginx {
+            // It takes its workers along, whatever mounts it has.
+            let _ = kill(Pid::from_raw(nginx.id().cast_signed()), Signal::SIGTERM);
+            let _ = nginx.wait();
         }
         let ours = |pid: &i32| {
             fs::read(format!("/proc/{pid}/cmdline"))
