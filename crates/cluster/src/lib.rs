@@ -2,6 +2,7 @@
 //!
 //! - [`connect`]: a client from the flags.
 //! - [`Source`]: watches the kinds that matter and publishes [`model::Snapshot`]s.
+//! - [`Editor`]: reads and changes single objects, for commands that end.
 //! - [`EventWriter`], [`Election`], [`StatusWriter`]: Events, the leader's Lease and the addresses in Ingress status.
 //!
 //! # How the watching works
@@ -21,6 +22,7 @@ mod address;
 mod backoff;
 mod connect;
 mod decode;
+mod edit;
 mod election;
 mod event;
 mod feed;
@@ -45,6 +47,7 @@ mod fake;
 pub use address::{Address, InvalidAddress, parse_addresses};
 pub use backoff::Retry;
 pub use connect::{ConnectError, ConnectOptions, connect};
+pub use edit::{EditError, Editor};
 pub use election::{Election, ElectionHandle, ElectionOptions};
 pub use event::{EventSender, EventWriter, EventWriterOptions};
 pub use kinds::Kind;

@@ -1,19 +1,23 @@
 //! The command line as it was typed. Names and defaults are the predecessor's where it had the flag.
 
+mod compare;
 mod controller;
 mod duration;
 mod metrics;
 mod rollout;
 mod selector;
+mod switch;
 mod watch;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub(crate) use compare::{AskArgs, CompareArgs};
 pub(crate) use controller::{ModelArgs, SourceArgs, StatusArgs, key};
 pub(crate) use metrics::MetricsArgs;
 pub(crate) use rollout::RolloutArgs;
+pub(crate) use switch::SwitchArgs;
 pub(crate) use watch::{QuitArgs, WatchArgs};
 
 /// The command that goes where another process is (see `reload::run_helper`).
@@ -31,6 +35,7 @@ pub(crate) const HELPER: &str = "within";
   narthex watch --config-dir /etc/nginx/conf.d
   narthex explain annotation proxy-body-size
   narthex rollout --kubeconfig ~/.kube/config
+  narthex compare --old 10.0.0.1 --new 10.0.0.2
 
 Exit codes: 0 success, 1 problems found or failed, 2 wrong usage.")]
 pub(crate) struct Cli {
@@ -82,6 +87,10 @@ pub(crate) enum Command {
         #[command(subcommand)]
         subject: Subject,
     },
+    /// Compare what two controllers answer: to probes of every Ingress, and to the requests of an access log
+    Compare(Box<CompareArgs>),
+    /// Move Ingresses to another class, or a Service to other Pods, in steps that are checked and can be undone
+    Switch(Box<SwitchArgs>),
     /// Make any NGINX follow its configuration files: test, reload, confirm, and keep the last good
     Watch(Box<WatchArgs>),
     /// End any NGINX in order: open requests are finished

@@ -1,6 +1,7 @@
 //! One module a subcommand.
 
 pub(crate) mod check;
+pub(crate) mod compare;
 pub(crate) mod conf;
 pub(crate) mod explain;
 pub(crate) mod plan;
@@ -8,5 +9,6 @@ pub(crate) mod quit;
 pub(crate) mod render;
 pub(crate) mod rollout;
 pub(crate) mod run;
+pub(crate) mod switch;
 pub(crate) mod version;
 pub(crate) mod watch;

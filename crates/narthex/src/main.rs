@@ -29,6 +29,8 @@ fn main() -> ExitCode {
         Command::Watch(args) => commands::watch::watch(&args, &cli.log),
         Command::Quit(args) => commands::quit::quit(&args, &cli.log),
         Command::Within => Ok(ExitCode::from(reload::run_helper())),
+        Command::Compare(args) => commands::compare::compare(&args),
+        Command::Switch(args) => commands::switch::switch(&args),
         Command::Version(args) => commands::version::version(&args),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "narthex", &mut std::io::stdout());

@@ -1,0 +1,141 @@
+//! Asks both controllers and judges what they say.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use futures::{StreamExt, stream};
+use tokio::sync::Mutex;
+use tokio::time::{Interval, MissedTickBehavior, interval};
+
+use crate::address::Address;
+use crate::answer::Outcome;
+use crate::client::{Client, NoTls, Settings};
+use crate::ignore::Ignore;
+use crate::judge::{Verdict, judge};
+use crate::known::Context;
+use crate::report::Report;
+use crate::request::{Request, Scheme};
+
+/// How to compare.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The controller that serves now.
+    pub old: Address,
+    /// The one that shall.
+    pub new: Address,
+    /// How each is asked.
+    pub settings: Settings,
+    /// Requests at a time, to each.
+    pub concurrency: usize,
+    /// Requests a second at most, to each; no bound if absent.
+    pub rate: Option<f64>,
+    /// How often a difference is asked again before it counts.
+    pub confirmations: u32,
+    /// Differences that don't count.
+    pub ignores: Vec<Ignore>,
+}
+
+impl Options {
+    /// The schemes that both have a port for.
+    pub fn schemes(&self) -> Vec<Scheme> {
+        Scheme::ALL.into_iter().filter(|scheme| self.old.port(*scheme).is_some() && self.new.port(*scheme).is_some()).collect()
+    }
+}
+
+/// What the rounds of a request came to.
+struct Judged {
+    verdict: Verdict,
+    first: (Outcome, Outcome),
+}
+
+/// A comparison in the making.
+pub struct Comparison {
+    options: Options,
+    old: Client,
+    new: Client,
+    pace: Option<Mutex<Interval>>,
+}
+
+impl std::fmt::Debug for Comparison {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Comparison").field("options", &self.options).finish_non_exhaustive()
+    }
+}
+
+impl Comparison {
+    /// Two clients, no request yet. Needs a runtime.
+    ///
+    /// # Errors
+    /// [`NoTls`].
+    pub fn new(options: Options) -> Result<Self, NoTls> {
+        let client = |address: &Address| Client::new(address.clone(), options.settings.clone());
+        let pace = options.rate.filter(|rate| *rate > 0.0).map(|rate| {
+            let mut interval = interval(Duration::from_secs_f64(1.0 / rate));
+            // Time that went by unused is not made up for by a burst.
+            interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            Mutex::new(interval)
+        });
+        Ok(Self { old: client(&options.old)?, new: client(&options.new)?, pace, options })
+    }
+
+    /// Sends every request to both. `progress` is called with the number of requests that are done.
+    pub async fn run(&self, requests: Vec<Request>, context: &Context, progress: impl Fn(usize)) -> Report {
+        let hosts: BTreeSet<&str> = requests.iter().map(|request| request.host.as_str()).collect();
+        let mut report = Report { hosts: hosts.len(), ..Report::default() };
+        let mut judged = stream::iter(&requests)
+            .map(|request| async move { (request, self.judge(request).await) })
+            .buffered(self.options.concurrency.max(1));
+        let mut done = 0;
+        while let Some((request, Judged { verdict, first })) = judged.next().await {
+            report.add(request, &verdict, &first, context, &self.options.ignores);
+            done += 1;
+            progress(done);
+        }
+        drop(judged);
+        report.sort();
+        report
+    }
+
+    async fn judge(&self, request: &Request) -> Judged {
+        let first = self.round(request).await;
+        let mut rounds = vec![first.clone()];
+        let mut verdict = judge(&rounds);
+        for _ in 0..self.options.confirmations {
+            if verdict.confirmed.is_empty() {
+                break;
+            }
+            rounds.push(self.round(request).await);
+            verdict = judge(&rounds);
+        }
+        Judged { verdict, first }
+    }
+
+    /// One turn: both at the same time.
+    async fn round(&self, request: &Request) -> (Outcome, Outcome) {
+        self.turn().await;
+        tokio::join!(self.old.ask(request), self.new.ask(request))
+    }
+
+    /// Asks only the old controller.
+    pub(crate) async fn ask_old(&self, request: &Request) -> Outcome {
+        self.turn().await;
+        self.old.ask(request).await
+    }
+
+    /// Asks only the new controller.
+    pub(crate) async fn ask_new(&self, request: &Request) -> Outcome {
+        self.turn().await;
+        self.new.ask(request).await
+    }
+
+    /// How it was set up.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    async fn turn(&self) {
+        if let Some(pace) = &self.pace {
+            pace.lock().await.tick().await;
+        }
+    }
+}

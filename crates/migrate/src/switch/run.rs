@@ -1,0 +1,110 @@
+//! Goes forth, step by step.
+
+use std::time::Duration;
+
+use super::decide::{Conflict, Way};
+use super::port::{Checks, Desk, Event, Trouble, bring};
+use super::record::{Record, State, Status};
+
+/// How it ended.
+#[derive(Debug, PartialEq, Eq)]
+pub enum End {
+    /// Every step is done. Objects that were left alone are in the record as such.
+    Done,
+    /// A check failed. `moved`: the step's objects have moved already.
+    Regression {
+        /// The step.
+        step: usize,
+        /// Whether the step's objects have moved.
+        moved: bool,
+        /// What the check says.
+        reason: String,
+    },
+    /// The server refused something.
+    Failed(Trouble),
+}
+
+/// Moves everything of a record that has not moved. The record is up to date and saved when this returns, unless saving is what failed.
+pub async fn run<D: Desk, C: Checks>(
+    desk: &mut D,
+    checks: &mut C,
+    record: &mut Record,
+    pause: Duration,
+    mut tell: impl FnMut(Event<'_>),
+) -> End {
+    record.status = Status::Running;
+    record.reason = None;
+    let end = match steps(desk, checks, record, pause, &mut tell).await {
+        Ok(end) => end,
+        Err(trouble) => End::Failed(trouble),
+    };
+    (record.status, record.reason) = match &end {
+        End::Done => (Status::Done, None),
+        End::Regression { reason, .. } => (Status::Stopped, Some(reason.clone())),
+        End::Failed(trouble) => (Status::Stopped, Some(trouble.message.clone())),
+    };
+    match (desk.save(record).await, end) {
+        (Err(trouble), End::Done) => End::Failed(trouble),
+        (_, end) => end,
+    }
+}
+
+async fn steps<D: Desk, C: Checks>(
+    desk: &mut D,
+    checks: &mut C,
+    record: &mut Record,
+    pause: Duration,
+    tell: &mut impl FnMut(Event<'_>),
+) -> Result<End, Trouble> {
+    let (mut first, steps) = (true, record.steps());
+    for step in 1..=steps {
+        let open = |state: State| matches!(state, State::Planned | State::Moving | State::Moved);
+        let places: Vec<usize> =
+            (0..record.entries.len()).filter(|at| record.entries[*at].step == step && open(record.entries[*at].state)).collect();
+        if places.is_empty() {
+            continue;
+        }
+        if !first {
+            tokio::time::sleep(pause).await;
+        }
+        first = false;
+        let entries = |record: &Record| places.iter().map(|at| record.entries[*at].clone()).collect::<Vec<_>>();
+        tell(Event::Step(step, steps, &entries(record)));
+        if let Err(reason) = checks.before(&entries(record)).await {
+            let moved = entries(record).iter().all(|entry| entry.state == State::Moved);
+            return Ok(End::Regression { step, moved, reason });
+        }
+        for &at in &places {
+            record.entries[at].state = State::Moving;
+        }
+        desk.save(record).await?;
+        for &at in &places {
+            let conflict = bring(desk, &record.entries[at], Way::Forth).await?;
+            record.entries[at].state = settled(conflict.as_ref());
+            match &conflict {
+                None => tell(Event::Done(&record.entries[at])),
+                Some(conflict) => tell(Event::Left(&record.entries[at], conflict)),
+            }
+        }
+        desk.save(record).await?;
+        let moved: Vec<_> = entries(record).into_iter().filter(|entry| entry.state == State::Moved).collect();
+        if let Err(reason) = checks.after(&moved).await {
+            return Ok(End::Regression { step, moved: true, reason });
+        }
+        for &at in &places {
+            if record.entries[at].state == State::Moved {
+                record.entries[at].state = State::Checked;
+            }
+        }
+        desk.save(record).await?;
+        tell(Event::Passed(step));
+    }
+    Ok(End::Done)
+}
+
+fn settled(conflict: Option<&Conflict>) -> State {
+    if conflict.is_none() { State::Moved } else { State::Left }
+}
+
+#[cfg(test)]
+mod tests;

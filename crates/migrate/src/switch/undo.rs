@@ -1,0 +1,67 @@
+//! Goes back.
+
+use super::decide::{Conflict, Way};
+use super::port::{Desk, Event, Trouble, bring};
+use super::record::{Entry, Record, State, Status};
+
+/// Objects that are restored between two writes of the record.
+const ROUND: usize = 50;
+
+/// What a rollback came to.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Undone {
+    /// Objects that have their old value, now or already.
+    pub restored: usize,
+    /// Objects that somebody else changed; they are left alone.
+    pub conflicts: Vec<(Entry, Conflict)>,
+    /// The server refused something; what is left can be restored later.
+    pub trouble: Option<Trouble>,
+}
+
+/// Gives every object that was moved, or may have been, its old value, the last one first. Doing it again does no harm.
+pub async fn undo<D: Desk>(desk: &mut D, record: &mut Record, force: bool, mut tell: impl FnMut(Event<'_>)) -> Undone {
+    let mut undone = Undone { restored: 0, conflicts: Vec::new(), trouble: None };
+    record.status = Status::Running;
+    let touched: Vec<usize> = (0..record.entries.len()).rev().filter(|at| record.entries[*at].state.is_touched()).collect();
+    for round in touched.chunks(ROUND) {
+        if let Err(trouble) = back(desk, record, round, force, &mut undone, &mut tell).await {
+            undone.trouble = Some(trouble);
+            break;
+        }
+    }
+    (record.status, record.reason) = match (&undone.trouble, undone.conflicts.len()) {
+        (None, 0) => (Status::RolledBack, None),
+        (Some(trouble), _) => (Status::Stopped, Some(trouble.message.clone())),
+        (None, count) => (Status::Stopped, Some(format!("{count} of the objects to restore were changed by somebody else"))),
+    };
+    if let Err(trouble) = desk.save(record).await {
+        undone.trouble.get_or_insert(trouble);
+    }
+    undone
+}
+
+async fn back<D: Desk>(
+    desk: &mut D,
+    record: &mut Record,
+    places: &[usize],
+    force: bool,
+    undone: &mut Undone,
+    tell: &mut impl FnMut(Event<'_>),
+) -> Result<(), Trouble> {
+    for &at in places {
+        match bring(desk, &record.entries[at], Way::Back { force }).await? {
+            None => {
+                record.entries[at].state = State::Restored;
+                undone.restored += 1;
+                tell(Event::Done(&record.entries[at]));
+            }
+            // There is nothing to restore, and nobody to ask.
+            Some(Conflict::Gone | Conflict::Replaced) if force => record.entries[at].state = State::Left,
+            Some(conflict) => {
+                tell(Event::Left(&record.entries[at], &conflict));
+                undone.conflicts.push((record.entries[at].clone(), conflict));
+            }
+        }
+    }
+    desk.save(record).await
+}

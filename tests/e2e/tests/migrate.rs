@@ -1,0 +1,7 @@
+//! `narthex compare` and `narthex switch`, between two controllers of ours.
+
+mod migrate {
+    mod compare;
+    mod sides;
+    mod switch;
+}
