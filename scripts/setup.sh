@@ -65,6 +65,7 @@ for part in "$@"; do
       ;;
     bench)
       command -v wrk >/dev/null || apt_install wrk
+      command -v inotifywait >/dev/null || apt_install inotify-tools
       ;;
     *) fail "unknown part $part" ;;
   esac
