@@ -6,7 +6,7 @@ bin=$1
 http=8880 https=8843 health=10254
 kubectl apply -f examples/class.yaml -f scripts/run-cluster.yaml >/dev/null
 kubectl rollout status deployment/hello --timeout=60s >/dev/null
-work=$(mktemp -d "${TMPDIR:-/tmp}/narthex.XXXXXX")
+work=$(mktemp -d)
 narthex=
 finish() {
   trap - EXIT

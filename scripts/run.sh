@@ -11,7 +11,7 @@ cargo build --locked --quiet --workspace
 bin=${CARGO_TARGET_DIR:-target}/debug
 "$bin/xtask" example-certificate examples/generated
 
-work=$(mktemp -d "${TMPDIR:-/tmp}/narthex.XXXXXX")
+work=$(mktemp -d)
 pids=()
 finish() {
   trap - EXIT

@@ -12,7 +12,7 @@ use serde_json::Value;
 use thiserror::Error;
 
 use crate::PRODUCT;
-use crate::watch::chain;
+use crate::chain::chain;
 
 /// Objects of a page of a list.
 const PAGE: u32 = 500;

@@ -14,8 +14,8 @@ use model::ObjectKey;
 use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, timeout};
 
+use crate::chain::chain;
 use crate::lease::{Observed, Step};
-use crate::watch::chain;
 use crate::{PRODUCT, Tasks};
 
 const TASK: &str = "leader election";

@@ -17,8 +17,8 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, timeout};
 
 use crate::backoff::{Backoff, Retry};
+use crate::chain::chain;
 use crate::limit::Limiter;
-use crate::watch::chain;
 use crate::{PRODUCT, Tasks};
 
 mod note;

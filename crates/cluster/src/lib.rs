@@ -20,6 +20,7 @@
 
 mod address;
 mod backoff;
+mod chain;
 mod connect;
 mod decode;
 mod edit;
@@ -46,6 +47,7 @@ mod fake;
 
 pub use address::{Address, InvalidAddress, parse_addresses};
 pub use backoff::Retry;
+pub use chain::chain;
 pub use connect::{ConnectError, ConnectOptions, connect};
 pub use edit::{EditError, Editor};
 pub use election::{Election, ElectionHandle, ElectionOptions};

@@ -15,7 +15,7 @@ use tokio::sync::watch;
 
 use crate::address::{Address, of_service, sorted};
 use crate::backoff::{Backoff, Retry};
-use crate::watch::chain;
+use crate::chain::chain;
 
 const TASK: &str = "watch of the published addresses";
 

@@ -19,11 +19,11 @@ use tokio::time::{Instant, timeout};
 
 use crate::address::Address;
 use crate::backoff::Retry;
+use crate::chain::chain;
 use crate::decode::Fetched;
 use crate::kinds::Watched;
 use crate::publish::{AddressSource, follow, replicas};
 use crate::state::Statuses;
-use crate::watch::chain;
 use crate::{PRODUCT, Tasks};
 
 mod ledger;

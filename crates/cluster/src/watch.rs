@@ -22,6 +22,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, timeout};
 
 use crate::backoff::{Backoff, Retry};
+use crate::chain::chain;
 use crate::decode::Fetched;
 use crate::feed::Feed;
 use crate::kinds::{Kind, Watched};
@@ -247,18 +248,4 @@ fn seen<K: Watched>(version: &mut String, object: &Fetched<K>) {
 
 fn is_gone(status: &Status) -> bool {
     status.code == 410 || matches!(status.reason.as_str(), "Expired" | "Gone")
-}
-
-/// The error and its causes. kube prints most causes itself: what is already said is not repeated.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let more = error.to_string();
-        if !text.contains(&more) {
-            text = format!("{text}: {more}");
-        }
-        cause = error.source();
-    }
-    text
 }

@@ -1,5 +1,6 @@
 //! The command line as it was typed. Names and defaults are the predecessor's where it had the flag.
 
+mod api;
 mod compare;
 mod controller;
 mod duration;
@@ -13,6 +14,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub(crate) use api::ApiArgs;
 pub(crate) use compare::{AskArgs, CompareArgs};
 pub(crate) use controller::{ModelArgs, SourceArgs, StatusArgs, key};
 pub(crate) use metrics::MetricsArgs;

@@ -38,7 +38,7 @@ fn main() -> ExitCode {
         }
     };
     result.unwrap_or_else(|error| {
-        eprintln!("narthex: {error:#}");
+        eprintln!("narthex: {}", cluster::chain(error.as_ref()));
         ExitCode::from(FAILED)
     })
 }

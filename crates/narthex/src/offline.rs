@@ -74,7 +74,7 @@ pub(crate) fn missing(binary: Option<&Path>) -> anyhow::Result<BTreeSet<Module>>
 /// Builds what the cluster holds now.
 pub(crate) async fn cluster(args: &crate::args::SourceArgs, settings: Settings) -> anyhow::Result<Built> {
     let settings = Settings { implied_class: false, ..settings };
-    let options = crate::commands::run::connect_options(args);
+    let options = args.api.connect_options();
     let client = cluster::connect(&options).await?;
     let mut tasks = tokio::task::JoinSet::new();
     let source = cluster::Source::spawn(client, cluster::SourceOptions::new(Arc::new(settings.clone())), &mut tasks);

@@ -14,7 +14,7 @@ use hyper_util::rt::TokioExecutor;
 use rustls::crypto::ring;
 use rustls::{ClientConfig, RootCertStore};
 
-use crate::apply::chain;
+use cluster::chain;
 
 /// Longest wait for an answer.
 const TIMEOUT: Duration = Duration::from_secs(10);

@@ -100,7 +100,7 @@ where
             }
             Ok(Event::InitDone) => news.send(News::Listed { feed, seen: std::mem::take(&mut seen) }).await,
             Err(error) => {
-                tracing::warn!(?feed, error = crate::apply::chain(&error), "can't list or watch; what is known stays");
+                tracing::warn!(?feed, error = cluster::chain(&error), "can't list or watch; what is known stays");
                 Ok(())
             }
         };

@@ -7,7 +7,7 @@ use clap::{ArgAction, Args};
 use model::settings::PemPair;
 use model::{ObjectKey, Settings};
 
-use super::{MetricsArgs, selector};
+use super::{ApiArgs, MetricsArgs, selector};
 
 /// Where the objects come from.
 #[derive(Debug, Clone, Args)]
@@ -22,15 +22,8 @@ pub(crate) struct SourceArgs {
     /// Don't rely on file system events at all
     #[arg(long)]
     pub(crate) manifests_poll: bool,
-    /// kubeconfig file [default: the cluster this runs in]
-    #[arg(long, value_name = "FILE")]
-    pub(crate) kubeconfig: Option<PathBuf>,
-    /// URL of the API server
-    #[arg(long, value_name = "URL")]
-    pub(crate) apiserver_host: Option<String>,
-    /// CA file for --apiserver-host
-    #[arg(long, value_name = "FILE")]
-    pub(crate) certificate_authority: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) api: ApiArgs,
 }
 
 /// What decides about the model.

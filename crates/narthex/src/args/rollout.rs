@@ -1,14 +1,13 @@
 //! Flags of `narthex rollout`: names and defaults are those of stakater's Reloader, where it has the flag.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use clap::{ArgAction, Args, ValueEnum};
 use rollout::{Check, Kind, Names, Rules, Source, Strategy};
 
-use super::selector;
+use super::{ApiArgs, selector};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Flags and annotations are those of stakater's Reloader; docs/rollout.md has them all.
@@ -27,7 +26,7 @@ Examples:
   narthex rollout --check=command --check-command 'nginx -t -c {}/nginx.conf'")]
 pub(crate) struct RolloutArgs {
     #[command(flatten)]
-    pub(crate) cluster: ClusterArgs,
+    pub(crate) api: ApiArgs,
     #[command(flatten)]
     pub(crate) changes: ChangeArgs,
     #[command(flatten)]
@@ -50,21 +49,6 @@ pub(crate) struct RolloutArgs {
     /// Has no effect
     #[arg(long, num_args = 0..=1, default_value_t = false, default_missing_value = "true", require_equals = true, action = ArgAction::Set, hide = true)]
     pub(crate) enable_csi_integration: bool,
-}
-
-/// Where the API server is.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Cluster")]
-pub(crate) struct ClusterArgs {
-    /// kubeconfig file [default: the cluster this runs in]
-    #[arg(long, value_name = "FILE")]
-    pub(crate) kubeconfig: Option<PathBuf>,
-    /// URL of the API server
-    #[arg(long, value_name = "URL")]
-    pub(crate) apiserver_host: Option<String>,
-    /// CA file for --apiserver-host
-    #[arg(long, value_name = "FILE")]
-    pub(crate) certificate_authority: Option<PathBuf>,
 }
 
 /// Reload strategies.

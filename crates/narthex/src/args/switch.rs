@@ -8,7 +8,7 @@ use clap::{ArgGroup, Args};
 use migrate::address::Address;
 
 use super::duration::duration;
-use super::{AskArgs, Format};
+use super::{ApiArgs, AskArgs, Format};
 
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("what").required(true).args(["to", "service", "rollback"]))]
@@ -94,21 +94,6 @@ pub(crate) struct SwitchArgs {
     pub(crate) api: ApiArgs,
     #[command(flatten)]
     pub(crate) ask: AskArgs,
-}
-
-/// Where the API server is.
-#[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Cluster")]
-pub(crate) struct ApiArgs {
-    /// kubeconfig file [default: the cluster this runs in, else that of kubectl]
-    #[arg(long, value_name = "FILE")]
-    pub(crate) kubeconfig: Option<PathBuf>,
-    /// URL of the API server
-    #[arg(long, value_name = "URL")]
-    pub(crate) apiserver_host: Option<String>,
-    /// CA file for --apiserver-host
-    #[arg(long, value_name = "FILE")]
-    pub(crate) certificate_authority: Option<PathBuf>,
 }
 
 /// `k=v,k=v`, at least one.

@@ -43,7 +43,8 @@ pub(crate) fn check(args: &CheckArgs) -> anyhow::Result<ExitCode> {
                     None => println!("{}: {problem}", problem.kind.label()),
                 }
             }
-            let ingresses = directory.built.ingresses().count();
+            // Refused ones count: that they are refused is what was found out.
+            let ingresses = directory.loaded.snapshot.ingresses.len();
             let plural = |count: usize| if count == 1 { "" } else { "es" };
             match problems.len() {
                 0 => println!("{ingresses} Ingress{} checked, no problems", plural(ingresses)),

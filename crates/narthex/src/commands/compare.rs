@@ -49,7 +49,7 @@ pub(crate) async fn ingresses(source: &SourceArgs, namespace: Option<&str>) -> a
         let loaded = manifests::load(dir)?;
         return Ok(loaded.snapshot.ingresses.iter().map(|(key, ingress)| (key.clone(), ingress.clone())).collect());
     }
-    let client = cluster::connect(&super::run::connect_options(source)).await?;
+    let client = cluster::connect(&source.api.connect_options()).await?;
     let found = cluster::Editor::new(client).ingresses(namespace, "").await?;
     Ok(found.into_iter().map(|(key, ingress)| (key, Arc::new(ingress))).collect())
 }

@@ -17,7 +17,7 @@ pub(crate) const SOCKET: &str = "run/narthex.sock";
 pub(crate) fn conf(args: &ConfArgs, log: &LogArgs) -> anyhow::Result<ExitCode> {
     let work_dir = args.nginx.work_dir()?;
     let source = &args.source;
-    let offline = source.manifests.is_some() || source.kubeconfig.is_some() || source.apiserver_host.is_some();
+    let offline = source.manifests.is_some() || source.api.names_one();
     if !offline {
         let text = crate::commands::run::runtime()?.block_on(ask(&work_dir, args.host.as_deref(), args.path.as_deref()))?;
         print!("{text}");

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use cluster::{Client, ConnectOptions, Election, ElectionHandle, ElectionOptions, Tasks};
+use cluster::{Client, Election, ElectionHandle, ElectionOptions, Tasks};
 use model::ObjectKey;
 use ops::{Check, Health, Ops};
 use rollout::{AlertOptions, Debounce, Metrics, Options, Sink};
@@ -36,12 +36,7 @@ async fn serve(args: RolloutArgs) -> anyhow::Result<ExitCode> {
     let options = options(&args)?;
     let mut signals = Signals::new()?;
     let listener = bind(&args.metrics_addr).await?;
-    let connect = ConnectOptions {
-        kubeconfig: args.cluster.kubeconfig.clone(),
-        apiserver_host: args.cluster.apiserver_host.clone(),
-        certificate_authority: args.cluster.certificate_authority.clone(),
-    };
-    let client = cluster::connect(&connect).await?;
+    let client = cluster::connect(&args.api.connect_options()).await?;
     announce(&args, &options);
 
     let mut tasks = Tasks::new();

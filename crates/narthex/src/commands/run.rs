@@ -22,18 +22,9 @@ use render::{Capabilities, ConfFilter, Paths};
 use tokio::net::{TcpListener, UnixListener};
 use tracing::{error, info, warn};
 
-use crate::args::{LogArgs, RunArgs, SourceArgs};
+use crate::args::{LogArgs, RunArgs};
 use adapter::{LivePort, NginxPort};
 use requests::{Collector, Sources};
-
-/// The connection flags in the form of the cluster crate.
-pub(crate) fn connect_options(args: &SourceArgs) -> cluster::ConnectOptions {
-    cluster::ConnectOptions {
-        kubeconfig: args.kubeconfig.clone(),
-        apiserver_host: args.apiserver_host.clone(),
-        certificate_authority: args.certificate_authority.clone(),
-    }
-}
 
 /// The runtime of every subcommand that needs one.
 pub(crate) fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {

@@ -25,12 +25,7 @@ const USAGE: u8 = 2;
 /// Moves, or brings back; the exit code says whether everything is where it shall be.
 pub(crate) fn switch(args: &SwitchArgs) -> anyhow::Result<ExitCode> {
     super::run::runtime()?.block_on(async {
-        let options = cluster::ConnectOptions {
-            kubeconfig: args.api.kubeconfig.clone(),
-            apiserver_host: args.api.apiserver_host.clone(),
-            certificate_authority: args.api.certificate_authority.clone(),
-        };
-        let editor = Editor::new(cluster::connect(&options).await?);
+        let editor = Editor::new(cluster::connect(&args.api.connect_options()).await?);
         match &args.rollback {
             Some(id) => back(args, editor, id).await,
             None => forth(args, editor).await,

@@ -1,7 +1,6 @@
 //! The NGINX of the `nginx` crate behind the controller's ports.
 
-use std::fmt::Write;
-
+use cluster::chain;
 use controller::port::Culprit;
 use controller::{Applied, ApplyError, LiveError, LiveNginx, LiveState, Nginx};
 use model::Fixed;
@@ -57,17 +56,6 @@ fn refine(error: nginx::ApplyError, files: &FileSet) -> ApplyError {
         OriginKind::Globals => None,
     });
     ApplyError::Refused { message: message.clone(), culprit }
-}
-
-/// An error with its causes, on one line.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        write!(text, ": {cause}").expect("writing to a String can't fail");
-        next = cause.source();
-    }
-    text
 }
 
 /// Posts.

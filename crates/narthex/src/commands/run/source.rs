@@ -49,7 +49,7 @@ pub(super) async fn settings(args: &RunArgs, fallback: PemPair) -> anyhow::Resul
     if args.source.manifests.is_some() {
         return Ok((Settings { implied_class: true, ..args.model.settings(fallback, None)? }, None));
     }
-    let client = cluster::connect(&super::connect_options(&args.source)).await?;
+    let client = cluster::connect(&args.source.api.connect_options()).await?;
     let zone = match pod() {
         Some(pod) if args.model.enable_topology_aware_routing => cluster::zone(client.clone(), &pod.namespace, &pod.name).await,
         _ => None,
