@@ -1,7 +1,7 @@
 --- Traces: the context of W3C Trace Context passed on, and a span for each request that is sampled.
 --
--- Spans wait in a shared dictionary, as JSON in the form of OTLP, until the controller fetches them over the control socket. A queue
--- that is full loses what comes next; no request waits for a collector.
+-- Spans wait in a shared dictionary, as JSON (docs/live-protocol.md), until the controller fetches them over the control socket. A
+-- queue that is full loses what comes next; no request waits for a collector.
 -- @module narthex.tracing
 
 local ngx = ngx
@@ -11,6 +11,7 @@ local expand = require("narthex.expand")
 local request_id = require("narthex.request_id")
 
 local find = string.find
+local floor = math.floor
 local format = string.format
 local gsub = string.gsub
 local match = string.match
@@ -21,7 +22,6 @@ local next_id = request_id.next
 local M = { in_use = false }
 
 local QUEUE = "spans"
-local SERVER, FAILED = 2, 2
 --- Of the last 14 digits of a trace's id, which numbers can hold exactly.
 local RANGE = 2 ^ 52
 
@@ -110,15 +110,15 @@ local function text(value)
   return (gsub(value, "[\128-\255]", "?"))
 end
 
-local function nanoseconds(seconds)
-  return format("%.0f000000", seconds * 1000)
+local function milliseconds(seconds)
+  return floor(seconds * 1000 + 0.5)
 end
 
 local function attributes(var)
-  local list = {}
+  local list = { ["http.response.status_code"] = ngx.status }
   local function add(key, value)
     if value and value ~= "" then
-      list[#list + 1] = { key = key, value = { stringValue = text(value) } }
+      list[key] = text(value)
     end
   end
   add("http.request.method", var.request_method)
@@ -134,7 +134,6 @@ local function attributes(var)
   add("k8s.service.name", var.service_name)
   add("narthex.upstream.name", var.proxy_upstream_name)
   add("narthex.upstream.address", var.upstream_addr)
-  list[#list + 1] = { key = "http.response.status_code", value = { intValue = tostring(ngx.status) } }
   return list
 end
 
@@ -159,15 +158,14 @@ function M.finish(var, state)
     return
   end
   local encoded, err = cjson.encode({
-    traceId = span.trace,
-    spanId = span.id,
-    parentSpanId = span.parent,
+    trace = span.trace,
+    span = span.id,
+    parent = span.parent,
     name = text(name_of(var, span)),
-    kind = SERVER,
-    startTimeUnixNano = nanoseconds(ngx.req.start_time()),
-    endTimeUnixNano = nanoseconds(ngx.now()),
+    began = milliseconds(ngx.req.start_time()),
+    ended = milliseconds(ngx.now()),
+    failed = ngx.status >= 500 or nil,
     attributes = attributes(var),
-    status = ngx.status >= 500 and { code = FAILED } or nil,
   })
   local ok = encoded
   if encoded then

@@ -31,16 +31,16 @@ impl Module {
 
 /// What to say about the collector of traces.
 pub(crate) fn collector_remark(config: &Config) -> Option<(&'static str, &'static str)> {
-    const GRPC: u16 = 4317;
+    const HTTP: u16 = 4318;
     let watching = &config.watching;
     match watching.otlp_collector_host {
         None if watching.enable_opentelemetry => Some((
             "enable-opentelemetry",
             "otlp-collector-host names no collector; the context of traces is passed on, and no span is recorded",
         )),
-        Some(_) if watching.otlp_collector_port == GRPC => Some((
+        Some(_) if watching.otlp_collector_port == HTTP => Some((
             "otlp-collector-host",
-            "spans are sent as OTLP over HTTP, and at port 4317 collectors expect gRPC; otlp-collector-port is 4318 at most of them",
+            "spans are sent as OTLP over gRPC, and at port 4318 collectors expect HTTP; otlp-collector-port is 4317 at most of them",
         )),
         _ => None,
     }

@@ -4,7 +4,7 @@
 //! - [`kubelet`]: binds Pods there and really starts an echo server for each.
 //! - [`kube`]: builders, manifests and namespaces for tests. [`dns`]: the names that the bed's resolver knows.
 //! - [`echo`]: the server that answers with what it saw; also the binary `echo`.
-//! - [`grpc`], [`fastcgi`]: servers of other protocols that do the same.
+//! - [`grpc`], [`fastcgi`]: servers of other protocols that do the same. [`otlp`]: a collector of traces.
 //! - [`http`]: sends exactly the bytes asked for. [`load`]: a constant rate over time, every failure kept.
 //! - [`poll`]: waits for a state. [`ports`]: ports and addresses that no test beside this one uses.
 
@@ -18,6 +18,7 @@ pub mod http;
 pub mod kube;
 pub mod kubelet;
 pub mod load;
+pub mod otlp;
 mod polling;
 pub mod ports;
 mod trust;

@@ -50,9 +50,9 @@ settings! {
     opentelemetry_operation_name: Option<Template> = None, "opentelemetry-operation-name", optional("text with NGINX variables, or empty");
     /// A trace that the client began goes on here.
     opentelemetry_trust_incoming_span: bool = true, "opentelemetry-trust-incoming-span", BOOL;
-    /// Host of the collector, which takes OTLP over HTTP. Empty: none; then traces are passed on, and no span is recorded.
+    /// Host of the collector, which takes OTLP over gRPC. Empty: none; then traces are passed on, and no span is recorded.
     otlp_collector_host: Option<Word> = None, "otlp-collector-host", optional("a host, or empty");
-    /// Port of the collector. Most take OTLP over HTTP at 4318; 4317 is that of gRPC.
+    /// Port of the collector for OTLP over gRPC.
     otlp_collector_port: u16 = 4317, "otlp-collector-port", PORT;
     /// The service's name in traces.
     otel_service_name: Word = default("nginx"), "otel-service-name", own("one word");

@@ -1,23 +1,30 @@
-//! Carries spans from NGINX to a collector: OTLP over HTTP, as JSON.
+//! Carries spans from NGINX to a collector: OTLP over gRPC.
+
+mod span;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use annotations::WatchingDefaults;
+use anyhow::Context;
 use model::Built;
 use nginx::LiveClient;
-use serde_json::json;
-use serde_json::value::RawValue;
+use opentelemetry::InstrumentationScope;
+use opentelemetry_otlp::{SpanExporter, WithExportConfig};
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::trace::{SpanData, SpanExporter as _};
 use tokio::sync::watch;
 use tracing::{info, warn};
 
-/// How long a collector may take.
+use self::span::Span;
+
+/// How long a collector may take, with what the exporter tries again.
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// Shortest time between two looks at what NGINX has.
 const SHORTEST_DELAY: Duration = Duration::from_millis(10);
 
 /// Where spans go, and how many at once.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 struct Collector {
     url: String,
     service: String,
@@ -28,77 +35,95 @@ struct Collector {
 impl Collector {
     /// `None` where the settings name none.
     fn new(settings: &WatchingDefaults) -> Option<Self> {
-        let host = settings.otlp_collector_host.as_ref()?;
+        let host = settings.otlp_collector_host.as_ref()?.as_str();
+        let host = if host.contains(':') && !host.starts_with('[') { format!("[{host}]") } else { host.to_owned() };
         Some(Self {
-            url: format!("http://{}:{}/v1/traces", host.as_str(), settings.otlp_collector_port),
+            url: format!("http://{host}:{}", settings.otlp_collector_port),
             service: settings.otel_service_name.as_str().to_owned(),
             delay: Duration::from_millis(settings.otel_schedule_delay_millis.into()).max(SHORTEST_DELAY),
             batch: settings.otel_max_export_batch_size.max(1),
         })
     }
 
-    /// One export request.
-    fn request(&self, spans: &[Box<RawValue>]) -> String {
-        let resource = json!({"attributes": [{"key": "service.name", "value": {"stringValue": self.service}}]});
-        let scope = json!({"name": "narthex", "version": crate::commands::version::VERSION});
-        let spans: Vec<&str> = spans.iter().map(|span| span.get()).collect();
-        let spans = spans.join(",");
-        format!(r#"{{"resourceSpans":[{{"resource":{resource},"scopeSpans":[{{"scope":{scope},"spans":[{spans}]}}]}}]}}"#)
+    /// Connects with the first export.
+    fn exporter(&self) -> anyhow::Result<SpanExporter> {
+        let mut exporter = SpanExporter::builder().with_tonic().with_endpoint(&self.url).with_timeout(TIMEOUT).build()?;
+        exporter.set_resource(&Resource::builder().with_service_name(self.service.clone()).build());
+        Ok(exporter)
     }
 }
 
-/// Runs for ever. Spans that a collector does not take are lost: they are worth less than the memory that they would fill.
-pub(super) async fn run(live: LiveClient, mut built: watch::Receiver<Option<Arc<Built>>>) -> &'static str {
-    let client = match reqwest::Client::builder().no_proxy().timeout(TIMEOUT).build() {
-        Ok(client) => client,
-        Err(error) => {
-            warn!(%error, "spans can't be sent");
-            std::future::pending().await
+/// A collector that is written to.
+struct Export {
+    collector: Collector,
+    exporter: anyhow::Result<SpanExporter>,
+    scope: InstrumentationScope,
+    failing: bool,
+}
+
+impl Export {
+    fn new(collector: Collector) -> Self {
+        let exporter = collector.exporter();
+        let scope = InstrumentationScope::builder("narthex").with_version(crate::commands::version::VERSION).build();
+        Self { collector, exporter, scope, failing: false }
+    }
+
+    /// Sends what waits, and logs when that begins to fail or works again. Spans that a collector does not take are lost: they are worth
+    /// less than the memory that they would fill.
+    async fn round(&mut self, live: &LiveClient) {
+        match self.send(live).await {
+            Ok(0) => {}
+            Ok(spans) if self.failing => {
+                info!(spans, url = self.collector.url, "the collector takes spans again");
+                self.failing = false;
+            }
+            Ok(_) => {}
+            Err(error) if !self.failing => {
+                let error = format!("{error:#}");
+                warn!(error, url = self.collector.url, "spans are lost: the collector was expected to take them as OTLP over gRPC");
+                self.failing = true;
+            }
+            Err(_) => {}
         }
-    };
-    let mut failing = false;
+    }
+
+    /// Sends what waits; says how many spans that was.
+    async fn send(&self, live: &LiveClient) -> anyhow::Result<usize> {
+        let mut sent = 0;
+        loop {
+            let lines = live.spans(self.collector.batch).await.context("spans can't be read from NGINX")?;
+            let spans: Vec<SpanData> = lines.iter().filter_map(|line| serde_json::from_str::<Span>(line).ok()?.into_data(&self.scope)).collect();
+            sent += spans.len();
+            if !spans.is_empty() {
+                let exporter = self.exporter.as_ref().map_err(|error| anyhow::anyhow!("{error:#}"))?;
+                exporter.export(spans).await?;
+            }
+            if lines.len() < self.collector.batch as usize {
+                return Ok(sent);
+            }
+        }
+    }
+}
+
+/// Runs for ever.
+pub(super) async fn run(live: LiveClient, mut built: watch::Receiver<Option<Arc<Built>>>) -> &'static str {
+    let mut export: Option<Export> = None;
     loop {
         let collector = built.borrow_and_update().as_ref().and_then(|built| Collector::new(&built.model.fixed.globals.config.watching));
         let Some(collector) = collector else {
+            export = None;
             if built.changed().await.is_err() {
                 return "traces";
             }
             continue;
         };
-        tokio::time::sleep(collector.delay).await;
-        match export(&live, &client, &collector).await {
-            Ok(0) => {}
-            Ok(spans) if failing => {
-                info!(spans, url = collector.url, "the collector takes spans again");
-                failing = false;
-            }
-            Ok(_) => {}
-            Err(error) if !failing => {
-                warn!(error, url = collector.url, "spans are lost: the collector was expected to take them as OTLP over HTTP");
-                failing = true;
-            }
-            Err(_) => {}
-        }
-    }
-}
-
-/// Sends what waits; says how many spans that was.
-async fn export(live: &LiveClient, client: &reqwest::Client, collector: &Collector) -> Result<usize, String> {
-    let mut sent = 0;
-    loop {
-        let lines = live.spans(collector.batch).await.map_err(|error| error.to_string())?;
-        let spans: Vec<Box<RawValue>> = lines.iter().filter_map(|line| serde_json::from_str(line).ok()).collect();
-        if !spans.is_empty() {
-            let request = client.post(&collector.url).header("Content-Type", "application/json").body(collector.request(&spans));
-            let response = request.send().await.map_err(|error| error.to_string())?;
-            if !response.status().is_success() {
-                return Err(format!("it answers {}", response.status()));
-            }
-        }
-        sent += spans.len();
-        if lines.len() < collector.batch as usize {
-            return Ok(sent);
-        }
+        let delay = collector.delay;
+        let export = match &mut export {
+            Some(export) if export.collector == collector => export,
+            export => export.insert(Export::new(collector)),
+        };
+        tokio::time::sleep(delay).await;
+        export.round(&live).await;
     }
 }
 
@@ -107,18 +132,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spans_are_sent_with_the_service_they_are_of() {
-        let settings = WatchingDefaults { otlp_collector_host: "tempo".parse().ok(), ..WatchingDefaults::default() };
-        let collector = Collector::new(&settings).expect("a host is set");
+    fn a_collector_is_what_the_settings_say() {
+        let of = |host: &str| WatchingDefaults { otlp_collector_host: host.parse().ok(), ..WatchingDefaults::default() };
+        let collector = Collector::new(&of("tempo")).expect("a host is set");
         assert_eq!(
-            (collector.url.as_str(), collector.delay, collector.batch),
-            ("http://tempo:4317/v1/traces", Duration::from_secs(5), 512)
+            (collector.url.as_str(), collector.service.as_str(), collector.delay, collector.batch),
+            ("http://tempo:4317", "nginx", Duration::from_secs(5), 512)
         );
-        let span = RawValue::from_string(r#"{"name":"a"}"#.to_owned()).expect("it is JSON");
-        let request: serde_json::Value = serde_json::from_str(&collector.request(&[span.clone(), span])).expect("it is JSON");
-        let of_resource = &request["resourceSpans"][0];
-        assert_eq!(of_resource["resource"]["attributes"][0]["value"]["stringValue"], "nginx");
-        assert_eq!(of_resource["scopeSpans"][0]["spans"][1]["name"], "a");
+        let url = |host: &str| Collector::new(&of(host)).expect("a host is set").url;
+        assert_eq!((url("fd00::1").as_str(), url("[fd00::1]").as_str()), ("http://[fd00::1]:4317", "http://[fd00::1]:4317"));
         assert_eq!(Collector::new(&WatchingDefaults::default()), None);
     }
 }
