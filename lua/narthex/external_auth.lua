@@ -50,6 +50,7 @@ function M.compile(given, route)
     redirect = given.redirect and expand.compile(given.redirect),
     always_cookies = given.cookies,
     cache = compile_cache(given, route),
+    share = given.share ~= nil and tostring(given.share) or nil,
   }
 end
 
@@ -68,6 +69,9 @@ end
 -- @tparam ?number status with which another check refused; the service's consent is enough
 -- @tparam ?string challenge of that check
 function M.open(var, access, granted, status, challenge)
+  if access.external.share then
+    var.auth_keepalive_share_vars = access.external.share
+  end
   context.open(var).auth = {
     rule = access.external, granted = granted, status = status, challenge = challenge, has_password = access.password ~= nil,
   }

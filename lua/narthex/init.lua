@@ -11,7 +11,8 @@ local M = {}
 
 --- Modules that phases enter, and those that take settings.
 local ENTRIES = {
-  "balancer", "certificate", "choice", "control", "errors", "header", "host", "limits", "log", "metrics", "redirect", "route", "tracing",
+  "balancer", "certificate", "choice", "clients", "control", "errors", "header", "host", "limits", "log", "metrics", "redirect", "route",
+  "tracing",
 }
 
 --- Room for compiled regexes to backtrack on the longest request targets. The default of 32 KiB is used up by some hundred

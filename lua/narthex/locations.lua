@@ -67,6 +67,7 @@ function M.compile(key, given, config)
   record.regex = compile_regexes(key, given, at)
   record.app_root = given.root and expand.compile(given.root) or false
   record.redirect_to = given.www or false
+  record.client_page = given.cpage or false
   -- What few hosts do before a location is looked for.
   record.is_special = (record.app_root or record.redirect_to) and true or false
   -- The commonest host has one rule for everything.

@@ -26,6 +26,9 @@ function M.compile(given)
       fixed[#fixed + 1] = { name = names[2], value = pair[2] }
     end
   end
+  if given.fidx then
+    fixed[#fixed + 1] = { name = "narthex_fastcgi_index", value = given.fidx }
+  end
   if given.conn then
     fixed[#fixed + 1] = { name = "connection_upgrade", value = given.conn }
   end

@@ -6,6 +6,7 @@ local ngx = ngx
 local access = require("narthex.access")
 local backend = require("narthex.backend")
 local choice = require("narthex.choice")
+local clients = require("narthex.clients")
 local errors = require("narthex.errors")
 local expand = require("narthex.expand")
 local host = require("narthex.host")
@@ -25,7 +26,6 @@ local tracing = require("narthex.tracing")
 local byte = string.byte
 local exec = ngx.exec
 local exit = ngx.exit
-local re_find = ngx.re.find
 local sleep = ngx.sleep
 local next_id = request_id.next
 local tonumber = tonumber
@@ -100,22 +100,6 @@ local function has_no_body(var, length)
   return not length and byte(var.server_protocol, 6) == ONE and not var.http_transfer_encoding
 end
 
---- The host is closed, or wants another client certificate than this. Returns when the request goes on.
-local function refuse_client(var, extra)
-  if extra.forbid then
-    return exit(ngx.HTTP_FORBIDDEN)
-  end
-  if var.narthex_clients ~= "1" then
-    -- The server block that asks for certificates is on its way.
-    return exit(ngx.HTTP_SERVICE_UNAVAILABLE)
-  end
-  if extra.subject and not re_find(var.ssl_client_s_dn or "", extra.subject, "jo") then
-    ngx.status = ngx.HTTP_FORBIDDEN
-    ngx.print("client certificate unauthorized")
-    return exit(ngx.HTTP_OK)
-  end
-end
-
 --- What few hosts do whatever the location. Returns when the request goes on.
 local function before_location(var, record, uri)
   if record.redirect_to then
@@ -128,7 +112,7 @@ end
 --- What few routes answer before anybody is sent to HTTPS. Returns when the request goes on.
 local function answer_early(var, route, extra, uri)
   if extra.forbid or extra.certs then
-    refuse_client(var, extra)
+    clients.check(var, extra)
   end
   if extra.deny then
     return errors.exit(var, route, ngx.HTTP_SERVICE_UNAVAILABLE)

@@ -91,6 +91,7 @@ local function extras(key, given, config)
     deny = given.deny,
     forbid = given.forbid,
     certs = given.certs,
+    passes_certificate = given.cert,
     subject = subject(key, given),
     keep_slash = either(given.keep, config.preserve_trailing_slash) or nil,
     errors = given.errs and errors.compile(given.errs.codes, given.errs.be),

@@ -34,7 +34,7 @@ pub struct Description {
     pub risk: String,
     /// How a change reaches NGINX.
     pub applies: String,
-    /// Whether that needs no reload, ever.
+    /// Whether that needs no reload, whatever stands beside it.
     pub live: bool,
     /// What a value that it does not take leads to.
     pub on_invalid: String,
@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn an_annotation_is_described_under_any_of_its_names() {
         let size = describe("proxy-body-size").unwrap();
-        assert_eq!((size.config_key, size.default.as_deref(), size.live), (Some("proxy-body-size"), Some("1m"), true));
+        assert_eq!((size.config_key, size.default.as_deref(), size.live), (Some("proxy-body-size"), Some("1m"), false));
         assert_eq!(size.example, [("proxy-body-size", "8m")]);
         assert_eq!(describe("whitelist-source-range").unwrap().name, "allowlist-source-range");
         assert_eq!(describe("canary-weight").unwrap().needs, Some("canary: true"));

@@ -169,6 +169,8 @@ labelled! {
         Backend => "backend (live)",
         /// A certificate: at once.
         Certificate => "certificate (live)",
+        /// A profile that is there from the start: at once, unless other annotations make a combination of it.
+        Ready => "profile, always there (live)",
         /// A profile: one reload for the first use of a combination, at once afterwards.
         Profile => "profile (reload on first use)",
         /// Text of a host's server block: a reload for every change.
@@ -177,7 +179,7 @@ labelled! {
 }
 
 impl Applies {
-    /// Whether a change never needs a reload.
+    /// Whether a change never needs a reload, whatever stands beside it.
     pub const fn is_live(self) -> bool {
         matches!(self, Self::Route | Self::Backend | Self::Certificate)
     }

@@ -31,7 +31,7 @@ use crate::passes::certificate::Certificate;
 use crate::passes::ingress::{CATCH_ALL, Entry, Order};
 use crate::passes::{accept, backend, canary, globals, host};
 use crate::problem::{Problem, ProblemKind, of_value};
-use crate::profile::Profile;
+use crate::profile::stock;
 use crate::settings::Settings;
 use crate::snapshot::{Objects, Snapshot};
 use built::Origin;
@@ -142,7 +142,7 @@ impl Builder {
             self.globals(headers);
         }
         if everything {
-            self.profile_base();
+            self.stock_profiles();
         }
         let mut dirty = Dirty { everything, ..Dirty::default() };
         self.parse_ingresses(&changes, &mut dirty);
@@ -203,10 +203,12 @@ impl Builder {
         });
     }
 
-    fn profile_base(&mut self) {
-        let base = Profile::default();
-        self.state.profiles.add(&base.id());
-        self.state.built.model.fixed.profiles.insert(base.id(), Arc::new(base));
+    fn stock_profiles(&mut self) {
+        for profile in stock(&self.state.config) {
+            let id = profile.id();
+            self.state.profiles.add(&id);
+            self.state.built.model.fixed.profiles.insert(id, Arc::new(profile));
+        }
     }
 
     /// Parses what changed, keeps the indexes true, and marks the hosts and backends that it names or named.

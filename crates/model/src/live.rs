@@ -57,6 +57,10 @@ pub struct HostRecord {
     /// Another host, to which everything is redirected (`from-to-www-redirect`). Such a record has no routes.
     #[serde(rename = "www", skip_serializing_if = "Option::is_none")]
     pub redirect_to: Option<Arc<str>>,
+    /// Where clients go whose certificate is missing or bad: a URL, a path, or `@` and a location of a `server-snippet`
+    /// (`auth-tls-error-page`). `None`: they get 400.
+    #[serde(rename = "cpage", skip_serializing_if = "Option::is_none")]
+    pub client_page: Option<Arc<str>>,
     /// Names of hosts that are patterns. The record that has them, `~`, has nothing else.
     #[serde(rename = "names", skip_serializing_if = "Option::is_none")]
     pub patterns: Option<NamePatterns>,

@@ -6,6 +6,7 @@
 
 pub mod external_auth;
 mod proxying;
+mod stock;
 mod transport;
 mod watching;
 
@@ -17,7 +18,8 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use self::external_auth::AuthLocation;
-pub use proxying::{Proxying, Replacement};
+pub use proxying::{Proxying, Replacement, is_regex};
+pub(crate) use stock::stock;
 pub use transport::{BackendName, BackendTls, BackendTrust, TlsMaterial, Transport};
 pub use watching::{ErrorPages, FirewallText, Watching};
 

@@ -170,15 +170,17 @@ fn authority() -> String {
 }
 
 const CA: (&str, &str) = ("auth-tls-secret", "n/ca");
+const PASSED: (&str, &str) = ("auth-tls-pass-certificate-to-upstream", "true");
 
 #[test]
 fn the_oldest_ca_decides_for_the_whole_host() {
     let world = World::new(&[]).secret("ca", &[("ca.crt", &authority())]);
-    let built = world.ingress("j", "foo.com", &[CA, ("auth-tls-match-cn", "CN=a"), ("auth-tls-verify-depth", "0")]).build();
+    let built = world.ingress("j", "foo.com", &[CA, ("auth-tls-match-cn", "CN=a"), ("auth-tls-verify-depth", "0"), PASSED]).build();
     let clients = built.model.fixed.shells["foo.com"].clients.clone().unwrap();
-    assert_eq!((clients.depth, clients.pass_certificate), (1, false));
+    assert_eq!(clients.depth, 1);
     for route in routes(&built) {
         assert_eq!((route.verified, route.subject.as_deref(), route.forbidden), (true, Some("CN=a"), false));
+        assert!(route.passes_certificate);
     }
     assert_eq!(built.users_of_shell("foo.com"), [ObjectKey::new("n", "j")]);
 }

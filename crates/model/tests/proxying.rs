@@ -148,7 +148,7 @@ fn proxy_cookie_domain_proxy_cookie_path_and_proxy_redirect_from_and_to_are_live
     };
     let (route, profile) = plain(".localhost .example.org", "/one/ /", "http://a/", "http://b/");
     let (other_route, other) = plain("a b", "/c/ /d/", "/e", "/f");
-    assert_eq!(profile, other, "one profile serves all");
+    assert_eq!((&*profile, &*other), (&Profile::default(), &Profile::default()), "none needs text");
     assert_ne!(route.replacements, other_route.replacements);
     let live = route.replacements.as_ref().unwrap();
     let pair = |from: &str, to: &str| Some([from.to_owned(), to.to_owned()]);
@@ -158,16 +158,27 @@ fn proxy_cookie_domain_proxy_cookie_path_and_proxy_redirect_from_and_to_are_live
     let (route, profile) = plain("~local a", "off", "default", "x");
     let regex = Replacement::Regex { from: "~local".into(), to: "a".into() };
     let proxying = &profile.proxying;
-    assert_eq!((&route.replacements, &proxying.cookie_domain, &proxying.cookie_path), (&None, &Some(regex), &None));
-    assert_eq!(proxying.location, Some(Replacement::Default));
+    assert_eq!((&proxying.cookie_domain, &proxying.cookie_path, &proxying.location), (&Some(regex), &None, &None));
+    let live = route.replacements.as_ref().unwrap();
+    assert_eq!((&live.cookie_domain, &live.cookie_path, &live.location), (&None, &None, &pair("http://upstream_balancer/", "/")));
 }
 
 #[test]
 fn an_annotation_that_is_off_undoes_the_global_setting() {
     let world = World::default().settings(&[("proxy-cookie-path", "/one/ /"), ("proxy-redirect-from", "default")]);
     let built = world.ingress("shop", "/", &[("proxy-cookie-path", "off"), ("proxy-redirect-from", "off")]).build();
-    let (_, profile) = of(&built, "/");
-    assert_eq!((&profile.proxying.cookie_path, &profile.proxying.location), (&Some(Replacement::Off), &Some(Replacement::Off)));
+    let (route, profile) = of(&built, "/");
+    let nothing = Some([String::new(), String::new()]);
+    let live = route.replacements.as_ref().unwrap();
+    assert_eq!((&*profile, &live.cookie_path, &live.location), (&Profile::default(), &nothing, &nothing));
+}
+
+#[test]
+fn in_the_place_of_a_regular_expression_plain_text_needs_a_profile() {
+    let world = World::default().settings(&[("proxy-cookie-path", "~/one/ /")]);
+    let (route, profile) = of(&world.ingress("shop", "/", &[("proxy-cookie-path", "/two/ /")]).build(), "/");
+    assert_eq!(profile.proxying.cookie_path, Some(Replacement::Live));
+    assert_eq!(route.replacements.as_ref().unwrap().cookie_path, Some(["/two/".to_owned(), "/".to_owned()]));
 }
 
 #[test]
@@ -271,8 +282,9 @@ fn fastcgi_index_and_fastcgi_params_configmap_go_to_fastcgi_servers() {
     let annotations = [("backend-protocol", "FCGI"), ("fastcgi-index", "index.php"), ("fastcgi-params-configmap", "ns/params")];
     let world = |data: &[(&str, &str)]| World::default().settings(&[]).params(data).ingress("shop", "/", &annotations);
     let built = world(&[("SCRIPT_FILENAME", "$fastcgi_script_name"), ("A", "1")]).build();
-    let transport = &of(&built, "/").1.transport;
-    assert_eq!(transport.fastcgi_index.as_ref().unwrap().as_str(), "index.php");
+    let (route, profile) = of(&built, "/");
+    let transport = &profile.transport;
+    assert_eq!((route.fastcgi_index.as_deref(), &transport.fastcgi_index), (Some("index.php"), &None), "it is live");
     let params: Vec<String> = transport.fastcgi_params.iter().map(|(name, value)| format!("{name}={value}")).collect();
     assert_eq!(params, ["A=1", "SCRIPT_FILENAME=$fastcgi_script_name"]);
 
@@ -283,6 +295,6 @@ fn fastcgi_index_and_fastcgi_params_configmap_go_to_fastcgi_servers() {
 
     // Another namespace: nothing of the group counts.
     let elsewhere = [("backend-protocol", "FCGI"), ("fastcgi-index", "index.php"), ("fastcgi-params-configmap", "other/params")];
-    let (route, profile) = build(&elsewhere);
-    assert!(!route.denied && profile.transport.fastcgi_index.is_none());
+    let (route, _) = build(&elsewhere);
+    assert!(!route.denied && route.fastcgi_index.is_none());
 }

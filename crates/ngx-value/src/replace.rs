@@ -23,6 +23,16 @@ macro_rules! replacement {
             },
         }
 
+        impl $name {
+            /// What is replaced, and by what; for off twice nothing, which changes nothing.
+            pub fn pair(&self) -> [&str; 2] {
+                match self {
+                    Self::Off => [""; 2],
+                    Self::Replace { from, to } => [from, to],
+                }
+            }
+        }
+
         impl FromStr for $name {
             type Err = Invalid;
 

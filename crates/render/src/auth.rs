@@ -25,8 +25,6 @@ pub(crate) struct AuthView {
     /// Requests to the service are in the access log.
     log: bool,
     forwarded_for: Printed,
-    /// What the variable `auth_keepalive_share_vars` holds.
-    share_vars: Option<Printed>,
     /// Headers about the client's certificate: the value of the one that holds it.
     certificate: Option<Printed>,
     headers: Vec<Header>,
@@ -58,7 +56,7 @@ impl AuthView {
     /// The location of the profile with this id.
     pub(crate) fn new(config: &Config, id: &str, location: &AuthLocation) -> Result<Self, RenderError> {
         // Destructured so that a new field can't be forgotten. The upstream is a block of its own.
-        let AuthLocation { signin, headers, snippet, upstream } = location;
+        let AuthLocation { signin, headers, snippet, upstream: _ } = location;
         // Variables in the values are meant.
         let header =
             |(name, value): &(_, ngx_value::HeaderTemplate)| Ok(Header { name: quoted(name)?, value: Printed::quoted(value.as_str())? });
@@ -67,7 +65,6 @@ impl AuthView {
             signin: *signin,
             log: config.watching.enable_auth_access_log,
             forwarded_for: Printed::fixed(if full_forwarded_for(config) { "$full_x_forwarded_for" } else { "$remote_addr" }),
-            share_vars: upstream.as_ref().map(|upstream| Printed::fixed(if upstream.share_variables { "true" } else { "false" })),
             certificate: None,
             headers: headers.iter().map(header).collect::<Result<_, RenderError>>()?,
             snippet: snippet.as_ref().map(Printed::raw),
@@ -80,11 +77,6 @@ impl AuthView {
     #[must_use]
     pub(crate) fn of_server(self, shell: Option<&Shell>) -> Self {
         Self { certificate: clients::certificate_header(shell), ..self }
-    }
-
-    /// What the variable `auth_keepalive_share_vars` holds.
-    pub(crate) fn share_vars(&self) -> Option<&Printed> {
-        self.share_vars.as_ref()
     }
 }
 

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use annotations::{TlsErrorPage, VerifyClient};
+use annotations::VerifyClient;
 use model::fixed::{ClientVerification, TrustedClients};
-use model::{Fixed, Shell};
+use model::{Fixed, Route, Shell};
 use serde::Serialize;
 
 use crate::RenderError;
@@ -23,8 +23,8 @@ pub(crate) struct ClientsView {
 
 impl ClientsView {
     pub(crate) fn new(clients: &ClientVerification) -> Result<Self, RenderError> {
-        // Destructured so that a new field can't be forgotten. The certificate is passed in headers.
-        let ClientVerification { trusted, verify, depth, error_page, pass_certificate: _ } = clients;
+        // Destructured so that a new field can't be forgotten.
+        let ClientVerification { trusted, verify, depth } = clients;
         Ok(Self {
             ca: Printed::word(ca_file(trusted))?,
             crl: trusted.revoked.is_some().then(|| Printed::word(crl_file(trusted))).transpose()?,
@@ -35,22 +35,25 @@ impl ClientsView {
                 VerifyClient::OptionalNoCa => "optional_no_ca",
             }),
             depth: *depth,
-            error_page: error_page.as_ref().map(page).transpose()?,
+            error_page: Some(Printed::fixed("@narthex_client_refused")),
         })
     }
-}
 
-fn page(page: &TlsErrorPage) -> Result<Printed, RenderError> {
-    match page {
-        TlsErrorPage::Location(name) => Printed::word(format!("@{name}")),
-        TlsErrorPage::Url(url) => Printed::argument(url.as_str()),
+    /// The same with a page as text.
+    pub(crate) fn with_page(self, page: Option<&str>) -> Result<Self, RenderError> {
+        Ok(Self { error_page: page.map(Printed::argument).transpose()?, ..self })
     }
 }
 
 /// The value of `ssl-client-cert` where backends are told about client certificates; empty: what the client sent is removed.
 pub(crate) fn certificate_header(shell: Option<&Shell>) -> Option<Printed> {
-    let clients = shell?.clients.as_ref()?;
-    Some(Printed::fixed(if clients.pass_certificate { "$ssl_client_escaped_cert" } else { "\"\"" }))
+    shell?.clients.as_ref().map(|_| Printed::fixed("$narthex_client_certificate"))
+}
+
+/// The same for one route.
+pub(crate) fn certificate_header_of(shell: Option<&Shell>, route: &Route) -> Option<Printed> {
+    let value = if route.passes_certificate { "$ssl_client_escaped_cert" } else { "\"\"" };
+    shell?.clients.as_ref().map(|_| Printed::fixed(value))
 }
 
 /// The CAs and lists of all hosts, each once.

@@ -116,11 +116,12 @@ fn server(model: &Model, caps: &Capabilities, paths: &Paths, group: &Group<'_>, 
         None => location::locations(model, paths, group, record, path, &mut error_locations)?,
     };
     let catch_all = names::CATCH_ALL == &*group.names[0];
+    let common = Common::new(globals, caps, paths, &group.server_names, group.shell, catch_all, Side::Both)?;
     Ok(View {
         server: ServerView {
             begin,
             end,
-            common: Common::new(globals, caps, paths, &group.server_names, group.shell, catch_all, Side::Both)?,
+            common: common.with_client_page(record.client_page.as_deref())?,
             health_check: if catch_all { HealthCheck::new(globals, record)? } else { None },
             app_root: record.app_root.as_deref().map(AppRoot::new).transpose()?,
             redirect: record.redirect_to.as_deref().map(|host| HostRedirect::new(globals, host)).transpose()?,

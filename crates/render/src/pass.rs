@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use annotations::Config;
 use annotations::groups::BackendProtocol;
-use model::Fixed;
 use model::profile::{BackendTls, Profile, TlsMaterial, Transport};
-use ngx_value::RetryCondition;
+use model::{Fixed, Route};
+use ngx_value::{FastcgiName, FastcgiValue, RetryCondition};
 use serde::Serialize;
 
 use crate::files::File;
@@ -92,12 +92,22 @@ struct Param {
 impl PassView {
     /// In the router: connections are used again only for requests of the same kind.
     pub(crate) fn router(config: &Config, paths: &Paths, profile: &Profile) -> Result<Self, RenderError> {
-        Self::new(config, paths, profile, timeouts(config), &upstream(&profile.transport))
+        let mut view = Self::new(config, paths, profile, timeouts(config), &upstream(&profile.transport))?;
+        if let Some(fastcgi) = &mut view.fastcgi {
+            fastcgi.index = profile.transport.fastcgi_index.as_ref().map(Printed::word).transpose()?;
+            fastcgi.params = params(&profile.transport, script)?;
+        }
+        Ok(view)
     }
 
     /// In the equivalent text, where one upstream block stands for all.
-    pub(crate) fn text(config: &Config, paths: &Paths, profile: &Profile, timeouts: [u32; 3]) -> Result<Self, RenderError> {
-        Self::new(config, paths, profile, timeouts, PLAIN_UPSTREAM)
+    pub(crate) fn text(config: &Config, paths: &Paths, profile: &Profile, route: &Route) -> Result<Self, RenderError> {
+        let mut view = Self::new(config, paths, profile, route.timeouts.unwrap_or(timeouts(config)), PLAIN_UPSTREAM)?;
+        if let Some(fastcgi) = &mut view.fastcgi {
+            fastcgi.index = route.fastcgi_index.as_ref().map(Printed::word).transpose()?;
+            fastcgi.params = params(&profile.transport, str::to_owned)?;
+        }
+        Ok(view)
     }
 
     fn new(config: &Config, paths: &Paths, profile: &Profile, timeouts: [u32; 3], upstream: &str) -> Result<Self, RenderError> {
@@ -121,7 +131,7 @@ impl PassView {
             target: Printed::prefixed(scheme, upstream)?,
             tls: tls.map(|tls| TlsView::location(paths, module, tls)).transpose()?,
             grpc: is_grpc(transport).then(|| GrpcView::new(config, common()?)).transpose()?,
-            fastcgi: (transport.protocol == BackendProtocol::Fcgi).then(|| FastcgiView::new(paths, transport, common()?)).transpose()?,
+            fastcgi: (transport.protocol == BackendProtocol::Fcgi).then(|| FastcgiView::new(paths, common()?)).transpose()?,
         })
     }
 }
@@ -209,19 +219,40 @@ impl GrpcView {
 }
 
 impl FastcgiView {
-    fn new(paths: &Paths, transport: &Transport, common: Common) -> Result<Self, RenderError> {
-        let param = |name: &str, value: &str| Ok(Param { name: Printed::word(name)?, value: Printed::quoted(value)? });
-        Ok(Self {
-            common,
-            include: crate::globals::path(&paths.work_dir.join(FASTCGI_PARAMS))?,
-            index: transport.fastcgi_index.as_ref().map(Printed::word).transpose()?,
-            params: transport
-                .fastcgi_params
-                .iter()
-                .map(|(name, value)| param(name.as_str(), value.as_str()))
-                .collect::<Result<_, RenderError>>()?,
-        })
+    /// Index and parameters are the caller's.
+    fn new(paths: &Paths, common: Common) -> Result<Self, RenderError> {
+        let include = crate::globals::path(&paths.work_dir.join(FASTCGI_PARAMS))?;
+        Ok(Self { common, include, index: None, params: Vec::new() })
     }
+}
+
+/// The parameters of an Ingress; variables are meant.
+fn params(transport: &Transport, value: impl Fn(&str) -> String) -> Result<Vec<Param>, RenderError> {
+    let param = |(name, text): &(FastcgiName, FastcgiValue)| {
+        Ok(Param { name: Printed::word(name.as_str())?, value: Printed::quoted(&value(text.as_str()))? })
+    };
+    transport.fastcgi_params.iter().map(param).collect()
+}
+
+/// The value of a parameter with the name of the script that Lua may have added an index to.
+fn script(value: &str) -> String {
+    const NAME: &str = "fastcgi_script_name";
+    let mut text = String::with_capacity(value.len());
+    let mut rest = value;
+    while let Some((before, after)) = rest.split_once('$') {
+        text.push_str(before);
+        let (open, name) = match after.strip_prefix('{') {
+            Some(name) => ("${", name),
+            None => ("$", after),
+        };
+        let end = name.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(name.len());
+        let (name, after) = name.split_at(end);
+        text.push_str(open);
+        text.push_str(if name == NAME { "narthex_script_name" } else { name });
+        rest = after;
+    }
+    text.push_str(rest);
+    text
 }
 
 /// Names of the upstream blocks besides that of plain HTTP, each with whether its connections can be used again.

@@ -12,7 +12,7 @@ use crate::RenderError;
 use crate::clients;
 use crate::print::Printed;
 
-pub(crate) use replacements::ReplacementsView;
+pub(crate) use replacements::{ReplacementDefaults, ReplacementsView};
 
 /// What `proxy.conf` prints.
 #[derive(Serialize)]
@@ -163,6 +163,12 @@ impl HeadersView {
     #[must_use]
     pub(crate) fn of_server(self, shell: Option<&Shell>) -> Self {
         Self { certificate: clients::certificate_header(shell), ..self }
+    }
+
+    /// The same for one route.
+    #[must_use]
+    pub(crate) fn of_route(self, shell: Option<&Shell>, route: &Route) -> Self {
+        Self { certificate: clients::certificate_header_of(shell, route), ..self }
     }
 
     /// gRPC without `connection`.

@@ -195,6 +195,9 @@ fn server(page: &mut Page, fixed: &Fixed, paths: &Paths, view: ServerView, shell
         if profile::complete(fixed).any(|(_, profile)| profile.external_auth.as_ref().is_some_and(|auth| auth.signin)) {
             page.block("sign_in.conf", ())?;
         }
+        if of_server.is_some_and(|shell| shell.clients.is_some()) {
+            page.block("client_refused.conf", ())?;
+        }
         page.block("server_end.conf", ServerEnd { global_snippet: config.snippets.server.as_ref().map(Printed::raw) })
     };
     match shell {

@@ -132,6 +132,11 @@ pub(crate) fn error_statuses(config: &Config) -> Vec<u16> {
 }
 
 impl Common {
+    /// The same with the page for clients without a good certificate as text.
+    pub(crate) fn with_client_page(self, page: Option<&str>) -> Result<Self, RenderError> {
+        Ok(Self { clients: self.clients.map(|clients| clients.with_page(page)).transpose()?, ..self })
+    }
+
     /// `names` as NGINX writes them: [`server_name`] for hosts, aliases as they are.
     pub(crate) fn new(
         globals: &Globals,

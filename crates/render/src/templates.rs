@@ -33,6 +33,7 @@ templates! {
     "passthrough.conf",
     "equivalent/passthrough.conf",
     "auth.conf",
+    "client_refused.conf",
     "clients.conf",
     "auth_upstream.conf",
     "sign_in.conf",

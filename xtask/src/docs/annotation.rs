@@ -39,7 +39,14 @@ fn summary(page: &mut String) {
     let all = annotations::descriptions();
     let live = all.iter().filter(|entry| entry.live).count();
     let pending = all.iter().filter(|entry| !entry.supported).count();
-    row(page, &format!("\nOf {} annotations {live} need no reload of NGINX, ever.", all.len()));
+    let ready = all.iter().filter(|entry| entry.applies == Applies::Ready.to_string()).count();
+    row(
+        page,
+        &format!(
+            "\nOf {} annotations {live} need no reload of NGINX, ever, and {ready} more need none by themselves: the profiles for them are always there.",
+            all.len()
+        ),
+    );
     if pending > 0 {
         row(
             page,
@@ -49,8 +56,8 @@ fn summary(page: &mut String) {
         );
     }
     row(page, "\n| a change is | annotations |\n|---|---|");
-    for applies in
-        [Applies::Route, Applies::Backend, Applies::Certificate, Applies::Profile, Applies::Shell].map(|applies| applies.to_string())
+    for applies in [Applies::Route, Applies::Backend, Applies::Certificate, Applies::Ready, Applies::Profile, Applies::Shell]
+        .map(|applies| applies.to_string())
     {
         let count = all.iter().filter(|entry| entry.applies == applies).count();
         row(page, &format!("| {applies} | {count} |"));

@@ -68,7 +68,7 @@ static ENTRIES: &[Entry] = &[
     },
     Entry {
         name: "satisfy",
-        applies: Applies::Profile,
+        applies: Applies::Route,
         value: "all or any",
         doc: "Whether a client needs the consent of all of them (address lists, password, external authentication) or of one.",
         example: "any",

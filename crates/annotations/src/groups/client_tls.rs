@@ -1,5 +1,6 @@
 //! TLS towards clients: ciphers, passthrough, client certificates.
 
+use std::fmt;
 use std::str::FromStr;
 
 use ngx_value::{CipherList, Invalid, LocationName, Pattern, RedirectTemplate, parse_bool, parse_integer};
@@ -90,6 +91,16 @@ pub enum TlsErrorPage {
 
 const ERROR_PAGE: Invalid = Invalid::new("a URL or a path of letters, digits, - . _, or @ and the name of a location of a server-snippet");
 
+impl fmt::Display for TlsErrorPage {
+    /// As the annotation has it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Location(name) => write!(f, "@{name}"),
+            Self::Url(url) => f.write_str(url.as_str()),
+        }
+    }
+}
+
 impl FromStr for TlsErrorPage {
     type Err = Invalid;
 
@@ -113,9 +124,9 @@ const CERTIFICATE: Entry = Entry { scope: Scope::Host, companions: COMPANIONS, n
 static ENTRIES: &[Entry] = &[
     Entry {
         name: "auth-tls-error-page",
+        applies: Applies::Route,
         risk: Risk::High,
         value: "a URL, a path, or `@name` of a location of a `server-snippet`",
-        applies: Applies::Shell,
         doc: "Where clients go whose certificate is missing or bad.",
         example: "https://www.example.com/certificates",
         on_invalid: OnInvalid::Refuse,
@@ -135,8 +146,8 @@ static ENTRIES: &[Entry] = &[
     },
     Entry {
         name: "auth-tls-pass-certificate-to-upstream",
+        applies: Applies::Route,
         value: BOOL,
-        applies: Applies::Shell,
         doc: "Send the client's certificate to the backend: header `ssl-client-cert`, URL-encoded PEM.",
         example: "true",
         on_invalid: OnInvalid::Refuse,

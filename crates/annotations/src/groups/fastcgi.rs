@@ -30,6 +30,7 @@ const FASTCGI: Entry = Entry { risk: Risk::Medium, applies: Applies::Profile, on
 static ENTRIES: &[Entry] = &[
     Entry {
         name: "fastcgi-index",
+        applies: Applies::Route,
         value: "a file name of letters, digits and `. - _`",
         doc: "The file that is meant by a URI with `/` at its end.",
         example: "index.php",

@@ -49,7 +49,7 @@ static ENTRIES: &[Entry] = &[
     },
     Entry {
         name: "mirror-request-body",
-        applies: Applies::Profile,
+        applies: Applies::Ready,
         value: ON_OFF,
         doc: "Whether the copy has the body; without it on.",
         example: "off",
@@ -63,8 +63,8 @@ static ENTRIES: &[Entry] = &[
     },
     Entry {
         name: "mirror-target",
+        applies: Applies::Ready,
         risk: Risk::High,
-        applies: Applies::Profile,
         value: "a URL with http or https, perhaps with variables",
         doc: "Where a copy of each request goes.",
         example: "https://test.example.com$request_uri",

@@ -46,7 +46,7 @@ static ENTRIES: &[Entry] = &[
     },
     Entry {
         name: "enable-rewrite-log",
-        applies: Applies::Profile,
+        applies: Applies::Route,
         value: BOOL,
         doc: "Log what rewriting does, at the level notice.",
         example: "true",

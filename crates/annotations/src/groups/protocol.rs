@@ -62,7 +62,7 @@ impl ConnectionHeader {
 static ENTRIES: &[Entry] = &[
     Entry {
         name: "backend-protocol",
-        applies: Applies::Profile,
+        applies: Applies::Ready,
         value: "HTTP, HTTPS, AUTO_HTTP, GRPC, GRPCS or FCGI, in any letter case",
         doc: "How endpoints are spoken to. AUTO_HTTP is HTTPS where the client came over TLS. Certificates of endpoints are not verified without \
             `proxy-ssl-verify`. The first use of each but HTTP adds a profile.",

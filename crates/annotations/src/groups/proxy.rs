@@ -65,6 +65,7 @@ pub struct Proxy {
 static ENTRIES: &[Entry] = &[
     Entry {
         name: "proxy-body-size",
+        applies: Applies::Profile,
         risk: Risk::Medium,
         config_key: Some("proxy-body-size"),
         value: "a size such as 8m; 0 is unlimited",
@@ -85,8 +86,8 @@ static ENTRIES: &[Entry] = &[
     },
     Entry {
         name: "proxy-buffering",
+        applies: Applies::Ready,
         config_key: Some("proxy-buffering"),
-        applies: Applies::Profile,
         value: ON_OFF,
         doc: "Whether answers are buffered.",
         example: "on",
@@ -144,8 +145,8 @@ static ENTRIES: &[Entry] = &[
     },
     Entry {
         name: "proxy-http-version",
+        applies: Applies::Ready,
         config_key: Some("proxy-http-version"),
-        applies: Applies::Profile,
         value: "1.0 or 1.1",
         doc: "Version of HTTP towards endpoints.",
         example: "1.0",
@@ -225,8 +226,8 @@ static ENTRIES: &[Entry] = &[
     },
     Entry {
         name: "proxy-request-buffering",
+        applies: Applies::Ready,
         config_key: Some("proxy-request-buffering"),
-        applies: Applies::Profile,
         value: ON_OFF,
         doc: "Whether request bodies are buffered.",
         example: "off",

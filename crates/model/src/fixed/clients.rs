@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use annotations::{TlsErrorPage, VerifyClient};
+use annotations::VerifyClient;
 use sha2::{Digest, Sha256};
 
 /// What a host asks of clients: directives of its server block.
@@ -15,10 +15,6 @@ pub struct ClientVerification {
     pub verify: VerifyClient,
     /// `ssl_verify_depth`, at least 1.
     pub depth: u16,
-    /// Where clients go whose certificate is missing or bad. `None`: they get 400.
-    pub error_page: Option<TlsErrorPage>,
-    /// Backends get the certificate.
-    pub pass_certificate: bool,
 }
 
 /// A CA and what it revoked, as PEM text. Equal content, equal address.

@@ -128,6 +128,12 @@ pub struct Route {
     /// A regular expression that must be found in the subject of the client's certificate (`auth-tls-match-cn`); others get 403.
     #[serde(rename = "cn", skip_serializing_if = "Option::is_none")]
     pub subject: Option<Arc<str>>,
+    /// Backends get the client's certificate (`auth-tls-pass-certificate-to-upstream`).
+    #[serde(rename = "cert", skip_serializing_if = "std::ops::Not::not")]
+    pub passes_certificate: bool,
+    /// What a FastCGI server is asked for where the path ends with a slash (`fastcgi-index`).
+    #[serde(rename = "fidx", skip_serializing_if = "Option::is_none")]
+    pub fastcgi_index: Option<Arc<str>>,
     /// Lists of addresses where they differ from the global ones.
     #[serde(rename = "acl", skip_serializing_if = "Option::is_none")]
     pub addresses: Option<Arc<AddressLists>>,

@@ -111,6 +111,7 @@ pub(crate) fn build(host: &Arc<str>, entries: &[&Entry], config: &Config, passth
     result.record.regex = matches.regex;
 
     result.record.app_root = whole::app_root(&drafts);
+    result.record.client_page = clients.error_page();
 
     result.twin = whole::twin(host, &drafts, &mut result.problems);
     result.aliases = whole::aliases(host, &entries);

@@ -64,9 +64,17 @@ pub(crate) fn annotate(location: &Location<'_>, route: &mut Route, profile: &mut
     errors::apply(location, route, profile);
     firewall::apply(location, profile);
     tracing::apply(location, route);
-    route.rewrite_log = spec.observability.rewrite_log;
-    profile.watching.rewrite_log = route.rewrite_log;
     profile.snippet = spec.snippets.configuration.clone();
+    route.rewrite_log = spec.observability.rewrite_log;
+    // Lua logs what it rewrites itself.
+    profile.watching.rewrite_log = route.rewrite_log && location.has_snippet();
+}
+
+impl Location<'_> {
+    /// Whether it has directives of people, which know nothing of what Lua does.
+    fn has_snippet(&self) -> bool {
+        self.entry.spec.snippets.configuration.is_some() || self.config.snippets.location.is_some()
+    }
 }
 
 /// What differs from the global setting; equal values share the default profile and record.

@@ -26,8 +26,6 @@ pub struct AuthUpstream {
     pub server: Arc<str>,
     /// How many connections, and how long.
     pub keepalive: Keepalive,
-    /// `auth-keepalive-share-vars`, as the variable of that name tells snippets. The request to the service always shares variables.
-    pub share_variables: bool,
 }
 
 impl AuthUpstream {
@@ -42,7 +40,7 @@ impl AuthUpstream {
 impl std::fmt::Display for AuthUpstream {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Keepalive { connections, requests, timeout } = self.keepalive;
-        write!(f, "{} {connections} {requests} {timeout} {}", self.server, self.share_variables)
+        write!(f, "{} {connections} {requests} {timeout}", self.server)
     }
 }
 
@@ -77,7 +75,7 @@ mod tests {
         let keepalive = |connections: u32| {
             let number = |number: u32| std::num::NonZeroU32::new(number).unwrap();
             let keepalive = Keepalive { connections: number(connections), requests: number(1000), timeout: ngx_value::Seconds(60) };
-            Some(AuthUpstream { server: "auth.example.com:80".into(), keepalive, share_variables: false })
+            Some(AuthUpstream { server: "auth.example.com:80".into(), keepalive })
         };
         let all = [
             Profile::default().id(),

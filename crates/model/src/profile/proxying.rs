@@ -27,11 +27,7 @@ pub struct Proxying {
 /// What takes the place of what in a header of the answer.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Replacement {
-    /// Nothing.
-    Off,
-    /// The endpoint's own address becomes the client's (`proxy_redirect default`).
-    Default,
-    /// Plain text: variables that Lua fills in from [`crate::live::Replacements`], so one profile serves all.
+    /// Plain text, where the `http` block has a regular expression: variables that Lua fills in from [`crate::live::Replacements`].
     Live,
     /// A regular expression, which must be text.
     Regex {
@@ -43,23 +39,28 @@ pub enum Replacement {
 }
 
 impl Replacement {
-    /// A replacement of plain text or, behind `~`, of what an expression matches; with the plain text.
-    pub(crate) fn new(from: &str, to: &str) -> (Self, Option<[String; 2]>) {
-        if from.starts_with('~') {
-            (Self::Regex { from: from.to_owned(), to: to.to_owned() }, None)
+    /// What the text of a profile has of it, and what Lua has.
+    ///
+    /// Plain text is Lua's alone, unless the `http` block has a regular expression in its place. Behind `~` stands one.
+    pub(crate) fn new([from, to]: [&str; 2], in_place_of: &str) -> (Option<Self>, Option<[String; 2]>) {
+        if is_regex(from) {
+            (Some(Self::Regex { from: from.to_owned(), to: to.to_owned() }), None)
         } else {
-            (Self::Live, Some([from.to_owned(), to.to_owned()]))
+            (is_regex(in_place_of).then_some(Self::Live), Some([from.to_owned(), to.to_owned()]))
         }
     }
 
     fn text(&self) -> String {
         match self {
-            Self::Off => "off".to_owned(),
-            Self::Default => "default".to_owned(),
             Self::Live => "plain text".to_owned(),
             Self::Regex { from, to } => format!("{from} {to}"),
         }
     }
+}
+
+/// Whether NGINX takes it as a regular expression.
+pub fn is_regex(from: &str) -> bool {
+    from.starts_with('~')
 }
 
 impl Proxying {

@@ -30,7 +30,7 @@ use crate::firewall::FirewallView;
 use crate::mirror::MirrorView;
 use crate::pass::PassView;
 use crate::print::Printed;
-use crate::proxy::{HeadersView, ProxyView, timeouts};
+use crate::proxy::{HeadersView, ProxyView};
 use crate::{Paths, RenderError};
 
 pub(super) use self::errors::{ErrorLocation, ErrorLocations};
@@ -219,9 +219,9 @@ fn view(
         limits: LimitsView::new(config, route)?,
         tracing: TracingView::new(config, route),
         proxy: ProxyView::location(config, profile, route)?,
-        headers: HeadersView::location(&model.fixed.globals, profile, route)?.of_server(group.shell),
+        headers: HeadersView::location(&model.fixed.globals, profile, route)?.of_route(group.shell, route),
         mirror: MirrorView::text(profile, route)?,
-        pass: PassView::text(config, paths, profile, route.timeouts.unwrap_or(timeouts(config)))?,
+        pass: PassView::text(config, paths, profile, route)?,
         snippet: profile.snippet.as_ref().map(Printed::raw),
         rewrite: rewrite(route)?,
     })

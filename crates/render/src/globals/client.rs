@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::Form;
 use crate::RenderError;
 use crate::print::Printed;
-use crate::proxy::full_forwarded_for;
+use crate::proxy::{ReplacementDefaults, full_forwarded_for};
 use crate::server::Side;
 
 /// What `real_ip.conf` prints: where the client's address comes from, if not from the connection.
@@ -68,6 +68,7 @@ pub(super) struct MapsView {
     blocked_referers: Vec<Printed>,
     /// The peer that is appended to the chain of addresses.
     full_forwarded_for: Option<Printed>,
+    replacements: ReplacementDefaults,
 }
 
 impl MapsView {
@@ -94,6 +95,7 @@ impl MapsView {
                 (true, true) => "$narthex_new_request_id",
                 (true, false) => "$request_id",
             }),
+            replacements: ReplacementDefaults::new(config)?,
             forwarded,
             proxy_port: Printed::fixed(if proxied { "$proxy_protocol_server_port" } else { "\"\"" }),
             scheme: Printed::fixed(if forwarded { "$narthex_scheme" } else { "$scheme" }),

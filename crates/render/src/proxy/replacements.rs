@@ -1,16 +1,20 @@
 //! What takes the place of what in headers of answers: `proxy_cookie_domain`, `proxy_cookie_path`, `proxy_redirect`.
+//!
+//! Plain text is in variables, which hold the global settings until Lua says otherwise; a regular expression must be text.
 
 use annotations::Config;
-use annotations::groups::{LocationRewrite, Proxy};
+use annotations::groups::Proxy;
 use model::Route;
 use model::live::Replacements;
-use model::profile::{Profile, Proxying, Replacement};
-use ngx_value::{CookieDomainReplacement, CookiePathReplacement};
+use model::profile::{Profile, Proxying, Replacement, is_regex};
 use serde::Serialize;
 
 use crate::RenderError;
-use crate::pass::PLAIN_UPSTREAM;
 use crate::print::Printed;
+
+const COOKIE_DOMAIN: &str = "$narthex_domain_from $narthex_domain_to";
+const COOKIE_PATH: &str = "$narthex_path_from $narthex_path_to";
+const LOCATION: &str = "$narthex_location_from $narthex_location_to";
 
 /// The arguments of each directive. None: it is inherited.
 #[derive(Serialize)]
@@ -20,71 +24,93 @@ pub(crate) struct ReplacementsView {
     location: Option<Printed>,
 }
 
-impl ReplacementsView {
-    /// The defaults of the `http` block.
-    pub(crate) fn http(config: &Config) -> Result<Self, RenderError> {
-        let cookie_domain = match &config.proxying.cookie_domain {
-            CookieDomainReplacement::Off => Printed::fixed("off"),
-            CookieDomainReplacement::Replace { from, to } => pair(from, to)?,
-        };
-        let cookie_path = match &config.proxying.cookie_path {
-            CookiePathReplacement::Off => Printed::fixed("off"),
-            CookiePathReplacement::Replace { from, to } => pair(from, to)?,
-        };
-        let location = match Proxy::default().location_rewrite(config) {
-            LocationRewrite::Off => Printed::fixed("off"),
-            LocationRewrite::Default => own_address()?,
-            LocationRewrite::Replace { from, to } => pair(from.as_str(), to.as_str())?,
-        };
-        Ok(Self { cookie_domain: Some(cookie_domain), cookie_path: Some(cookie_path), location: Some(location) })
-    }
+/// What the variables hold until Lua says otherwise: what is replaced, and by what.
+#[derive(Serialize)]
+pub(crate) struct ReplacementDefaults {
+    cookie_domain: [Printed; 2],
+    cookie_path: [Printed; 2],
+    location: [Printed; 2],
+}
 
-    /// What a profile has of its own; plain text is in variables.
-    pub(crate) fn profile(proxying: &Proxying) -> Result<Self, RenderError> {
-        let view = |replacement: &Option<Replacement>, live: &'static str| {
-            replacement.as_ref().map(|replacement| arguments(replacement, || Ok(Printed::fixed(live)))).transpose()
+/// The global settings.
+struct Global<'a> {
+    cookie_domain: [&'a str; 2],
+    cookie_path: [&'a str; 2],
+    location: [&'a str; 2],
+}
+
+impl<'a> Global<'a> {
+    fn new(config: &'a Config, defaults: &'a Proxy) -> Self {
+        let proxying = &config.proxying;
+        // NGINX ignores a dot at the beginning, but sees it only in what is text.
+        let cookie_domain = proxying.cookie_domain.pair().map(|text| text.strip_prefix('.').unwrap_or(text));
+        Self { cookie_domain, cookie_path: proxying.cookie_path.pair(), location: defaults.location_rewrite(config).pair() }
+    }
+}
+
+impl ReplacementDefaults {
+    pub(crate) fn new(config: &Config) -> Result<Self, RenderError> {
+        let defaults = Proxy::default();
+        let Global { cookie_domain, cookie_path, location } = Global::new(config, &defaults);
+        let plain = |pair: [&str; 2]| -> Result<[Printed; 2], RenderError> {
+            let [from, to] = if is_regex(pair[0]) { [""; 2] } else { pair };
+            Ok([Printed::argument(from)?, Printed::argument(to)?])
+        };
+        Ok(Self { cookie_domain: plain(cookie_domain)?, cookie_path: plain(cookie_path)?, location: plain(location)? })
+    }
+}
+
+impl ReplacementsView {
+    /// The `http` block: what no profile has otherwise.
+    pub(crate) fn http(config: &Config) -> Result<Self, RenderError> {
+        let defaults = Proxy::default();
+        let Global { cookie_domain, cookie_path, location } = Global::new(config, &defaults);
+        let view = |[from, to]: [&str; 2], variables: &'static str| match is_regex(from) {
+            true => pair(from, to),
+            false => Ok(Printed::fixed(variables)),
         };
         Ok(Self {
-            cookie_domain: view(&proxying.cookie_domain, "$narthex_domain_from $narthex_domain_to")?,
-            cookie_path: view(&proxying.cookie_path, "$narthex_path_from $narthex_path_to")?,
-            location: view(&proxying.location, "$narthex_location_from $narthex_location_to")?,
+            cookie_domain: Some(view(cookie_domain, COOKIE_DOMAIN)?),
+            cookie_path: Some(view(cookie_path, COOKIE_PATH)?),
+            location: Some(view(location, LOCATION)?),
+        })
+    }
+
+    /// What a profile has of its own.
+    pub(crate) fn profile(proxying: &Proxying) -> Result<Self, RenderError> {
+        let view = |replacement: &Option<Replacement>, variables: &'static str| {
+            let arguments = |replacement: &Replacement| match replacement {
+                Replacement::Live => Ok(Printed::fixed(variables)),
+                Replacement::Regex { from, to } => pair(from, to),
+            };
+            replacement.as_ref().map(arguments).transpose()
+        };
+        Ok(Self {
+            cookie_domain: view(&proxying.cookie_domain, COOKIE_DOMAIN)?,
+            cookie_path: view(&proxying.cookie_path, COOKIE_PATH)?,
+            location: view(&proxying.location, LOCATION)?,
         })
     }
 
     /// The same for one route, complete.
     pub(crate) fn location(config: &Config, profile: &Profile, route: &Route) -> Result<Self, RenderError> {
-        let none = Replacements::default();
+        let (none, defaults) = (Replacements::default(), Proxy::default());
         let (proxying, live) = (&profile.proxying, route.replacements.as_deref().unwrap_or(&none));
-        let view = |replacement: &Option<Replacement>, live: &Option<[String; 2]>, global: Option<Printed>| match replacement {
-            None => Ok(global),
-            Some(replacement) => {
-                let plain = || live.as_ref().map_or(Ok(Printed::fixed("off")), |[from, to]| pair(from, to));
-                arguments(replacement, plain).map(Some)
-            }
+        let Global { cookie_domain, cookie_path, location } = Global::new(config, &defaults);
+        let view = |replacement: &Option<Replacement>, live: &Option<[String; 2]>, global: [&str; 2]| match (replacement, live) {
+            (Some(Replacement::Regex { from, to }), _) => pair(from, to).map(Some),
+            (_, Some([from, to])) => pair(from, to).map(Some),
+            _ => pair(global[0], global[1]).map(Some),
         };
-        let global = Self::http(config)?;
         Ok(Self {
-            cookie_domain: view(&proxying.cookie_domain, &live.cookie_domain, global.cookie_domain)?,
-            cookie_path: view(&proxying.cookie_path, &live.cookie_path, global.cookie_path)?,
-            location: view(&proxying.location, &live.location, global.location)?,
+            cookie_domain: view(&proxying.cookie_domain, &live.cookie_domain, cookie_domain)?,
+            cookie_path: view(&proxying.cookie_path, &live.cookie_path, cookie_path)?,
+            location: view(&proxying.location, &live.location, location)?,
         })
     }
 }
 
-fn arguments(replacement: &Replacement, live: impl FnOnce() -> Result<Printed, RenderError>) -> Result<Printed, RenderError> {
-    match replacement {
-        Replacement::Off => Ok(Printed::fixed("off")),
-        Replacement::Default => own_address(),
-        Replacement::Live => live(),
-        Replacement::Regex { from, to } => pair(from, to),
-    }
-}
-
+/// As people write it.
 fn pair(from: &str, to: &str) -> Result<Printed, RenderError> {
-    Printed::arguments([from, to])
-}
-
-/// What NGINX makes of `default`, which it takes only behind a `proxy_pass` without variables.
-fn own_address() -> Result<Printed, RenderError> {
-    Printed::arguments([&*format!("http://{PLAIN_UPSTREAM}/"), "/"])
+    if from.is_empty() { Ok(Printed::fixed("off")) } else { Printed::arguments([from, to]) }
 }

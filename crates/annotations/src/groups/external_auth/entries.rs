@@ -47,6 +47,7 @@ pub(super) static ENTRIES: &[Entry] = &[
     },
     Entry {
         name: "auth-keepalive",
+        applies: Applies::Profile,
         value: "a whole number; 0 is none",
         doc: "How many idle connections to the service are kept. Not where the URL's host has variables, and not with `use-http2`.",
         example: "16",
@@ -55,6 +56,7 @@ pub(super) static ENTRIES: &[Entry] = &[
     },
     Entry {
         name: "auth-keepalive-requests",
+        applies: Applies::Profile,
         value: "a whole number; 0 keeps no connection",
         doc: "How many requests such a connection serves; without it 1000.",
         example: "500",
@@ -63,6 +65,7 @@ pub(super) static ENTRIES: &[Entry] = &[
     },
     Entry {
         name: "auth-keepalive-share-vars",
+        applies: Applies::Route,
         value: BOOL,
         doc: "Whether the request and the one to the service share variables.",
         example: "true",
@@ -71,6 +74,7 @@ pub(super) static ENTRIES: &[Entry] = &[
     },
     Entry {
         name: "auth-keepalive-timeout",
+        applies: Applies::Profile,
         value: SECONDS,
         doc: "How long such a connection may be idle; without it 60, 0 keeps none.",
         example: "30",
@@ -88,6 +92,7 @@ pub(super) static ENTRIES: &[Entry] = &[
     },
     Entry {
         name: "auth-proxy-set-headers",
+        applies: Applies::Profile,
         risk: Risk::Medium,
         value: "`namespace/name` of a ConfigMap",
         doc: "Further headers of the request to the service, from a ConfigMap; variables are expanded. One in another namespace needs `allow-cross-namespace-resources`.",
@@ -120,6 +125,7 @@ pub(super) static ENTRIES: &[Entry] = &[
     },
     Entry {
         name: "auth-signin",
+        applies: Applies::Ready,
         risk: Risk::High,
         value: "a URL or a path, perhaps with variables",
         doc: "Where clients are sent instead of a 401. The original URL is added as the parameter `rd`.",
@@ -149,6 +155,7 @@ pub(super) static ENTRIES: &[Entry] = &[
     },
     Entry {
         name: "auth-url",
+        applies: Applies::Ready,
         risk: Risk::High,
         config_key: Some("global-auth-url"),
         value: "a URL with http or https, perhaps with variables",

@@ -51,6 +51,20 @@ pub enum LocationRewrite<'a> {
     },
 }
 
+/// How an endpoint that knows no better than NGINX itself would call its own address.
+const OWN_ADDRESS: &str = "http://upstream_balancer/";
+
+impl<'a> LocationRewrite<'a> {
+    /// What is replaced, and by what; for off twice nothing, which changes nothing.
+    pub fn pair(self) -> [&'a str; 2] {
+        match self {
+            Self::Off => [""; 2],
+            Self::Default => [OWN_ADDRESS, "/"],
+            Self::Replace { from, to } => [from.as_str(), to.as_str()],
+        }
+    }
+}
+
 impl Proxy {
     /// The buffers for answers: an annotation that does not fit gives way to the ConfigMap, and that to what always fits.
     pub fn buffers(&self, config: &Config) -> Buffers {

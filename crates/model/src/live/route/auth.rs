@@ -45,6 +45,10 @@ pub struct ExternalCheck {
     /// Answers are kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache: Option<AuthCache>,
+    /// What the variable `auth_keepalive_share_vars` tells snippets, where connections are kept. The request to the service always
+    /// shares variables.
+    #[serde(rename = "share", skip_serializing_if = "Option::is_none")]
+    pub shares_variables: Option<bool>,
 }
 
 /// How answers of an authentication service are kept.

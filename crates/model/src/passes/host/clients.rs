@@ -17,8 +17,17 @@ pub(super) enum Clients {
     Nobody,
     /// Routes of these Ingresses are closed: on the host of requests without a host nobody can be asked.
     NobodyFor(Vec<ObjectKey>),
-    /// The oldest Ingress with a CA decides. `subject`: what must be found in the certificate's subject.
-    Verified { verification: ClientVerification, subject: Option<Arc<str>> },
+    /// The oldest Ingress with a CA decides.
+    Verified { verification: ClientVerification, live: Live },
+}
+
+/// What of it Lua does.
+pub(super) struct Live {
+    /// What must be found in the certificate's subject.
+    subject: Option<Arc<str>>,
+    /// Backends get the certificate.
+    passed: bool,
+    error_page: Option<Arc<str>>,
 }
 
 /// Decides for a host, from its Ingresses, oldest first.
@@ -44,14 +53,13 @@ pub(super) fn decide(host: &str, entries: &[&Entry], problems: &mut Vec<Problem>
     let verified = asking().find_map(|entry| match &entry.resolved.client_trust {
         Some(ClientTrust::Trusted(trusted)) => {
             let spec = &entry.spec.client_tls;
-            let verification = ClientVerification {
-                trusted: trusted.clone(),
-                verify: spec.verify,
-                depth: spec.depth.unwrap_or(1),
-                error_page: spec.error_page.clone(),
-                pass_certificate: spec.pass_certificate,
+            let verification = ClientVerification { trusted: trusted.clone(), verify: spec.verify, depth: spec.depth.unwrap_or(1) };
+            let live = Live {
+                subject: spec.subject.as_ref().map(|subject| subject.as_str().into()),
+                passed: spec.pass_certificate,
+                error_page: spec.error_page.as_ref().map(|page| page.to_string().into()),
             };
-            Some(Clients::Verified { verification, subject: spec.subject.as_ref().map(|subject| subject.as_str().into()) })
+            Some(Clients::Verified { verification, live })
         }
         _ => None,
     });
@@ -67,10 +75,19 @@ impl Clients {
             Self::NobodyFor(ingresses) => {
                 route.forbidden = ingresses.iter().any(|ingress| *ingress.namespace == *route.namespace && *ingress.name == *route.ingress);
             }
-            Self::Verified { subject, .. } => {
+            Self::Verified { live, .. } => {
                 route.verified = true;
-                route.subject = subject.clone();
+                route.subject = live.subject.clone();
+                route.passes_certificate = live.passed;
             }
+        }
+    }
+
+    /// Where clients go whose certificate is missing or bad.
+    pub(super) fn error_page(&self) -> Option<Arc<str>> {
+        match self {
+            Self::Verified { live, .. } => live.error_page.clone(),
+            _ => None,
         }
     }
 

@@ -40,7 +40,7 @@ fn own(location: &Location<'_>) -> Option<(ExternalCheck, AuthLocation)> {
     let url = auth.url.as_ref()?;
     // A connection that is kept belongs to one worker and one protocol; with HTTP/2 the predecessor kept none.
     let keepalive = auth.keepalive().filter(|_| !location.config.use_http2);
-    let upstream = keepalive.map(|keepalive| upstream(url, keepalive, auth.keepalive_share_vars));
+    let upstream = keepalive.map(|keepalive| upstream(url, keepalive));
     let rules = auth.cache_duration.clone().unwrap_or_default();
     let check = ExternalCheck {
         url: target(url, upstream.as_ref()).into(),
@@ -52,6 +52,7 @@ fn own(location: &Location<'_>) -> Option<(ExternalCheck, AuthLocation)> {
         request_redirect: auth.request_redirect.as_ref().map(|text| text.as_str().into()),
         always_set_cookie: auth.always_set_cookie,
         cache: auth.cache_key.as_ref().map(|key| AuthCache { key: key.as_str().into(), rules: durations(&rules) }),
+        shares_variables: keepalive.is_some().then_some(auth.keepalive_share_vars),
     };
     let headers = location.entry.resolved.auth_headers.clone();
     Some((check, AuthLocation { signin: auth.signin.is_some(), headers, snippet: auth.snippet.clone(), upstream }))
@@ -74,6 +75,7 @@ fn global(location: &Location<'_>) -> Option<(ExternalCheck, AuthLocation)> {
             .cache_key
             .as_ref()
             .map(|key| AuthCache { key: key.as_str().into(), rules: auth.cache_duration.as_ref().map(durations).unwrap_or_default() }),
+        shares_variables: None,
     };
     Some((check, AuthLocation { signin: auth.signin.is_some(), snippet: auth.snippet.clone(), ..AuthLocation::default() }))
 }
@@ -84,9 +86,9 @@ fn parameter(signin: Option<&RedirectTemplate>, name: Option<&QueryName>) -> Opt
     signin.filter(|signin| !signin.has_parameter(name)).map(|_| name.into())
 }
 
-fn upstream(url: &UrlTemplate, keepalive: Keepalive, share_variables: bool) -> AuthUpstream {
+fn upstream(url: &UrlTemplate, keepalive: Keepalive) -> AuthUpstream {
     let port = url.port().unwrap_or(if url.is_https() { 443 } else { 80 });
-    AuthUpstream { server: format!("{}:{port}", url.host()).into(), keepalive, share_variables }
+    AuthUpstream { server: format!("{}:{port}", url.host()).into(), keepalive }
 }
 
 fn target(url: &UrlTemplate, upstream: Option<&AuthUpstream>) -> String {

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use annotations::groups::{LocationRewrite, Proxy};
-use ngx_value::{CookieDomainReplacement, CookiePathReplacement};
+use annotations::groups::Proxy;
 
 use super::{Location, differing};
 use crate::live::{Replacements, Route};
@@ -38,30 +37,21 @@ pub(super) fn apply(location: &Location<'_>, route: &mut Route, profile: &mut Pr
 fn replacements(location: &Location<'_>, route: &mut Route, profile: &mut Profile) {
     let (proxy, config) = (&location.entry.spec.proxy, location.config);
     let mut live = Replacements::default();
-    let domain = proxy.cookie_domain.as_ref().filter(|domain| **domain != config.proxying.cookie_domain);
-    profile.proxying.cookie_domain = domain.map(|domain| match domain {
-        CookieDomainReplacement::Off => Replacement::Off,
+    let proxying = &mut profile.proxying;
+    let global = &config.proxying.cookie_domain;
+    if let Some(domain) = proxy.cookie_domain.as_ref().filter(|domain| *domain != global) {
         // NGINX ignores a dot at the beginning, but sees it only in what is text.
-        CookieDomainReplacement::Replace { from, to } => {
-            let bare = |text: &str| text.strip_prefix('.').unwrap_or(text).to_owned();
-            take(Replacement::new(&bare(from), &bare(to)), &mut live.cookie_domain)
-        }
-    });
-    let path = proxy.cookie_path.as_ref().filter(|path| **path != config.proxying.cookie_path);
-    profile.proxying.cookie_path = path.map(|path| match path {
-        CookiePathReplacement::Off => Replacement::Off,
-        CookiePathReplacement::Replace { from, to } => take(Replacement::new(from, to), &mut live.cookie_path),
-    });
-    let rewrite = Some(proxy.location_rewrite(config)).filter(|rewrite| *rewrite != Proxy::default().location_rewrite(config));
-    profile.proxying.location = rewrite.map(|rewrite| match rewrite {
-        LocationRewrite::Off => Replacement::Off,
-        LocationRewrite::Default => Replacement::Default,
-        LocationRewrite::Replace { from, to } => take(Replacement::new(from.as_str(), to.as_str()), &mut live.location),
-    });
+        let bare = domain.pair().map(|text| text.strip_prefix('.').unwrap_or(text));
+        (proxying.cookie_domain, live.cookie_domain) = Replacement::new(bare, global.pair()[0]);
+    }
+    let global = &config.proxying.cookie_path;
+    if let Some(path) = proxy.cookie_path.as_ref().filter(|path| *path != global) {
+        (proxying.cookie_path, live.cookie_path) = Replacement::new(path.pair(), global.pair()[0]);
+    }
+    let defaults = Proxy::default();
+    let (rewrite, global) = (proxy.location_rewrite(config), defaults.location_rewrite(config));
+    if rewrite != global {
+        (proxying.location, live.location) = Replacement::new(rewrite.pair(), global.pair()[0]);
+    }
     route.replacements = (live != Replacements::default()).then(|| Arc::new(live));
-}
-
-fn take((replacement, plain): (Replacement, Option<[String; 2]>), live: &mut Option<[String; 2]>) -> Replacement {
-    *live = plain;
-    replacement
 }

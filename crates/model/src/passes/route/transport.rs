@@ -17,7 +17,10 @@ pub(super) fn apply(location: &Location<'_>, route: &mut Route, profile: &mut Pr
         let entry = location.entry;
         let mut transport = Transport { protocol: entry.spec.protocol.backend, ..Transport::default() };
         if transport.protocol == BackendProtocol::Fcgi {
-            transport.fastcgi_index = entry.resolved.fastcgi.index.clone();
+            let index = entry.resolved.fastcgi.index.as_ref();
+            // Snippets may ask for the name of the script, which has the index only if that is text.
+            transport.fastcgi_index = index.filter(|_| location.has_snippet()).cloned();
+            route.fastcgi_index = index.map(|index| index.as_str().into());
             transport.fastcgi_params = entry.resolved.fastcgi.params.clone();
         }
         let own = entry.resolved.backend_tls.as_ref().map(|secret| (entry, secret));

@@ -92,7 +92,8 @@ impl Export {
         let mut sent = 0;
         loop {
             let lines = live.spans(self.collector.batch).await.context("spans can't be read from NGINX")?;
-            let spans: Vec<SpanData> = lines.iter().filter_map(|line| serde_json::from_str::<Span>(line).ok()?.into_data(&self.scope)).collect();
+            let spans: Vec<SpanData> =
+                lines.iter().filter_map(|line| serde_json::from_str::<Span>(line).ok()?.into_data(&self.scope)).collect();
             sent += spans.len();
             if !spans.is_empty() {
                 let exporter = self.exporter.as_ref().map_err(|error| anyhow::anyhow!("{error:#}"))?;

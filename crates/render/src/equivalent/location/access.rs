@@ -131,7 +131,7 @@ impl External {
             cache_key: cache.map(|cache| Printed::comment(&cache.key)),
             cache_valid: cache.map(|cache| cache.rules.iter().map(|rule| rule_text(rule)).collect()).unwrap_or_default(),
             response_headers: check.response_headers.iter().enumerate().map(header).collect::<Result<_, RenderError>>()?,
-            share_vars: text.share_vars().cloned(),
+            share_vars: check.shares_variables.map(|shared| Printed::fixed(if shared { "true" } else { "false" })),
             always: Printed::fixed(if check.always_set_cookie { " always" } else { "" }),
             signin: check.signin.as_deref().map(|signin| SignIn::new(signin, check, number)).transpose()?,
             text,
