@@ -4,6 +4,7 @@ pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod conf;
 pub(crate) mod explain;
+pub(crate) mod http;
 pub(crate) mod plan;
 pub(crate) mod quit;
 pub(crate) mod render;

@@ -1,4 +1,4 @@
-//! Reloads over HTTP: `/reload`, and `/status`, `/metrics`, `/healthz` beside it.
+//! Reloads over HTTP: `/reload`, and `/status`, `/metrics`, `/healthz`, `/readyz` beside it.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -26,8 +26,13 @@ pub trait Reloads: Send + Sync + 'static {
     fn reload(&self) -> Pin<Box<dyn Future<Output = Arc<Report>> + Send + '_>>;
     /// How it went last.
     fn last(&self) -> Option<Arc<Report>>;
-    /// The metrics to show.
-    fn registry(&self) -> Registry;
+    /// The metrics to show here; `None`: they are elsewhere.
+    fn registry(&self) -> Option<Registry>;
+    /// Whether NGINX is known to run what was read, now or earlier; if not, why.
+    ///
+    /// # Errors
+    /// It is not known, and this is why.
+    fn ready(&self) -> Result<(), String>;
 }
 
 impl Reloads for Handle {
@@ -44,8 +49,12 @@ impl Reloads for Handle {
         self.reports().borrow().clone()
     }
 
-    fn registry(&self) -> Registry {
-        self.metrics.registry().clone()
+    fn registry(&self) -> Option<Registry> {
+        Some(self.metrics.registry().clone())
+    }
+
+    fn ready(&self) -> Result<(), String> {
+        Self::ready(self)
     }
 }
 
@@ -68,11 +77,9 @@ pub fn router(front: Front) -> Router {
         .route("/reload", get(reload).post(reload))
         .route("/status", get(status))
         .layer(from_fn_with_state(front.clone(), guard));
-    Router::new()
-        .merge(guarded)
-        .route("/metrics", get(metrics))
-        .route("/healthz", get(async || plain(StatusCode::OK, "ok\n".to_owned())))
-        .with_state(front)
+    let open = Router::new().route("/healthz", get(async || plain(StatusCode::OK, "ok\n".to_owned()))).route("/readyz", get(ready));
+    let open = if front.reloads.registry().is_some() { open.route("/metrics", get(metrics)) } else { open };
+    guarded.merge(open).with_state(front)
 }
 
 async fn guard(State(front): State<Front>, peer: Option<Extension<ConnectInfo<Peer>>>, request: Request, next: Next) -> Response {
@@ -147,10 +154,18 @@ async fn status(State(front): State<Front>) -> Response {
     }
 }
 
+/// For probes: a start that could never read anything is no success.
+async fn ready(State(front): State<Front>) -> Response {
+    match front.reloads.ready() {
+        Ok(()) => plain(StatusCode::OK, "ok\n".to_owned()),
+        Err(why) => plain(StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n")),
+    }
+}
+
 async fn metrics(State(front): State<Front>) -> Response {
     let encoder = TextEncoder::new();
     let mut body = Vec::new();
-    match encoder.encode(&front.reloads.registry().gather(), &mut body) {
+    match encoder.encode(&front.reloads.registry().unwrap_or_default().gather(), &mut body) {
         Ok(()) => ([(header::CONTENT_TYPE, encoder.format_type().to_owned())], body).into_response(),
         Err(error) => plain(StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")),
     }
