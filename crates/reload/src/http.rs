@@ -14,10 +14,12 @@ use prometheus::{Encoder, Registry, TextEncoder};
 use serde_json::{Value, json};
 
 use crate::access::{Access, Denied, Peer};
-use crate::before::{Before, Done};
+use crate::before::{BeforeHandle, Done};
+use crate::everywhere::Told;
+use crate::lock::Wanted;
 use crate::peers::{Peers, RELAYED};
 use crate::queue::Source;
-use crate::report::{Outcome, Report};
+use crate::report::Report;
 use crate::service::Handle;
 
 /// What can reload and say how it went. [`Handle`] is one; whoever runs NGINX by other means can be another.
@@ -68,7 +70,7 @@ pub struct Front {
     /// Whom to tell as well.
     pub peers: Option<Peers>,
     /// What has to be done before.
-    pub before: Option<Before>,
+    pub before: Option<BeforeHandle>,
 }
 
 /// The routes. The service has to be made with [`Peer`] as its connect info: a request without one is refused.
@@ -105,46 +107,16 @@ async fn reload(State(front): State<Front>, headers: HeaderMap) -> Response {
     let relayed = headers.contains_key(RELAYED);
     let mut extra = json!({});
     if let Some(before) = front.before.as_ref().filter(|_| !relayed) {
-        match before.run().await {
+        match before.run(Wanted::Anyway).await {
             Ok(done) => extra["before"] = json!(if done == Done::Here { "done" } else { "done elsewhere" }),
             Err(why) => return problem(StatusCode::INTERNAL_SERVER_ERROR, "before-failed", &why),
         }
     }
-    let telling = async {
-        match front.peers.as_ref().filter(|_| !relayed) {
-            None => Ok(None),
-            Some(peers) => {
-                let token = front.access.token()?;
-                peers.tell(token.as_deref()).await.map(Some)
-            }
-        }
-    };
-    let (report, told) = tokio::join!(front.reloads.reload(), telling);
-    let mut status = status_of(report.result);
-    match told {
-        Ok(None) => {}
-        Ok(Some(answers)) => {
-            if answers.iter().any(|answer| !answer.ok) && status == StatusCode::OK {
-                status = StatusCode::BAD_GATEWAY;
-            }
-            extra["peers"] = json!(answers);
-        }
-        Err(error) => {
-            status = if status == StatusCode::OK { StatusCode::BAD_GATEWAY } else { status };
-            extra["peers_error"] = json!(error.to_string());
-        }
+    let Told { status, report, extra: more } = front.everywhere(relayed).await;
+    if let (Some(extra), Value::Object(more)) = (extra.as_object_mut(), more) {
+        extra.extend(more);
     }
     answer(status, &report, extra)
-}
-
-/// 2xx only when what was asked for has happened.
-const fn status_of(outcome: Outcome) -> StatusCode {
-    match outcome {
-        Outcome::Applied | Outcome::Unchanged | Outcome::Tested => StatusCode::OK,
-        Outcome::Rejected => StatusCode::UNPROCESSABLE_ENTITY,
-        Outcome::Failed => StatusCode::INTERNAL_SERVER_ERROR,
-        Outcome::NoTarget | Outcome::Unreadable => StatusCode::SERVICE_UNAVAILABLE,
-    }
 }
 
 async fn status(State(front): State<Front>) -> Response {

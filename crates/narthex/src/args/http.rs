@@ -26,9 +26,15 @@ pub(crate) struct HttpArgs {
     /// Run this command (by sh -c) before a reload that was asked for by HTTP
     #[arg(long, value_name = "COMMAND", requires = "listen")]
     pub(crate) before: Option<String>,
+    /// And this often without being asked: the command, the reload here and at the peers; of the replicas that share a lock, one does it
+    #[arg(long, value_name = "TIME", requires = "before", value_parser = duration)]
+    pub(crate) before_every: Option<Duration>,
     /// With --before: a lock file on shared storage, so that one replica alone runs the command and the others wait for it
-    #[arg(long, value_name = "FILE", requires = "before")]
+    #[arg(long, value_name = "FILE", requires = "before", conflicts_with = "lock_lease")]
     pub(crate) lock_file: Option<PathBuf>,
+    /// With --before: the same by the Lease of this name in POD_NAMESPACE, where the storage has no locks
+    #[arg(long, value_name = "NAME", requires = "before")]
+    pub(crate) lock_lease: Option<String>,
     /// Longest run of --before, and longest wait for an answer of a peer
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
     pub(crate) request_timeout: Duration,

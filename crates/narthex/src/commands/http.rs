@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use reload::{Access, Before, Children, Front, Peer, Peers, Reloads};
+use reload::{Access, Before, Children, FileLock, Front, LocalLock, Lock, Peer, Peers, Reloads};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::task::JoinSet;
 use tracing::{error, info};
 
-use crate::args::HttpArgs;
+use super::lease::Leased;
+use crate::args::{ApiArgs, HttpArgs};
 
 /// The opened listener.
 pub(crate) enum Listener {
@@ -39,12 +40,27 @@ pub(crate) async fn bind(args: &HttpArgs) -> anyhow::Result<Option<Listener>> {
     Ok(Some(Listener::Tcp(listener.with_context(failed)?)))
 }
 
+/// What the command of `--before` needs.
+pub(crate) struct Means {
+    pub(crate) lock: Arc<dyn Lock>,
+    pub(crate) children: Children,
+}
+
+/// What makes sure that one replica alone runs the command of `--before`.
+pub(crate) async fn lock(args: &HttpArgs, api: &ApiArgs) -> anyhow::Result<Arc<dyn Lock>> {
+    Ok(match (&args.lock_file, &args.lock_lease) {
+        (Some(path), _) => Arc::new(FileLock { path: path.clone() }),
+        (None, Some(name)) => Arc::new(Leased::connect(name, api).await?),
+        (None, None) => Arc::new(LocalLock::default()),
+    })
+}
+
 /// Starts to serve.
 pub(crate) fn serve(
     listener: Listener,
     args: &HttpArgs,
     reloads: Arc<dyn Reloads>,
-    children: Children,
+    Means { lock, children }: Means,
     tasks: &mut JoinSet<&'static str>,
 ) -> anyhow::Result<()> {
     let own = match &listener {
@@ -55,14 +71,15 @@ pub(crate) fn serve(
         reloads,
         access: Access { allow: args.allow.clone(), token_file: args.token_file.clone() },
         peers: peers(args, own)?,
-        before: args.before.clone().map(|command| Before {
-            command,
-            lock_file: args.lock_file.clone(),
-            timeout: args.request_timeout,
-            children,
-            running: Arc::default(),
-        }),
+        before: args.before.clone().map(|command| Before { command, lock, timeout: args.request_timeout, children }.spawn(tasks)),
     };
+    if let Some(period) = args.before_every {
+        let front = front.clone();
+        tasks.spawn(async move {
+            front.by_the_clock(period).await;
+            "the clock of --before-every"
+        });
+    }
     let service = reload::router(front).into_make_service_with_connect_info::<Peer>();
     info!(address = args.listen, "reloads by HTTP");
     tasks.spawn(async move {

@@ -106,7 +106,8 @@ async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
     let (again, status) = (source.again, source.status);
     if let Some(listener) = reload_listener {
         let asked = asked::Asked { again: again.clone(), handle: handle.clone(), patience: args.http.request_timeout };
-        http::serve(listener, &args.http, Arc::new(asked), reload::Children::default(), &mut tasks)?;
+        let lock = http::lock(&args.http, &args.source.api).await?;
+        http::serve(listener, &args.http, Arc::new(asked), http::Means { lock, children: reload::Children::default() }, &mut tasks)?;
     }
     tasks.spawn(announce(handle, settings));
 

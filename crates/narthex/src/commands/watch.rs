@@ -1,5 +1,6 @@
 //! `narthex watch`: makes NGINX follow its configuration files.
 
+mod events;
 mod options;
 
 use std::process::ExitCode;
@@ -35,6 +36,7 @@ async fn serve(args: &WatchArgs) -> anyhow::Result<u8> {
     }
     // Both before the child is started: a taken port or a missing right is a quick, clear end.
     let listener = http::bind(&args.http).await?;
+    let lock = http::lock(&args.http, &args.api).await?;
     let mut signals = Signals::new()?;
     let mut ward = start(args, &children)?;
     let mut options = options;
@@ -46,8 +48,9 @@ async fn serve(args: &WatchArgs) -> anyhow::Result<u8> {
     info!(paths = paths.join(","), "following");
     let handle = reload::spawn(options, children.clone(), &mut tasks);
     if let Some(listener) = listener {
-        http::serve(listener, &args.http, Arc::new(handle.clone()), children, &mut tasks)?;
+        http::serve(listener, &args.http, Arc::new(handle.clone()), http::Means { lock, children }, &mut tasks)?;
     }
+    events::start(args, handle.reports(), &mut tasks).await;
     let ended = attend(&mut signals, &mut ward, &handle, &mut tasks).await;
     if ended.is_err()
         && let Some(ward) = &mut ward

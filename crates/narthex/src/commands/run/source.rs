@@ -18,6 +18,7 @@ use tokio::sync::watch;
 use tracing::{info, warn};
 
 use crate::args::{RunArgs, key};
+use crate::commands::pod::pod;
 
 /// A started source.
 pub(super) struct Source {
@@ -93,12 +94,6 @@ pub(super) async fn settings(args: &RunArgs, fallback: PemPair) -> anyhow::Resul
         warn!("the zone of this node is not known (POD_NAME, POD_NAMESPACE, the node's label): topology hints are not followed");
     }
     Ok((args.model.settings(fallback, zone)?, Some(client)))
-}
-
-/// Our own Pod by `POD_NAMESPACE` and `POD_NAME`.
-fn pod() -> Option<ObjectKey> {
-    let env = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    Some(ObjectKey::new(env("POD_NAMESPACE")?, env("POD_NAME")?))
 }
 
 /// Starts watching.
