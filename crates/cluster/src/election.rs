@@ -1,22 +1,18 @@
-//! Leader election over a Lease: the I/O around [`crate::lease`].
+//! Leader election over a Lease, around [`crate::claim`].
 //!
 //! Times follow the predecessor: the lease lasts the TTL, is renewed every quarter of it, and leadership is given up when it could not be renewed for half of it.
 //! On [`ElectionHandle::stop`] the lease is released, so that another replica need not wait for it to run out.
 
 use std::time::Duration;
 
-use jiff::Timestamp;
-use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
-use kube::api::PostParams;
-use kube::{Api, Client};
+use kube::Client;
 use model::ObjectKey;
 use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, timeout};
 
+use crate::Tasks;
 use crate::chain::chain;
-use crate::lease::{Observed, Step};
-use crate::{PRODUCT, Tasks};
+use crate::claim::{Claim, Claimed};
 
 const TASK: &str = "leader election";
 
@@ -59,26 +55,14 @@ impl Election {
     pub fn spawn(client: Client, options: ElectionOptions, tasks: &mut Tasks) -> ElectionHandle {
         let (leader, receiver) = watch::channel(false);
         let (stop, stopped) = oneshot::channel();
-        let ttl = if options.ttl.is_zero() { Duration::from_secs(30) } else { options.ttl };
-        let candidate = Candidate {
-            api: Api::namespaced(client, &options.lease.namespace),
-            options: ElectionOptions { ttl, ..options },
-            observed: Observed::default(),
-            held: None,
-            leader,
-            renewed: None,
-        };
+        let candidate = Candidate { claim: Claim::new(client, options), leader, renewed: None };
         tasks.spawn(candidate.run(stopped));
         ElectionHandle { leader: receiver, stop }
     }
 }
 
 struct Candidate {
-    api: Api<Lease>,
-    options: ElectionOptions,
-    observed: Observed,
-    /// The lease as the server last gave it, for its resourceVersion; `None` when it must be read again, or does not exist.
-    held: Option<Lease>,
+    claim: Claim,
     leader: watch::Sender<bool>,
     /// The last success while leading.
     renewed: Option<Instant>,
@@ -86,19 +70,19 @@ struct Candidate {
 
 impl Candidate {
     async fn run(mut self, mut stopped: oneshot::Receiver<oneshot::Sender<()>>) -> &'static str {
-        let pause = self.options.ttl / 4;
+        let pause = self.claim.options.ttl / 4;
         loop {
             let attempt = async {
                 match timeout(pause, self.attempt()).await {
                     Ok(Ok(wait)) => wait.min(pause),
                     Ok(Err(error)) => {
-                        self.held = None;
-                        tracing::warn!(lease = %self.options.lease, error = chain(&error), "the lease can't be read or written");
+                        self.claim.forget();
+                        tracing::warn!(lease = %self.claim.options.lease, error = chain(&error), "the lease can't be read or written");
                         pause.min(Duration::from_secs(2))
                     }
                     Err(_) => {
-                        self.held = None;
-                        tracing::warn!(lease = %self.options.lease, seconds = pause.as_secs(), "the API server did not answer in time about the lease");
+                        self.claim.forget();
+                        tracing::warn!(lease = %self.claim.options.lease, seconds = pause.as_secs(), "the API server did not answer in time about the lease");
                         Duration::ZERO
                     }
                 }
@@ -107,7 +91,7 @@ impl Candidate {
                 wait = attempt => wait,
                 done = &mut stopped => return self.stop(done.ok()).await,
             };
-            if self.renewed.is_none_or(|renewed| renewed.elapsed() > self.options.ttl / 2) {
+            if self.renewed.is_none_or(|renewed| renewed.elapsed() > self.claim.options.ttl / 2) {
                 self.lead(false);
             }
             tokio::select! {
@@ -119,67 +103,33 @@ impl Candidate {
 
     /// One round. Returns how long until the next.
     async fn attempt(&mut self) -> Result<Duration, kube::Error> {
-        if self.held.is_none() {
-            self.held = self.api.get_opt(&self.options.lease.name).await?;
-            self.observed.observe(self.held.as_ref().map(|lease| lease.spec.clone().unwrap_or_default()), Instant::now());
-        }
         let begun = Instant::now();
-        match self.observed.decide(&self.options.identity, self.options.ttl, begun, MicroTime(Timestamp::now())) {
-            Step::Write(spec) => {
-                if self.write(spec).await? {
-                    self.renewed = Some(begun);
-                    self.lead(true);
-                    return Ok(self.options.ttl / 4);
-                }
-                self.held = None;
-                Ok(Duration::ZERO)
+        Ok(match self.claim.attempt().await? {
+            Claimed::Ours => {
+                self.renewed = Some(begun);
+                self.lead(true);
+                self.claim.options.ttl / 4
             }
-            Step::Wait(wait) => {
-                // Read again next time: its holder renews it.
-                self.held = None;
+            Claimed::Raced => Duration::ZERO,
+            Claimed::Theirs(wait) => {
                 self.renewed = None;
-                Ok(wait)
+                wait
             }
-        }
-    }
-
-    /// Writes the lease. `false` when somebody else was faster.
-    async fn write(&mut self, spec: LeaseSpec) -> Result<bool, kube::Error> {
-        let params = PostParams { field_manager: Some(PRODUCT.to_owned()), ..PostParams::default() };
-        let name = &self.options.lease.name;
-        let written = match &self.held {
-            Some(held) => self.api.replace(name, &params, &Lease { spec: Some(spec), ..held.clone() }).await,
-            None => {
-                let metadata = ObjectMeta { name: Some(name.to_string()), ..ObjectMeta::default() };
-                self.api.create(&params, &Lease { metadata, spec: Some(spec) }).await
-            }
-        };
-        match written {
-            Ok(lease) => {
-                self.observed.observe(lease.spec.clone(), Instant::now());
-                self.held = Some(lease);
-                Ok(true)
-            }
-            Err(kube::Error::Api(status)) if status.code == 409 || status.code == 404 => Ok(false),
-            Err(error) => Err(error),
-        }
+        })
     }
 
     fn lead(&mut self, leads: bool) {
         let changed = self.leader.send_if_modified(|leader| std::mem::replace(leader, leads) != leads);
         if changed {
-            tracing::info!(lease = %self.options.lease, identity = self.options.identity, leads, "leadership changed");
+            tracing::info!(lease = %self.claim.options.lease, identity = self.claim.options.identity, leads, "leadership changed");
         }
     }
 
     async fn stop(mut self, done: Option<oneshot::Sender<()>>) -> &'static str {
         self.lead(false);
         if let Some(done) = done {
-            if self.held.is_some()
-                && let Some(spec) = self.observed.release(&self.options.identity, MicroTime(Timestamp::now()))
-                && !matches!(timeout(Duration::from_secs(3), self.write(spec)).await, Ok(Ok(true)))
-            {
-                tracing::warn!(lease = %self.options.lease, "the lease could not be released; it runs out by itself");
+            if !self.claim.release(None).await {
+                tracing::warn!(lease = %self.claim.options.lease, "the lease could not be released; it runs out by itself");
             }
             // Nobody waits when the caller gave up.
             let _ = done.send(());

@@ -123,6 +123,7 @@ impl EventWriter {
             pod: None,
             counts: BTreeMap::new(),
             paused: None,
+            forbidden: false,
             dropped: dropped.clone(),
         };
         tasks.spawn(writer.run());
@@ -147,6 +148,8 @@ struct Writer {
     counts: BTreeMap<String, i32>,
     /// The server did not take the last one; tried again then.
     paused: Option<Instant>,
+    /// Whether it was said that they may not be written.
+    forbidden: bool,
     dropped: Arc<AtomicU64>,
 }
 
@@ -211,6 +214,9 @@ impl Writer {
             }
             Ok(Err(kube::Error::Api(status))) if (400..500).contains(&status.code) && status.code != 429 => {
                 // Not allowed, or the namespace is being deleted: it will not be taken later either.
+                if status.code == 403 && !std::mem::replace(&mut self.forbidden, true) {
+                    tracing::warn!(object = %note.object, error = %status.message, "Events may not be written here; this is not said again");
+                }
                 tracing::debug!(object = %note.object, reason = note.reason, error = %status.message, "the event was not accepted");
                 self.dropped.fetch_add(1, Ordering::Relaxed);
                 return;

@@ -4,6 +4,7 @@
 //! - [`Source`]: watches the kinds that matter and publishes [`model::Snapshot`]s.
 //! - [`Editor`]: reads and changes single objects, for commands that end.
 //! - [`EventWriter`], [`Election`], [`StatusWriter`]: Events, the leader's Lease and the addresses in Ingress status.
+//! - [`LeaseLock`]: a Lease for the time of one piece of work.
 //!
 //! # How the watching works
 //!
@@ -21,6 +22,7 @@
 mod address;
 mod backoff;
 mod chain;
+mod claim;
 mod connect;
 mod decode;
 mod edit;
@@ -31,6 +33,7 @@ mod fetch;
 mod hash;
 mod kinds;
 mod lease;
+mod lease_lock;
 mod limit;
 mod message;
 mod publish;
@@ -54,6 +57,7 @@ pub use election::{Election, ElectionHandle, ElectionOptions};
 pub use event::{EventSender, EventWriter, EventWriterOptions};
 pub use kinds::Kind;
 pub use kube::Client;
+pub use lease_lock::{LeaseError, LeaseLock};
 pub use publish::AddressSource;
 pub use source::{FeedStatus, Source, SourceHandle, SourceOptions, SourceStatus};
 pub use state::Statuses;

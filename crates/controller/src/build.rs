@@ -12,18 +12,35 @@ use crate::Feedback;
 use crate::metrics::{Metrics, Stage};
 use crate::port::Report;
 
+/// What the builder is woken by.
+pub(crate) struct Inputs {
+    pub(crate) snapshots: watch::Receiver<Option<Arc<Snapshot>>>,
+    pub(crate) feedback: mpsc::Receiver<Feedback>,
+    /// Numbers of reloads that are asked for.
+    pub(crate) asked: watch::Receiver<u64>,
+}
+
+/// What it makes.
+pub(crate) struct Outputs {
+    pub(crate) built: watch::Sender<Option<Arc<Built>>>,
+    /// The numbers, once what was there before they were given out is built.
+    pub(crate) passed: watch::Sender<u64>,
+}
+
 pub(crate) async fn run(
     mut builder: Builder,
-    mut snapshots: watch::Receiver<Option<Arc<Snapshot>>>,
-    mut feedback: mpsc::Receiver<Feedback>,
-    built: watch::Sender<Option<Arc<Built>>>,
+    inputs: Inputs,
+    Outputs { built, passed }: Outputs,
     report: Arc<dyn Report>,
     metrics: Metrics,
 ) -> &'static str {
+    let Inputs { mut snapshots, mut feedback, mut asked } = inputs;
     let mut known = BTreeSet::new();
     let mut served = Vec::new();
     loop {
+        let mut number = None;
         tokio::select! {
+            Ok(()) = asked.changed() => number = Some(*asked.borrow_and_update()),
             changed = snapshots.changed() => if changed.is_err() { return "builder" },
             message = feedback.recv() => match message {
                 None => return "builder",
@@ -33,12 +50,17 @@ pub(crate) async fn run(
                 },
             },
         }
-        let Some(snapshot) = snapshots.borrow_and_update().clone() else { continue };
-        let started = Instant::now();
-        let result = builder.build(&snapshot);
-        metrics.stage(Stage::Build, started.elapsed());
-        tell(&result, &snapshot, &mut known, &mut served, &*report, &metrics);
-        built.send_replace(Some(Arc::new(result)));
+        let newest = snapshots.borrow_and_update().clone();
+        if let Some(snapshot) = newest {
+            let started = Instant::now();
+            let result = builder.build(&snapshot);
+            metrics.stage(Stage::Build, started.elapsed());
+            tell(&result, &snapshot, &mut known, &mut served, &*report, &metrics);
+            built.send_replace(Some(Arc::new(result)));
+        }
+        if let Some(number) = number {
+            passed.send_replace(number);
+        }
     }
 }
 

@@ -8,9 +8,12 @@
 //!                 └────────── set aside / confirmed ──────┘
 //! ```
 //!
+//! A reload that somebody asks for ([`Asking`]) takes the same way: through the builder, so that what was there before is part of it, to the fixed lane.
+//!
 //! The lanes have separate clocks: a pending, slow or failing reload never delays an endpoint or a route.
 //! Knows sources and NGINX through traits ([`port`]) only.
 
+mod ask;
 mod build;
 mod fixed_lane;
 mod live_lane;
@@ -26,6 +29,7 @@ use model::{Builder, Built, Fixed, ProfileId, Settings, Snapshot};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
+pub use ask::{Asking, Attempt};
 pub use metrics::Metrics;
 pub use port::{Addresses, Applied, ApplyError, LiveError, LiveNginx, LiveState, Nginx, Report};
 
@@ -83,6 +87,8 @@ pub struct Handle {
     pub loaded: watch::Receiver<Loaded>,
     /// What it holds.
     pub live: watch::Receiver<LiveStatus>,
+    /// For whoever wants a reload.
+    pub asking: Asking,
 }
 
 impl Handle {
@@ -134,10 +140,14 @@ pub fn spawn<N: Nginx, L: LiveNginx>(parts: Parts<N, L>, tasks: &mut Tasks) -> H
     let (feedback_tx, feedback) = mpsc::channel(16);
 
     let builder = Builder::new(settings);
-    tasks.spawn(build::run(builder, snapshots, feedback, built_tx, report.clone(), metrics.clone()));
-    let lane = fixed_lane::Lane { nginx, live: status.clone(), loaded: loaded_tx, feedback: feedback_tx, report, metrics: metrics.clone() };
-    tasks.spawn(fixed_lane::run(lane, built.clone(), pace));
+    let (attempts_tx, attempts) = watch::channel(None);
+    let asking = Asking::new(attempts);
+    let (passed, asked) = watch::channel(0);
+    let inputs = build::Inputs { snapshots, feedback, asked: asking.numbers() };
+    tasks.spawn(build::run(builder, inputs, build::Outputs { built: built_tx, passed }, report.clone(), metrics.clone()));
+    let ends = fixed_lane::Ends { live: status.clone(), loaded: loaded_tx, feedback: feedback_tx, attempts: attempts_tx };
+    tasks.spawn(fixed_lane::run(fixed_lane::Lane::new(nginx, ends, report, metrics.clone()), built.clone(), asked, pace));
     tasks.spawn(live_lane::run(live, built.clone(), loaded.clone(), status_tx, metrics, pace));
     tasks.spawn(resolve::run(built.clone(), addresses));
-    Handle { built, loaded, live: status }
+    Handle { built, loaded, live: status, asking }
 }

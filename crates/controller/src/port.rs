@@ -13,6 +13,9 @@ pub trait Nginx: Send + 'static {
     /// Brings NGINX to this text: starts it if it does not run, else reloads it; nothing if it runs it already.
     fn apply(&mut self, fixed: &Fixed) -> impl Future<Output = Result<Applied, ApplyError>> + Send;
 
+    /// The same, but it reads everything anew even if it runs this text already.
+    fn reload(&mut self, fixed: &Fixed) -> impl Future<Output = Result<Applied, ApplyError>> + Send;
+
     /// Whether NGINX would accept this text. Changes nothing.
     fn test(&mut self, fixed: &Fixed) -> impl Future<Output = Result<(), ApplyError>> + Send;
 

@@ -6,6 +6,7 @@
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use follow::{Pacing, Wake, Watcher, settle};
@@ -50,7 +51,24 @@ pub struct SourceHandle {
     /// The same, with the positions of objects; also renewed when only positions changed.
     pub loaded: watch::Receiver<Option<Arc<Loaded>>>,
     addresses: watch::Sender<Addresses>,
-    reload: Arc<Notify>,
+    rereads: Arc<Rereads>,
+    reread: watch::Receiver<u64>,
+}
+
+/// Readings that are asked for, by number.
+#[derive(Debug, Default)]
+struct Rereads {
+    wanted: AtomicU64,
+    wake: Notify,
+}
+
+impl Rereads {
+    /// Wants one that begins after now: its number.
+    fn want(&self) -> u64 {
+        let number = self.wanted.fetch_add(1, Ordering::Relaxed) + 1;
+        self.wake.notify_one();
+        number
+    }
 }
 
 impl SourceHandle {
@@ -65,7 +83,15 @@ impl SourceHandle {
 
     /// Reads every file again, at once, whatever the attributes say (SIGHUP).
     pub fn reload(&self) {
-        self.reload.notify_one();
+        self.rereads.want();
+    }
+
+    /// The same, and waits until a reading that began after the call is published: what was read. `None` while the directory could never be read.
+    pub async fn reread(&self) -> Option<Arc<Loaded>> {
+        let number = self.rereads.want();
+        // An error means that the source has ended, and the process with it.
+        let _ = self.reread.clone().wait_for(|done| *done >= number).await;
+        self.loaded.borrow().clone()
     }
 }
 
@@ -88,44 +114,61 @@ impl Source {
         let (read, loaded) = watch::channel(None);
         let (addresses, given) = watch::channel(Addresses::new());
         let (publish, snapshots) = watch::channel(None);
-        let reload = Arc::new(Notify::new());
+        let rereads = Arc::new(Rereads::default());
+        let ((reread, through), (finish, reread_through)) = (watch::channel(0), watch::channel(0));
         let pacing = options.pacing;
-        let reader = Reader { engine: Some(Engine::new(options, watcher)), wakes, _wake: wake, reload: reload.clone(), read, pacing };
+        for hazard in follow::mounts::look(&options.directory) {
+            tracing::warn!(poll_interval = ?options.poll_interval, "{hazard}");
+        }
+        let engine = Some(Engine::new(options, watcher));
+        let reader = Reader { engine, wakes, _wake: wake, rereads: rereads.clone(), reread, read, pacing };
         tasks.spawn(async move {
             reader.run().await;
             "manifest reader"
         });
         let following = loaded.clone();
         tasks.spawn(async move {
-            publisher(following, given, publish).await;
+            publisher(following, given, through, Published { snapshots: publish, reread: finish }).await;
             "manifest publisher"
         });
-        SourceHandle { snapshots, loaded, addresses, reload }
+        SourceHandle { snapshots, loaded, addresses, rereads, reread: reread_through }
     }
+}
+
+/// Where the publisher puts what it makes.
+struct Published {
+    snapshots: watch::Sender<Option<Arc<Snapshot>>>,
+    /// The number of the last forced reading that is in them.
+    reread: watch::Sender<u64>,
 }
 
 /// Joins objects and addresses.
 async fn publisher(
     mut loaded: watch::Receiver<Option<Arc<Loaded>>>,
     mut addresses: watch::Receiver<Addresses>,
-    publish: watch::Sender<Option<Arc<Snapshot>>>,
+    mut through: watch::Receiver<u64>,
+    out: Published,
 ) {
     let mut published = None;
     loop {
+        // Before what was read, which is sent first: so it is in there.
+        let number = *through.borrow_and_update();
         let newest = loaded.borrow_and_update().clone();
         let given = addresses.borrow_and_update().clone();
         if let Some(newest) = newest {
             let version = (newest.generation(), given.clone());
             if published.as_ref() != Some(&version) {
                 let snapshot = Snapshot { addresses: given, ..newest.snapshot.clone() };
-                publish.send_replace(Some(Arc::new(snapshot)));
+                out.snapshots.send_replace(Some(Arc::new(snapshot)));
                 published = Some(version);
             }
         }
+        out.reread.send_if_modified(|done| std::mem::replace(done, number) != number);
         tokio::select! {
             changed = loaded.changed() => if changed.is_err() { return },
             changed = addresses.changed() => if changed.is_err() { return },
-            () = publish.closed() => return,
+            changed = through.changed() => if changed.is_err() { return },
+            () = out.snapshots.closed() => return,
         }
     }
 }
@@ -137,7 +180,9 @@ struct Reader {
     wakes: mpsc::Receiver<Wake>,
     /// Keeps the channel open when there is no watcher.
     _wake: mpsc::Sender<Wake>,
-    reload: Arc<Notify>,
+    rereads: Arc<Rereads>,
+    /// The number of the last forced reading.
+    reread: watch::Sender<u64>,
     read: watch::Sender<Option<Arc<Loaded>>>,
     pacing: Pacing,
 }
@@ -146,6 +191,8 @@ impl Reader {
     async fn run(mut self) {
         let mut force = false;
         while let Some(mut engine) = self.engine.take() {
+            // Who asks from now on gets another one.
+            let number = self.rereads.wanted.load(Ordering::Relaxed);
             let looking = tokio::task::spawn_blocking(move || {
                 let turn = engine.turn(force);
                 (engine, turn)
@@ -163,7 +210,13 @@ impl Reader {
             };
             let Turn { loaded, again } = turn;
             if let Some(loaded) = loaded {
+                if force {
+                    tracing::info!(files = loaded.files().count(), problems = loaded.problems().len(), "every manifest was read again");
+                }
                 self.read.send_replace(Some(loaded));
+            }
+            if force {
+                self.reread.send_replace(number);
             }
             match self.wait(again).await {
                 Some(forced) => force = forced,
@@ -176,8 +229,8 @@ impl Reader {
     async fn wait(&mut self, again: Duration) -> Option<bool> {
         tokio::select! {
             () = self.read.closed() => None,
-            () = self.reload.notified() => Some(true),
-            wake = self.wakes.recv() => settle(&self.pacing, wake?, &mut self.wakes, &self.reload).await,
+            () = self.rereads.wake.notified() => Some(true),
+            wake = self.wakes.recv() => settle(&self.pacing, wake?, &mut self.wakes, &self.rereads.wake).await,
             () = sleep_until(Instant::now() + again) => Some(false),
         }
     }

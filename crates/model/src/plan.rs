@@ -41,6 +41,8 @@ pub enum Reason {
     Literal(Arc<str>),
     /// Text of an Ingress for the stream block was added or changed, or some went.
     Stream(Option<ObjectKey>),
+    /// Somebody asked for it: what the text refers to may have changed. Never found by [`reasons`].
+    Asked,
 }
 
 impl Reason {
@@ -53,6 +55,7 @@ impl Reason {
             Self::Shell(_) => "shell",
             Self::Literal(_) => "literal",
             Self::Stream(_) => "stream",
+            Self::Asked => "asked",
         }
     }
 }
@@ -66,6 +69,7 @@ impl fmt::Display for Reason {
             Self::Shell(host) => write!(f, "server-level text of host {host} changed"),
             Self::Literal(host) => write!(f, "host {host} begins or ceases to lie below a pattern with a server block of its own"),
             Self::Stream(_) => f.write_str("text of the stream block changed"),
+            Self::Asked => f.write_str("a reload was asked for"),
         }
     }
 }

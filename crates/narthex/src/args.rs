@@ -4,6 +4,7 @@ mod api;
 mod compare;
 mod controller;
 mod duration;
+mod http;
 mod metrics;
 mod rollout;
 mod selector;
@@ -17,6 +18,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use api::ApiArgs;
 pub(crate) use compare::{AskArgs, CompareArgs};
 pub(crate) use controller::{ModelArgs, SourceArgs, StatusArgs, key};
+pub(crate) use http::HttpArgs;
 pub(crate) use metrics::MetricsArgs;
 pub(crate) use rollout::RolloutArgs;
 pub(crate) use switch::SwitchArgs;
@@ -118,6 +120,11 @@ pub(crate) enum Command {
   # Serve a cluster from outside
   narthex run --kubeconfig ~/.kube/config --publish-status-address 192.0.2.10
 
+  # With a URL that makes NGINX read certificates and other files on shared storage anew
+  narthex run --listen 127.0.0.1:9180 && curl -X POST http://127.0.0.1:9180/reload
+
+Signals: TERM and INT end it, HUP reads every file of --manifests again (a cluster is followed as it is).
+
 What changes live and what needs a reload: narthex plan --help")]
 pub(crate) struct RunArgs {
     #[command(flatten)]
@@ -149,6 +156,8 @@ pub(crate) struct RunArgs {
     /// Don't write Events on Ingresses
     #[arg(long, num_args = 0..=1, default_value_t = false, default_missing_value = "true", require_equals = true, action = clap::ArgAction::Set)]
     pub(crate) disable_sync_events: bool,
+    #[command(flatten)]
+    pub(crate) http: HttpArgs,
 }
 
 /// The NGINX to run.

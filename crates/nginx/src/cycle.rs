@@ -75,13 +75,18 @@ impl<P: Process> Cycle<P> {
 
     /// Brings NGINX to this file set.
     pub(crate) async fn apply(&mut self, set: &FileSet) -> Result<Applied, ApplyError> {
+        self.bring(set, false).await
+    }
+
+    /// The same; `force`: by a reload even if it runs this file set already.
+    pub(crate) async fn bring(&mut self, set: &FileSet, force: bool) -> Result<Applied, ApplyError> {
         let began = Instant::now();
         self.bury();
         // Orphans answer too, but nobody can reload them.
         let running = if self.master.is_some() { self.process.state().await } else { None };
         let (store, files) = (self.store.clone(), set.clone());
         let mut staged = on_disk(move || store.stage(&files)).await?;
-        let unchanged = running.is_some_and(|state| state.revision == set.revision);
+        let unchanged = !force && running.is_some_and(|state| state.revision == set.revision);
         let mut warnings = Vec::new();
         if !unchanged {
             let verdict = self.process.test(&self.store.staged_conf()).await?;

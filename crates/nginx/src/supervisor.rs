@@ -111,6 +111,13 @@ impl Supervisor {
         self.cycle.apply(set).await
     }
 
+    /// As [`Self::apply`], but NGINX reads everything anew even if it runs this file set already: what the files refer to may have changed.
+    ///
+    /// Then new workers with the same revision confirm it: those of before are leaving.
+    pub async fn reload(&mut self, set: &FileSet) -> Result<Applied, ApplyError> {
+        self.cycle.bring(set, true).await
+    }
+
     /// Asks `nginx -t` about a file set, without any effect on what is on disk or runs. Gives its warnings.
     pub async fn test(&mut self, set: &FileSet) -> Result<Vec<String>, ApplyError> {
         self.cycle.test(set).await

@@ -64,6 +64,21 @@ pub fn parent(pid: i32) -> Option<i32> {
     stat(pid).filter(|stat| !stat.dead).map(|stat| stat.parent)
 }
 
+/// Whether the process has a handler for this signal, or ignores it; `None` where that can't be seen. Without one most signals end a process.
+pub fn handles(pid: i32, signal: i32) -> Option<bool> {
+    parse_handled(&fs::read_to_string(format!("/proc/{pid}/status")).ok()?, signal)
+}
+
+/// The masks are hexadecimal; the lowest bit is signal 1.
+fn parse_handled(status: &str, signal: i32) -> Option<bool> {
+    let mask = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+        u64::from_str_radix(line.trim(), 16).ok()
+    };
+    let bit = 1_u64.checked_shl(u32::try_from(signal - 1).ok()?)?;
+    Some((mask("SigCgt:")? | mask("SigIgn:")?) & bit != 0)
+}
+
 /// How long the process has been running.
 pub fn age(id: Identity) -> Option<Duration> {
     let uptime: f64 = fs::read_to_string("/proc/uptime").ok()?.split(' ').next()?.parse().ok()?;
@@ -146,6 +161,16 @@ pub fn refresh(id: Identity) -> Option<Worker> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_handler_is_seen_in_the_masks() {
+        let status = "Name:\tnginx\nSigBlk:\t0000000000000000\nSigIgn:\t0000000000001000\nSigCgt:\t0000000018016a07\n";
+        for (signal, expected) in [(1, Some(true)), (13, Some(true)), (12, Some(true)), (9, Some(false)), (0, None)] {
+            assert_eq!(parse_handled(status, signal), expected, "{signal}");
+        }
+        assert_eq!(parse_handled("Name:\tx\n", 1), None);
+        assert!(handles(std::process::id().cast_signed(), 9) == Some(false));
+    }
     use std::os::unix::process::CommandExt;
 
     #[test]

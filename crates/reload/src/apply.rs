@@ -26,6 +26,11 @@ pub(crate) enum ApplyError {
     /// The master is gone.
     #[error("the master, process {pid}, ended after {signal}")]
     Gone { signal: &'static str, pid: i32 },
+    /// The signal would end it.
+    #[error(
+        "process {pid} has no handler for {signal}, which would end it: expected an NGINX that is done with starting, and {waited:?} were not enough for that"
+    )]
+    Deaf { signal: &'static str, pid: i32, waited: Duration },
     /// It said no.
     #[error("NGINX refuses it, and goes on with what it had: {message}")]
     Refused { message: String },
@@ -63,6 +68,7 @@ pub(crate) fn serving_since(master: &Master) -> Option<Duration> {
 /// Sends the signal; for a reload of NGINX, returns when the new workers serve and no old one accepts connections.
 pub(crate) async fn apply(master: &Master, signal: Signal, patience: Duration) -> Result<(), ApplyError> {
     let pid = master.id.pid;
+    ready_for(master, signal, patience).await?;
     let old: Vec<Child> = children(pid).into_iter().filter(|child| child.role != Role::Helper).collect();
     let mut tail = error_log(pid).map(|path| Tail::follow(&path));
     let name = signal.as_str();
@@ -97,6 +103,21 @@ pub(crate) async fn apply(master: &Master, signal: Signal, patience: Duration) -
         sleep(pause).await;
         pause = (pause * 2).min(LONGEST_POLL);
     }
+}
+
+/// An NGINX that is just starting has no handlers yet, and HUP would end it: waits until it has.
+async fn ready_for(master: &Master, signal: Signal, patience: Duration) -> Result<(), ApplyError> {
+    let (pid, name, begun) = (master.id.pid, signal.as_str(), Instant::now());
+    while master.is_nginx && procfs::handles(pid, signal as i32) == Some(false) {
+        if !procfs::alive(master.id) {
+            return Err(ApplyError::Gone { signal: name, pid });
+        }
+        if begun.elapsed() >= patience {
+            return Err(ApplyError::Deaf { signal: name, pid, waited: patience });
+        }
+        sleep(FIRST_POLL).await;
+    }
+    Ok(())
 }
 
 /// Whether workers of a new generation serve and all of the old one leave.

@@ -1,35 +1,33 @@
 //! A command that has to be done before a reload by one replica alone: the renewal of a certificate on shared storage.
+//!
+//! One task runs it, so that it goes on when whoever asked for it has gone. Those who ask meanwhile share the run.
 
-use std::fs::{File, OpenOptions};
-use std::io;
-use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
-use nix::errno::Errno;
-use nix::fcntl::{Flock, FlockArg};
 use tokio::process::Command;
-use tokio::sync::Mutex;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
+use crate::lock::{Lock, Tried, Wanted};
 use crate::spawn::Children;
 
-const POLL: Duration = Duration::from_millis(50);
+/// Those who wait for the task to take their request; more wait before that.
+const QUEUE: usize = 64;
 
 /// The command and who may run it.
 #[derive(Debug, Clone)]
 pub struct Before {
     /// Run by `sh -c`.
     pub command: String,
-    /// A file on storage that all replicas share: who holds its lock runs the command, and the others wait for them.
-    pub lock_file: Option<PathBuf>,
+    /// Who holds it runs the command, and the others wait for them.
+    pub lock: Arc<dyn Lock>,
     /// Longest run, and longest wait for another one's.
     pub timeout: Duration,
     /// Those that are waited for.
     pub children: Children,
-    /// Held while it runs without a lock file.
-    pub running: Arc<Mutex<()>>,
 }
 
 /// What happened.
@@ -37,35 +35,71 @@ pub struct Before {
 pub(crate) enum Done {
     /// It ran here.
     Here,
-    /// It ran for another replica or another request meanwhile.
+    /// It ran for another replica or another request meanwhile, or not long ago.
     Elsewhere,
 }
 
-impl Before {
+/// The task. Clones are the same one.
+#[derive(Debug, Clone)]
+pub struct BeforeHandle {
+    asks: mpsc::Sender<Ask>,
+}
+
+#[derive(Debug)]
+struct Ask {
+    wanted: Wanted,
+    answer: oneshot::Sender<Result<Done, String>>,
+}
+
+impl BeforeHandle {
     /// Runs it, or waits until somebody else has.
     ///
     /// # Errors
     /// It failed or took too long, or there is no lock.
-    pub(crate) async fn run(&self) -> Result<Done, String> {
-        let Some(path) = &self.lock_file else {
-            let Ok(_held) = self.running.try_lock() else {
-                drop(self.running.lock().await);
-                return Ok(Done::Elsewhere);
-            };
-            return self.command().await.map(|()| Done::Here);
-        };
-        let begun = Instant::now();
-        let mut first = true;
-        loop {
-            match lock(path).map_err(|error| format!("the lock file {}: {error}", path.display()))? {
-                Some(_held) if first => return self.command().await.map(|()| Done::Here),
-                Some(_) => return Ok(Done::Elsewhere),
-                None if begun.elapsed() >= self.timeout => {
-                    return Err(format!("the lock file {} is held by somebody else for more than {:?}", path.display(), self.timeout));
+    pub(crate) async fn run(&self, wanted: Wanted) -> Result<Done, String> {
+        let (answer, answered) = oneshot::channel();
+        let gone = || "the process is ending".to_owned();
+        self.asks.send(Ask { wanted, answer }).await.map_err(|_| gone())?;
+        answered.await.map_err(|_| gone())?
+    }
+}
+
+impl Before {
+    /// Starts the task. It goes into `tasks`; if it ends it gives its name.
+    pub fn spawn(self, tasks: &mut JoinSet<&'static str>) -> BeforeHandle {
+        let (asks, mut queue) = mpsc::channel::<Ask>(QUEUE);
+        tasks.spawn(async move {
+            while let Some(first) = queue.recv().await {
+                let result = self.run(first.wanted).await;
+                // Whoever has gone doesn't hear of it.
+                let _ = first.answer.send(result.clone());
+                while let Ok(next) = queue.try_recv() {
+                    let _ = next.answer.send(result.clone().map(|_| Done::Elsewhere));
                 }
-                None => first = false,
             }
-            sleep(POLL).await;
+            "the one who runs commands before reloads"
+        });
+        BeforeHandle { asks }
+    }
+
+    async fn run(&self, mut wanted: Wanted) -> Result<Done, String> {
+        let begun = Instant::now();
+        let mut contender = self.lock.contend();
+        loop {
+            match contender.attempt(&wanted, Box::pin(self.command())).await? {
+                Tried::Ran => return Ok(Done::Here),
+                Tried::Done(_) => return Ok(Done::Elsewhere),
+                Tried::Held(mark) => {
+                    if begun.elapsed() >= self.timeout {
+                        return Err(format!("{} is held by somebody else for more than {:?}", self.lock.name(), self.timeout));
+                    }
+                    // If whoever holds it now dies or fails, it is our turn.
+                    if wanted == Wanted::Anyway {
+                        wanted = Wanted::UnlessSince(mark);
+                    }
+                }
+            }
+            sleep(contender.pause()).await;
         }
     }
 
@@ -82,71 +116,103 @@ impl Before {
     }
 }
 
-/// The lock, or `None` if somebody else has it.
-fn lock(path: &Path) -> io::Result<Option<Flock<File>>> {
-    let file = OpenOptions::new().create(true).append(true).open(path)?;
-    match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
-        Ok(lock) => Ok(Some(lock)),
-        Err((_, Errno::EWOULDBLOCK)) => Ok(None),
-        Err((_, errno)) => Err(errno.into()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
+    use crate::lock::{FileLock, LocalLock};
+
+    fn before(command: String, lock: impl Lock) -> Before {
+        Before { command, lock: Arc::new(lock), timeout: Duration::from_secs(60), children: Children::default() }
+    }
+
+    async fn until(holds: impl Fn() -> bool) {
+        while !holds() {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    fn lines(path: &Path) -> usize {
+        std::fs::read_to_string(path).unwrap_or_default().lines().count()
+    }
 
     #[tokio::test]
     async fn of_many_replicas_one_runs_the_command() {
         let scratch = tempfile::tempdir().unwrap();
-        let (log, go) = (scratch.path().join("log"), scratch.path().join("go"));
-        let before = Before {
-            command: format!("echo x >> {}; while [ ! -e {} ]; do sleep 0.02; done", log.display(), go.display()),
-            lock_file: Some(scratch.path().join("lock")),
-            timeout: Duration::from_secs(60),
-            children: Children::default(),
-            running: Arc::default(),
-        };
-        let mut replicas = tokio::task::JoinSet::new();
-        for _ in 0..5 {
-            let before = before.clone();
-            replicas.spawn(async move { before.run().await });
+        let (log, go, lock) = (scratch.path().join("log"), scratch.path().join("go"), scratch.path().join("lock"));
+        let command = format!("echo x >> {}; while [ ! -e {} ]; do sleep 0.02; done", log.display(), go.display());
+        let before = before(command, FileLock { path: lock });
+        let mut tasks = JoinSet::new();
+        let first = before.clone().spawn(&mut tasks);
+        let mut replicas = JoinSet::new();
+        replicas.spawn(async move { first.run(Wanted::Anyway).await });
+        until(|| log.exists()).await;
+        // The others find the lock held when they first ask.
+        for _ in 0..4 {
+            let handle = before.clone().spawn(&mut tasks);
+            replicas.spawn(async move { handle.run(Wanted::Anyway).await });
         }
-        while !log.exists() {
+        for _ in 0..20 {
             tokio::task::yield_now().await;
         }
-        // All others have seen the lock by then: they ask before they sleep for the first time.
-        sleep(POLL).await;
         std::fs::write(go, "").unwrap();
         let done = replicas.join_all().await;
         assert_eq!(done.iter().filter(|done| **done == Ok(Done::Here)).count(), 1, "{done:?}");
         assert_eq!(done.iter().filter(|done| **done == Ok(Done::Elsewhere)).count(), 4, "{done:?}");
-        assert_eq!(std::fs::read_to_string(log).unwrap(), "x\n");
+        assert_eq!(lines(&log), 1);
     }
 
     #[tokio::test]
-    async fn without_a_lock_file_requests_of_one_moment_share_a_run() {
+    async fn whoever_waited_for_one_that_failed_does_it_itself() {
         let scratch = tempfile::tempdir().unwrap();
-        let log = scratch.path().join("log");
-        let command = format!("echo x >> {}", log.display());
-        let before =
-            Before { command, lock_file: None, timeout: Duration::from_secs(60), children: Children::default(), running: Arc::default() };
-        // One task: each asks before the first one can be done.
-        let (a, b, c) = tokio::join!(before.run(), before.run(), before.run());
-        assert_eq!([a, b, c], [Ok(Done::Here), Ok(Done::Elsewhere), Ok(Done::Elsewhere)]);
-        assert_eq!(std::fs::read_to_string(log).unwrap(), "x\n");
+        let (log, go) = (scratch.path().join("log"), scratch.path().join("go"));
+        let lock = FileLock { path: scratch.path().join("lock") };
+        let failing = format!("echo x >> {}; while [ ! -e {} ]; do sleep 0.02; done; exit 1", log.display(), go.display());
+        let mut tasks = JoinSet::new();
+        let first = before(failing, lock.clone()).spawn(&mut tasks);
+        let second = before(format!("echo y >> {}", log.display()), lock).spawn(&mut tasks);
+        let first = tokio::spawn(async move { first.run(Wanted::Anyway).await });
+        until(|| log.exists()).await;
+        let second = tokio::spawn(async move { second.run(Wanted::Anyway).await });
+        for _ in 0..20 {
+            tokio::task::yield_now().await;
+        }
+        std::fs::write(go, "").unwrap();
+        assert!(first.await.unwrap().is_err());
+        assert_eq!((second.await.unwrap(), lines(&log)), (Ok(Done::Here), 2));
+    }
+
+    #[tokio::test]
+    async fn requests_of_one_moment_share_a_run_that_outlives_them() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (log, go) = (scratch.path().join("log"), scratch.path().join("go"));
+        let command = format!("echo x >> {0}; while [ ! -e {1} ]; do sleep 0.02; done; echo y >> {0}", log.display(), go.display());
+        let mut tasks = JoinSet::new();
+        let handle = before(command, LocalLock::default()).spawn(&mut tasks);
+        let ask = || {
+            let handle = handle.clone();
+            tokio::spawn(async move { handle.run(Wanted::Anyway).await })
+        };
+        let first = ask();
+        until(|| log.exists()).await;
+        first.abort();
+        let (second, third) = (ask(), ask());
+        for _ in 0..20 {
+            tokio::task::yield_now().await;
+        }
+        std::fs::write(go, "").unwrap();
+        assert_eq!((second.await.unwrap(), third.await.unwrap()), (Ok(Done::Elsewhere), Ok(Done::Elsewhere)));
+        assert_eq!(lines(&log), 2);
+        let again = handle.run(Wanted::UnlessWithin(Duration::from_secs(600))).await;
+        assert_eq!((again, lines(&log)), (Ok(Done::Elsewhere), 2));
     }
 
     #[tokio::test]
     async fn a_command_that_fails_says_why() {
-        let before = Before {
-            command: "echo no >&2; exit 3".into(),
-            lock_file: None,
-            timeout: Duration::from_secs(60),
-            children: Children::default(),
-            running: Arc::default(),
-        };
-        let error = before.run().await.unwrap_err();
+        let mut tasks = JoinSet::new();
+        let handle = before("echo no >&2; exit 3".into(), LocalLock::default()).spawn(&mut tasks);
+        let error = handle.run(Wanted::Anyway).await.unwrap_err();
         assert!(error.contains("exit status: 3: no"), "{error}");
     }
 }

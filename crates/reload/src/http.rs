@@ -1,4 +1,4 @@
-//! Reloads over HTTP: `/reload`, and `/status`, `/metrics`, `/healthz` beside it.
+//! Reloads over HTTP: `/reload`, and `/status`, `/metrics`, `/healthz`, `/readyz` beside it.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -14,10 +14,12 @@ use prometheus::{Encoder, Registry, TextEncoder};
 use serde_json::{Value, json};
 
 use crate::access::{Access, Denied, Peer};
-use crate::before::{Before, Done};
+use crate::before::{BeforeHandle, Done};
+use crate::everywhere::Told;
+use crate::lock::Wanted;
 use crate::peers::{Peers, RELAYED};
 use crate::queue::Source;
-use crate::report::{Outcome, Report};
+use crate::report::Report;
 use crate::service::Handle;
 
 /// What can reload and say how it went. [`Handle`] is one; whoever runs NGINX by other means can be another.
@@ -26,8 +28,13 @@ pub trait Reloads: Send + Sync + 'static {
     fn reload(&self) -> Pin<Box<dyn Future<Output = Arc<Report>> + Send + '_>>;
     /// How it went last.
     fn last(&self) -> Option<Arc<Report>>;
-    /// The metrics to show.
-    fn registry(&self) -> Registry;
+    /// The metrics to show here; `None`: they are elsewhere.
+    fn registry(&self) -> Option<Registry>;
+    /// Whether NGINX is known to run what was read, now or earlier; if not, why.
+    ///
+    /// # Errors
+    /// It is not known, and this is why.
+    fn ready(&self) -> Result<(), String>;
 }
 
 impl Reloads for Handle {
@@ -44,8 +51,12 @@ impl Reloads for Handle {
         self.reports().borrow().clone()
     }
 
-    fn registry(&self) -> Registry {
-        self.metrics.registry().clone()
+    fn registry(&self) -> Option<Registry> {
+        Some(self.metrics.registry().clone())
+    }
+
+    fn ready(&self) -> Result<(), String> {
+        Self::ready(self)
     }
 }
 
@@ -59,7 +70,7 @@ pub struct Front {
     /// Whom to tell as well.
     pub peers: Option<Peers>,
     /// What has to be done before.
-    pub before: Option<Before>,
+    pub before: Option<BeforeHandle>,
 }
 
 /// The routes. The service has to be made with [`Peer`] as its connect info: a request without one is refused.
@@ -68,11 +79,9 @@ pub fn router(front: Front) -> Router {
         .route("/reload", get(reload).post(reload))
         .route("/status", get(status))
         .layer(from_fn_with_state(front.clone(), guard));
-    Router::new()
-        .merge(guarded)
-        .route("/metrics", get(metrics))
-        .route("/healthz", get(async || plain(StatusCode::OK, "ok\n".to_owned())))
-        .with_state(front)
+    let open = Router::new().route("/healthz", get(async || plain(StatusCode::OK, "ok\n".to_owned()))).route("/readyz", get(ready));
+    let open = if front.reloads.registry().is_some() { open.route("/metrics", get(metrics)) } else { open };
+    guarded.merge(open).with_state(front)
 }
 
 async fn guard(State(front): State<Front>, peer: Option<Extension<ConnectInfo<Peer>>>, request: Request, next: Next) -> Response {
@@ -98,46 +107,16 @@ async fn reload(State(front): State<Front>, headers: HeaderMap) -> Response {
     let relayed = headers.contains_key(RELAYED);
     let mut extra = json!({});
     if let Some(before) = front.before.as_ref().filter(|_| !relayed) {
-        match before.run().await {
+        match before.run(Wanted::Anyway).await {
             Ok(done) => extra["before"] = json!(if done == Done::Here { "done" } else { "done elsewhere" }),
             Err(why) => return problem(StatusCode::INTERNAL_SERVER_ERROR, "before-failed", &why),
         }
     }
-    let telling = async {
-        match front.peers.as_ref().filter(|_| !relayed) {
-            None => Ok(None),
-            Some(peers) => {
-                let token = front.access.token()?;
-                peers.tell(token.as_deref()).await.map(Some)
-            }
-        }
-    };
-    let (report, told) = tokio::join!(front.reloads.reload(), telling);
-    let mut status = status_of(report.result);
-    match told {
-        Ok(None) => {}
-        Ok(Some(answers)) => {
-            if answers.iter().any(|answer| !answer.ok) && status == StatusCode::OK {
-                status = StatusCode::BAD_GATEWAY;
-            }
-            extra["peers"] = json!(answers);
-        }
-        Err(error) => {
-            status = if status == StatusCode::OK { StatusCode::BAD_GATEWAY } else { status };
-            extra["peers_error"] = json!(error.to_string());
-        }
+    let Told { status, report, extra: more } = front.everywhere(relayed).await;
+    if let (Some(extra), Value::Object(more)) = (extra.as_object_mut(), more) {
+        extra.extend(more);
     }
     answer(status, &report, extra)
-}
-
-/// 2xx only when what was asked for has happened.
-const fn status_of(outcome: Outcome) -> StatusCode {
-    match outcome {
-        Outcome::Applied | Outcome::Unchanged | Outcome::Tested => StatusCode::OK,
-        Outcome::Rejected => StatusCode::UNPROCESSABLE_ENTITY,
-        Outcome::Failed => StatusCode::INTERNAL_SERVER_ERROR,
-        Outcome::NoTarget | Outcome::Unreadable => StatusCode::SERVICE_UNAVAILABLE,
-    }
 }
 
 async fn status(State(front): State<Front>) -> Response {
@@ -147,10 +126,18 @@ async fn status(State(front): State<Front>) -> Response {
     }
 }
 
+/// For probes: a start that could never read anything is no success.
+async fn ready(State(front): State<Front>) -> Response {
+    match front.reloads.ready() {
+        Ok(()) => plain(StatusCode::OK, "ok\n".to_owned()),
+        Err(why) => plain(StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n")),
+    }
+}
+
 async fn metrics(State(front): State<Front>) -> Response {
     let encoder = TextEncoder::new();
     let mut body = Vec::new();
-    match encoder.encode(&front.reloads.registry().gather(), &mut body) {
+    match encoder.encode(&front.reloads.registry().unwrap_or_default().gather(), &mut body) {
         Ok(()) => ([(header::CONTENT_TYPE, encoder.format_type().to_owned())], body).into_response(),
         Err(error) => plain(StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")),
     }

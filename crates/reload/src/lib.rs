@@ -11,19 +11,22 @@
 //! Whatever fails, NGINX goes on with what it had, and the failure is told and tried again.
 //!
 //! Modules: `snapshot`, `tree` (files), `follower` (events), `queue`, `state`, `cycle`, `service` (the run), `target`, `tester`, `job`, `helper` (tests),
-//! `apply` (signal, confirmation), `staging`, `policy` (files of somebody else), `report`, `outlet`, `metrics`, `http`, `access`, `peers`,
-//! `before` (results and requests), `child`, `spawn`, `quit` (processes).
+//! `apply` (signal, confirmation), `staging`, `policy` (files of somebody else), `report`, `outlet`, `news`, `metrics` (results), `http`, `access`, `peers`,
+//! `before`, `lock`, `everywhere` (requests), `child`, `spawn`, `quit` (processes).
 
 mod access;
 mod apply;
 mod before;
 mod child;
 mod cycle;
+mod everywhere;
 mod follower;
 mod helper;
 mod http;
 mod job;
+mod lock;
 mod metrics;
+mod news;
 mod outlet;
 mod peers;
 mod policy;
@@ -40,13 +43,15 @@ mod tester;
 mod tree;
 
 pub use access::{Access, Peer};
-pub use before::Before;
+pub use before::{Before, BeforeHandle};
 pub use child::{Asked, Signals, Ward};
 pub use cycle::CycleOptions;
 pub use follower::{FollowOptions, warn_of_mounts};
 pub use helper::run as run_helper;
 pub use http::{Front, Reloads, router};
+pub use lock::{Boxed, Contender, FileLock, LocalLock, Lock, Mark, Tried, Wanted, Work, mark};
 pub use metrics::Metrics;
+pub use news::{Herald, News};
 pub use outlet::Outlets;
 pub use peers::Peers;
 pub use policy::{DENIED, NamePattern, Policy};

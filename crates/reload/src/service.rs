@@ -1,6 +1,7 @@
 //! Wires the cycle: whoever wants a run asks the queue, one task runs, and every result goes to the outlets.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
@@ -32,9 +33,27 @@ pub struct Handle {
     pub queue: Queue,
     /// The metrics.
     pub metrics: Metrics,
+    /// Whether NGINX was ever known to run what was read.
+    was_good: Arc<AtomicBool>,
 }
 
 impl Handle {
+    fn new() -> Self {
+        Self { queue: Queue::default(), metrics: Metrics::new(), was_good: Arc::default() }
+    }
+
+    /// Whether NGINX was ever known to run what was read. It goes on with that whatever happens later.
+    ///
+    /// # Errors
+    /// It was not, and what the last run said.
+    pub fn ready(&self) -> Result<(), String> {
+        if self.was_good.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let last = self.reports().borrow().clone();
+        Err(last.and_then(|report| report.message.clone()).unwrap_or_else(|| "the first run has not ended yet".to_owned()))
+    }
+
     /// Reports as they come.
     pub fn reports(&self) -> watch::Receiver<Option<Arc<Report>>> {
         self.queue.reports()
@@ -43,7 +62,7 @@ impl Handle {
 
 /// Starts to follow. The tasks go into `tasks`; one that ends gives its name.
 pub fn spawn(options: Options, children: Children, tasks: &mut JoinSet<&'static str>) -> Handle {
-    let handle = Handle { queue: Queue::default(), metrics: Metrics::new() };
+    let handle = Handle::new();
     let (roots, queue) = (options.cycle.roots.clone(), handle.queue.clone());
     let following = options.follow;
     let retry = Arc::new(Notify::new());
@@ -62,7 +81,7 @@ pub fn spawn(options: Options, children: Children, tasks: &mut JoinSet<&'static 
 
 /// One forced run, without following anything.
 pub async fn once(options: Options, children: Children) -> Report {
-    let handle = Handle { queue: Queue::default(), metrics: Metrics::new() };
+    let handle = Handle::new();
     let mut runner = Runner::new(options.cycle, options.outlets, children, &handle);
     runner.run(1, &[Source::Start], true).await;
     let report = handle.reports().borrow().clone();
@@ -104,6 +123,9 @@ impl Runner {
         self.retry_at = turn.retry_in.map(|wait| Instant::now() + wait);
         self.handle.metrics.note(&turn.report, turn.is_news);
         self.writer.take(&turn.report, turn.is_news);
+        if turn.report.result.is_good() || turn.report.serving.is_some() {
+            self.handle.was_good.store(true, Ordering::Relaxed);
+        }
         self.handle.queue.finish(Arc::new(turn.report));
     }
 }

@@ -175,6 +175,11 @@ fn is_transient(error: &SnapshotError) -> bool {
 }
 
 impl Revision {
+    /// One that somebody else gave, in the same form.
+    pub fn named(text: &str) -> Self {
+        Self(text.into())
+    }
+
     /// The digest over trees, in their order; the places of the roots don't count.
     pub fn of(trees: &[Tree]) -> Self {
         let mut hash = Sha256::new();

@@ -8,6 +8,7 @@ mod live;
 mod objects;
 pub mod receiver;
 pub mod rollout;
+pub mod watch;
 
 use std::collections::BTreeMap;
 use std::fs::File;

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::Format;
 use super::duration::duration;
+use super::{ApiArgs, Format, HttpArgs};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Environment: CONFIG_DIR, PROCESS_NAME, RELOAD_SIGNAL and VERBOSE as config-reloader sidecars know them;
@@ -38,6 +38,11 @@ pub(crate) struct WatchArgs {
     pub(crate) pace: PaceArgs,
     #[command(flatten)]
     pub(crate) http: HttpArgs,
+    #[command(flatten)]
+    pub(crate) api: ApiArgs,
+    /// Don't write Events on this Pod (POD_NAME, POD_NAMESPACE) about failures and their end
+    #[arg(long, num_args = 0..=1, default_value_t = false, default_missing_value = "true", require_equals = true, action = clap::ArgAction::Set, help_heading = "Cluster")]
+    pub(crate) disable_sync_events: bool,
     /// Write the last result to this file, as JSON
     #[arg(long, value_name = "FILE", help_heading = "Results")]
     pub(crate) status_file: Option<PathBuf>,
@@ -131,33 +136,6 @@ pub(crate) struct PaceArgs {
     /// Don't use file system events: look every --poll-interval
     #[arg(long)]
     pub(crate) no_events: bool,
-}
-
-/// Requests.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "HTTP")]
-pub(crate) struct HttpArgs {
-    /// Serve /reload, /status, /metrics and /healthz on this address, or on unix:PATH
-    #[arg(long, value_name = "ADDRESS")]
-    pub(crate) listen: Option<String>,
-    /// Addresses and ranges that may ask for /reload and /status, by commas; what headers claim doesn't count
-    #[arg(long, value_name = "RANGES", default_value = "127.0.0.0/8,::1")]
-    pub(crate) allow: ngx_value::CidrSet,
-    /// File with a token that has to be shown as well (Authorization: Bearer)
-    #[arg(long, value_name = "FILE", requires = "listen")]
-    pub(crate) token_file: Option<PathBuf>,
-    /// Pass /reload on to every other address of this name, as name or name:port: that of a headless Service
-    #[arg(long, value_name = "NAME", requires = "listen")]
-    pub(crate) peers: Option<String>,
-    /// Run this command (by sh -c) before a reload that was asked for by HTTP
-    #[arg(long, value_name = "COMMAND", requires = "listen")]
-    pub(crate) before: Option<String>,
-    /// With --before: a lock file on shared storage, so that one replica alone runs the command and the others wait for it
-    #[arg(long, value_name = "FILE", requires = "before")]
-    pub(crate) lock_file: Option<PathBuf>,
-    /// Longest run of --before, and longest wait for an answer of a peer
-    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
-    pub(crate) request_timeout: Duration,
 }
 
 #[derive(Debug, Args)]

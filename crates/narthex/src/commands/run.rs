@@ -1,6 +1,7 @@
 //! `narthex run`: wires source, controller, NGINX and the operators' port, and ends them in order.
 
 mod adapter;
+mod asked;
 mod requests;
 pub(crate) mod shutdown;
 mod signposts;
@@ -23,6 +24,7 @@ use tokio::net::{TcpListener, UnixListener};
 use tracing::{error, info, warn};
 
 use crate::args::{LogArgs, RunArgs};
+use crate::commands::http;
 use adapter::{LivePort, NginxPort};
 use requests::{Collector, Sources};
 
@@ -44,6 +46,7 @@ async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
     let capabilities = nginx::detect(args.nginx.nginx_binary.as_deref()).await?;
     // Bound first: a taken port is a quick, clear end.
     let ops_listener = bind_ops(&args).await?;
+    let reload_listener = http::bind(&args.http).await?;
     let options = nginx_options(&args, &paths, &capabilities)?;
     let supervisor = Supervisor::open(options.clone()).await?;
     if let Some(state) = supervisor.adopted() {
@@ -100,9 +103,14 @@ async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
     conf_socket(&paths, &capabilities, handle.clone(), &mut tasks)?;
     tasks.spawn(traces::run(control.clone(), handle.built.clone()));
     tasks.spawn(signposts::run(paths.signposts_dir(), handle.built.clone()));
+    let (again, status) = (source.again, source.status);
+    if let Some(listener) = reload_listener {
+        let asked = asked::Asked { again: again.clone(), handle: handle.clone(), patience: args.http.request_timeout };
+        let lock = http::lock(&args.http, &args.source.api).await?;
+        http::serve(listener, &args.http, Arc::new(asked), http::Means { lock, children: reload::Children::default() }, &mut tasks)?;
+    }
     tasks.spawn(announce(handle, settings));
 
-    let (reload, status) = (source.reload, source.status);
     let reason = loop {
         tokio::select! {
             ended = tasks.join_next() => break Err(match ended {
@@ -112,7 +120,7 @@ async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
             }),
             event = signals.next() => match event {
                 shutdown::Event::Stop(name) => break Ok(name),
-                shutdown::Event::Reload => reload(),
+                shutdown::Event::Reload => again.hang_up(),
             },
         }
     };

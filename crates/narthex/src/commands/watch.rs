@@ -1,9 +1,10 @@
 //! `narthex watch`: makes NGINX follow its configuration files.
 
-mod http;
+mod events;
 mod options;
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use nix::sys::signal::Signal;
@@ -13,6 +14,7 @@ use tokio::task::JoinSet;
 use tracing::{info, warn};
 
 use crate::args::{Format, LogArgs, WatchArgs};
+use crate::commands::http;
 
 /// Runs until a signal or the end of the child.
 pub(crate) fn watch(args: &WatchArgs, log: &LogArgs) -> anyhow::Result<ExitCode> {
@@ -33,7 +35,8 @@ async fn serve(args: &WatchArgs) -> anyhow::Result<u8> {
         return print(&reload::once(options, children).await, args.output);
     }
     // Both before the child is started: a taken port or a missing right is a quick, clear end.
-    let listener = http::bind(args).await?;
+    let listener = http::bind(&args.http).await?;
+    let lock = http::lock(&args.http, &args.api).await?;
     let mut signals = Signals::new()?;
     let mut ward = start(args, &children)?;
     let mut options = options;
@@ -45,8 +48,9 @@ async fn serve(args: &WatchArgs) -> anyhow::Result<u8> {
     info!(paths = paths.join(","), "following");
     let handle = reload::spawn(options, children.clone(), &mut tasks);
     if let Some(listener) = listener {
-        http::serve(listener, args, handle.clone(), children, &mut tasks)?;
+        http::serve(listener, &args.http, Arc::new(handle.clone()), http::Means { lock, children }, &mut tasks)?;
     }
+    events::start(args, handle.reports(), &mut tasks).await;
     let ended = attend(&mut signals, &mut ward, &handle, &mut tasks).await;
     if ended.is_err()
         && let Some(ward) = &mut ward

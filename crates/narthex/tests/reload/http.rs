@@ -18,9 +18,13 @@ fn reload(address: SocketAddr) -> Request {
 }
 
 async fn on(ip: [u8; 4], more: &[&str]) -> (Bed, SocketAddr) {
+    on_port(ip, Ports::one().unwrap(), more).await
+}
+
+async fn on_port(ip: [u8; 4], port: u16, more: &[&str]) -> (Bed, SocketAddr) {
     let mut bed = Bed::new();
     bed.start_nginx().await;
-    let address = SocketAddr::from((ip, Ports::one().unwrap()));
+    let address = SocketAddr::from((ip, port));
     let text = address.to_string();
     let mut arguments = vec!["--listen", text.as_str()];
     arguments.extend(more);
@@ -170,4 +174,82 @@ async fn a_command_before_the_reload_decides_whether_there_is_one() {
     let response = reload(address).send().await.unwrap();
     assert_eq!((response.status, &json(&response)["result"]), (500, &"before-failed".into()));
     assert_eq!(bed.workers(), workers);
+}
+
+/// Two replicas with one volume: their configurations name a certificate, here a file that the command writes.
+async fn replicas(flags: &[&str]) -> ((Bed, SocketAddr), (Bed, SocketAddr)) {
+    let port = Ports::one().unwrap();
+    // Not the address of an interface: those are this machine's own, and not told.
+    let (here, there) = ([127, 0, 0, 2], [127, 0, 0, 3]);
+    let peers = [here, there].map(|ip| format!("{}:{port}", IpAddr::from(ip)));
+    // Each tells the other.
+    let first = on_port(here, port, &[flags, &["--peers", &peers[1]]].concat()).await;
+    let second = on_port(there, port, &[flags, &["--peers", &peers[0]]].concat()).await;
+    (first, second)
+}
+
+/// Waits until a replica has reloaded because somebody asked.
+async fn asked(address: SocketAddr) {
+    let seen = testkit::poll(LIMIT, || async {
+        let metrics = Request::get(address, "/metrics").host("n").send().await?.text();
+        anyhow::ensure!(metrics.contains("narthex_watch_triggers_total{trigger=\"http\"} 1"), "{metrics}");
+        Ok(())
+    });
+    seen.await.unwrap();
+}
+
+fn renewals(path: &std::path::Path) -> usize {
+    fs::read_to_string(path).unwrap_or_default().lines().count()
+}
+
+#[tokio::test]
+async fn of_two_replicas_one_renews_and_both_reload() {
+    let shared = tempfile::tempdir().unwrap();
+    let (log, go, lock) = (shared.path().join("log"), shared.path().join("go"), shared.path().join("lock"));
+    let command = format!("echo x >> {}; while [ ! -e {} ]; do sleep 0.02; done", log.display(), go.display());
+    let flags = ["--before", &command, "--lock-file", lock.to_str().unwrap()];
+    let ((first, here), (second, there)) = replicas(&flags).await;
+    let (old_first, old_second) = (first.workers(), second.workers());
+    // Both are asked at once.
+    let one = tokio::spawn(reload(here).send());
+    testkit::poll(LIMIT, || async {
+        anyhow::ensure!(renewals(&log) == 1, "not yet");
+        Ok(())
+    })
+    .await
+    .unwrap();
+    let other = tokio::spawn(reload(there).send());
+    // Held, and seen as held: a third one may not run it.
+    let contender = fs::File::open(&lock).unwrap();
+    assert!(nix::fcntl::Flock::lock(contender, nix::fcntl::FlockArg::LockExclusiveNonblock).is_err());
+    fs::write(&go, "").unwrap();
+    let (one, other) = (json(&one.await.unwrap().unwrap()), json(&other.await.unwrap().unwrap()));
+    assert_eq!((&one["before"], &one["ok"], &one["peers"][0]["ok"]), (&"done".into(), &true.into(), &true.into()), "{one:#}");
+    assert_eq!((&other["ok"], &other["peers"][0]["ok"]), (&true.into(), &true.into()), "{other:#}");
+    assert!(first.workers().is_disjoint(&old_first) && second.workers().is_disjoint(&old_second));
+    // The second one has waited, unless it asked too late to see the lock held.
+    let expected = if other["before"] == "done elsewhere" { 1 } else { 2 };
+    assert_eq!(renewals(&log), expected, "{other:#}");
+}
+
+#[tokio::test]
+async fn by_the_clock_one_of_two_replicas_renews_and_tells_the_other() {
+    let shared = tempfile::tempdir().unwrap();
+    let (log, lock) = (shared.path().join("log"), shared.path().join("lock"));
+    let command = format!("echo x >> {}", log.display());
+    let flags = ["--before", &command, "--before-every", "1h", "--lock-file", lock.to_str().unwrap()];
+    let port = Ports::one().unwrap();
+    // The other one listens already, without a clock, so that it can be told.
+    let peer = format!("127.0.0.2:{port}");
+    let (_second, there) = on_port([127, 0, 0, 2], port, &[]).await;
+    let (_first, here) = on_port([127, 0, 0, 1], port, &[&flags[..], &["--peers", &peer]].concat()).await;
+    asked(here).await;
+    asked(there).await;
+    assert_eq!(renewals(&log), 1);
+    // One that starts later finds that it was done not long ago.
+    let (third, address) = on_port([127, 0, 0, 3], port, &flags).await;
+    assert_eq!(Request::get(address, "/healthz").host("n").send().await.unwrap().status, 200);
+    let body = json(&reload(address).send().await.unwrap());
+    // The command was asked for after the clock had asked: so that was over, and ran nothing.
+    assert_eq!((&body["before"], renewals(&log)), (&"done".into(), 2), "{body:#}\n{}", third.logs());
 }

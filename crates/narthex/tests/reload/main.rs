@@ -5,6 +5,7 @@ mod bed;
 mod child;
 mod http;
 mod load;
+mod pod;
 mod quit;
 mod staging;
 mod watch;

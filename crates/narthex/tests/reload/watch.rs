@@ -6,20 +6,21 @@ use std::process::Command;
 use std::time::Instant;
 
 use nix::sys::signal::Signal;
+use testkit::volume::AtomicWriter;
 
-use crate::bed::{AtomicWriter, Bed, holds, is_root, until};
+use crate::bed::{Bed, Running, holds, is_root, until};
 
 #[tokio::test]
 async fn a_mounted_config_map_is_followed_through_its_swaps() {
     let mut bed = Bed::new();
     fs::remove_file(bed.path("conf.d/site.conf")).unwrap();
-    let mut writer = AtomicWriter { root: bed.path("conf.d"), version: 0 };
-    writer.write(&[("site.conf", bed.site("v0"))]);
+    let mut writer = AtomicWriter::new(bed.path("conf.d"));
+    writer.write(&[("site.conf", bed.site("v0"))]).unwrap();
     bed.start_nginx().await;
     bed.watch(&[]).await;
     for round in 1..=5 {
         let text = format!("v{round}");
-        writer.write(&[("site.conf", bed.site(&text)), ("note.txt", text.clone())]);
+        writer.write(&[("site.conf", bed.site(&text)), ("note.txt", text.clone())]).unwrap();
         bed.serves(&text).await;
         let status =
             bed.status("the new revision serves", |status| status["result"] == "applied" && status["serving"] == status["revision"]).await;
@@ -29,7 +30,7 @@ async fn a_mounted_config_map_is_followed_through_its_swaps() {
         }
     }
     // A file that goes away is a change, too.
-    writer.write(&[("site.conf", bed.site("v6"))]);
+    writer.write(&[("site.conf", bed.site("v6"))]).unwrap();
     bed.serves("v6").await;
 }
 
@@ -107,6 +108,35 @@ async fn a_directory_that_is_deleted_and_made_again_is_followed() {
         bed.write(&format!("w{round}"));
         bed.serves(&format!("w{round}")).await;
     }
+}
+
+#[tokio::test]
+async fn a_directory_that_is_not_there_yet_is_waited_for_and_everybody_can_see_it() {
+    let mut bed = Bed::new();
+    bed.start_nginx().await;
+    fs::remove_dir_all(bed.path("conf.d")).unwrap();
+    bed.watch(&["--poll-interval", "50ms"]).await;
+    let status = bed.result("unreadable").await;
+    assert!(status["message"].as_str().unwrap().contains("conf.d can't be read") && status["serving"].is_null(), "{status:#}");
+    // Said again at each look, not only once.
+    let run = status["run"].as_u64();
+    bed.status("another look", |status| status["run"].as_u64() > run && status["result"] == "unreadable").await;
+    let probe = |path: &'static str| bed.ask("GET", path);
+    assert_eq!((probe("/healthz").await.status, probe("/readyz").await.status), (200, 503));
+    assert!(probe("/readyz").await.text().contains("conf.d can't be read"));
+    let metrics = probe("/metrics").await.text();
+    assert!(metrics.contains("narthex_watch_config_good 0") && metrics.contains("runs_total{result=\"unreadable\"} 1\n"), "{metrics}");
+    assert!(bed.logs().contains("can't be read: what NGINX runs stays"), "{}", bed.logs());
+    // The volume is mounted late.
+    fs::create_dir(bed.path("conf.d")).unwrap();
+    bed.write("v1");
+    bed.serves("v1").await;
+    bed.result("applied").await;
+    assert_eq!(probe("/readyz").await.status, 200);
+    // Once it was there, NGINX goes on: that is no reason to take it out of service.
+    fs::remove_dir_all(bed.path("conf.d")).unwrap();
+    bed.result("unreadable").await;
+    assert_eq!((probe("/readyz").await.status, bed.body("/").await.unwrap().as_str()), (200, "v1"));
 }
 
 #[tokio::test]
@@ -198,6 +228,23 @@ async fn once_applies_and_says_so() {
     let output = once();
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stdout).contains("unknown directive \"nonsense\""), "{output:?}");
+}
+
+/// HUP ends a process that has no handler for it: an NGINX that the kernel has just started, in the other container of the Pod.
+#[tokio::test]
+async fn an_nginx_that_is_just_starting_is_not_ended_by_the_signal() {
+    let bed = Bed::new();
+    // It is called so, and will never have a handler.
+    let program = bed.path("nginx");
+    fs::copy("/bin/sleep", &program).unwrap();
+    let mut starting = Running(Command::new(&program).arg("600").spawn().unwrap());
+    fs::write(bed.path("nginx.pid"), starting.0.id().to_string()).unwrap();
+    let (conf, pid) = (bed.path("conf.d").display().to_string(), bed.path("nginx.pid").display().to_string());
+    let words = ["watch", "--once", "--config-dir", &conf, "--pid-file", &pid, "--test-command", "true", "--confirm-timeout", "100ms"];
+    let output = bed.command(&words).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.starts_with("failed") && text.contains("has no handler for SIGHUP, which would end it"), "{text}\n{}", bed.logs());
+    assert!(starting.0.try_wait().unwrap().is_none());
 }
 
 /// As in a Pod: other mounts, another root, and the volume at another path.

@@ -1,5 +1,6 @@
 //! A work directory with a real NGINX, and requests to it.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -97,6 +98,13 @@ http {{
     /// Pid of the master by its pid file.
     pub(crate) fn master(&self) -> i32 {
         fs::read_to_string(self.paths.pid()).unwrap().trim().parse().unwrap()
+    }
+
+    /// The workers that accept connections.
+    pub(crate) fn workers(&self) -> BTreeSet<i32> {
+        let title = |pid: &i32| fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let serves = |pid: &i32| String::from_utf8_lossy(&title(pid)).trim_end_matches('\0') == "nginx: worker process";
+        self.group(self.master()).into_iter().filter(serves).collect()
     }
 
     /// Processes in the group of a master.

@@ -40,6 +40,29 @@ async fn a_start_and_a_reload_are_confirmed_and_the_same_again_does_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_forced_reload_reads_what_the_same_text_refers_to() {
+    let bed = Bed::new().await;
+    let extra = bed.paths.work_dir.with_extension("extra.conf");
+    fs::write(&extra, "").unwrap();
+    let set = bed.set("one", &format!("include {};", extra.display()));
+    let mut supervisor = bed.open().await;
+    supervisor.apply(&set).await.unwrap();
+    let workers = bed.workers();
+    fs::write(&extra, "server_tokens nonsense;").unwrap();
+    assert!(!supervisor.apply(&set).await.unwrap().reloaded);
+    let refused = supervisor.reload(&set).await.unwrap_err();
+    assert!(matches!(&refused, ApplyError::Refused { message, .. } if message.contains("nonsense")), "{refused}");
+    assert_eq!((bed.workers(), bed.get().unwrap().as_str()), (workers.clone(), "one"));
+    fs::write(&extra, "server_tokens off;").unwrap();
+    let again = supervisor.reload(&set).await.unwrap();
+    assert!(again.reloaded && !again.started && again.revision == set.revision);
+    assert!(bed.workers().is_disjoint(&workers));
+    assert_eq!(bed.get().unwrap(), "one");
+    supervisor.quit(DRAIN).await.unwrap();
+    fs::remove_file(extra).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_refused_configuration_names_its_line_and_changes_nothing() {
     let bed = Bed::new().await;
     let mut supervisor = bed.open().await;

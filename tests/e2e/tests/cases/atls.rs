@@ -101,6 +101,15 @@ async fn atls_02_auth_tls_error_page_gets_clients_without_a_certificate() -> any
     let [without, _] = setting.until(302, 200).await?;
     assert_eq!(without.header("location"), Some("http://www.example.com/error"));
     assert!(setting.conf()?.contains("error_page 495 496 = http://www.example.com/error;"));
+    let reloads = setting.controller.reloads().await?;
+    // A path is served as if it had been asked for, without a certificate; it is why the page is there.
+    setting.annotate(&[("auth-tls-error-page", Some("/sorry"))]).await?;
+    let [without, _] = setting.until(200, 200).await?;
+    let seen = Seen::read(&without.body)?;
+    assert_eq!((seen.request_uri.as_str(), seen.header("ssl-client-verify")), ("/sorry", Some("NONE")));
+    setting.annotate(&[("auth-tls-error-page", None)]).await?;
+    setting.until(400, 200).await?;
+    assert_eq!(setting.controller.reloads().await?, reloads, "the page is live");
     Ok(())
 }
 
@@ -149,6 +158,15 @@ async fn with_auth_tls_pass_certificate_to_upstream_backends_see_the_certificate
     let seen = Seen::read(&with.body)?;
     let certificate = seen.header("ssl-client-cert").unwrap_or_default();
     assert!(certificate.starts_with("-----BEGIN%20CERTIFICATE-----%0A"), "{certificate}");
+    let reloads = setting.controller.reloads().await?;
+    setting.annotate(&[("auth-tls-pass-certificate-to-upstream", None)]).await?;
+    poll(PATIENCE, || async {
+        let seen = Seen::read(&setting.get(true).await?.body)?;
+        ensure!(seen.header("ssl-client-cert").is_none(), "the certificate is still passed");
+        Ok(())
+    })
+    .await?;
+    assert_eq!(setting.controller.reloads().await?, reloads, "it is live");
     Ok(())
 }
 

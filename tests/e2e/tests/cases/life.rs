@@ -192,3 +192,24 @@ async fn the_loser_of_a_conflict_gets_a_warning_event() -> anyhow::Result<()> {
     controller.until(HOST, "/", 200).await?;
     Ok(())
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hangup_has_nothing_to_read_in_a_cluster_and_a_reload_is_asked_for_by_http() -> anyhow::Result<()> {
+    let case = Case::new("asked").await?;
+    route(&case, "plain", HOST).await?;
+    let scratch = tempfile::tempdir()?;
+    let socket = scratch.path().join("reload.sock");
+    let controller = case.controller().flag(&format!("--listen=unix:{}", socket.display())).start().await?;
+    let pid = i32::try_from(controller.pid().unwrap_or_default())?;
+    kill(Pid::from_raw(pid), Signal::SIGHUP)?;
+    poll(PATIENCE, || async {
+        ensure!(controller.log().contains("nothing to read again"), "{}", controller.log());
+        Ok(())
+    })
+    .await?;
+    assert_eq!(controller.reloads().await?, 0.0);
+    let response = Request::new("POST", socket, "/reload").host("n").timeout(PATIENCE).send().await?;
+    assert_eq!(response.status, 200, "{}", response.text());
+    assert_eq!(controller.metric("narthex_reloads_total{reason=\"asked\",result=\"success\"}").await?, 1.0);
+    Ok(())
+}

@@ -23,13 +23,12 @@ impl NginxPort {
 impl Nginx for NginxPort {
     async fn apply(&mut self, fixed: &Fixed) -> Result<Applied, ApplyError> {
         let files = self.render(fixed)?;
-        let applied = self.supervisor.apply(&files).await.map_err(|error| refine(error, &files))?;
-        Ok(Applied {
-            revision: applied.revision,
-            started: applied.started,
-            unchanged: !applied.started && !applied.reloaded,
-            duration: applied.duration,
-        })
+        self.supervisor.apply(&files).await.map(applied).map_err(|error| refine(error, &files))
+    }
+
+    async fn reload(&mut self, fixed: &Fixed) -> Result<Applied, ApplyError> {
+        let files = self.render(fixed)?;
+        self.supervisor.reload(&files).await.map(applied).map_err(|error| refine(error, &files))
     }
 
     async fn test(&mut self, fixed: &Fixed) -> Result<(), ApplyError> {
@@ -44,6 +43,11 @@ impl Nginx for NginxPort {
     async fn exited(&mut self) {
         self.supervisor.exited().await;
     }
+}
+
+fn applied(applied: nginx::Applied) -> Applied {
+    let nginx::Applied { revision, started, reloaded, duration, .. } = applied;
+    Applied { revision, started, unchanged: !started && !reloaded, duration }
 }
 
 /// Names the part of the text that a refusal points at.

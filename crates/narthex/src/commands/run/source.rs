@@ -15,19 +15,55 @@ use imbl::{OrdMap, OrdSet};
 use model::settings::PemPair;
 use model::{ObjectKey, ObjectRef, Problem, Settings, Snapshot};
 use tokio::sync::watch;
-use tracing::warn;
+use tracing::{info, warn};
 
 use crate::args::{RunArgs, key};
+use crate::commands::pod::pod;
 
 /// A started source.
 pub(super) struct Source {
     pub(super) snapshots: watch::Receiver<Option<Arc<Snapshot>>>,
     pub(super) addresses: Arc<dyn Addresses>,
     pub(super) report: Arc<dyn Report>,
-    /// SIGHUP.
-    pub(super) reload: Box<dyn Fn() + Send>,
+    /// For who wants everything read again.
+    pub(super) again: Again,
     /// What writes the status of Ingresses, where that is done.
     pub(super) status: Option<Status>,
+}
+
+/// How a source is read again.
+#[derive(Clone)]
+pub(super) enum Again {
+    /// Every file of a directory.
+    Directory(Arc<manifests::SourceHandle>),
+    /// A cluster tells of changes by itself.
+    Cluster,
+}
+
+impl Again {
+    /// SIGHUP.
+    pub(super) fn hang_up(&self) {
+        match self {
+            Self::Directory(handle) => {
+                info!("SIGHUP: every manifest is read again");
+                handle.reload();
+            }
+            Self::Cluster => {
+                info!("SIGHUP: nothing to read again, the API server tells of every change; POST /reload (--listen) reloads NGINX")
+            }
+        }
+    }
+
+    /// Reads again and waits for the snapshot: what is wrong with what was read, for people.
+    pub(super) async fn reread(&self) -> Vec<String> {
+        match self {
+            Self::Directory(handle) => match handle.reread().await {
+                Some(loaded) => loaded.problems().iter().map(ToString::to_string).collect(),
+                None => vec!["the manifest directory could never be read".to_owned()],
+            },
+            Self::Cluster => Vec::new(),
+        }
+    }
 }
 
 /// The status of Ingresses: who writes, and the writing. Both end when it is dropped.
@@ -60,12 +96,6 @@ pub(super) async fn settings(args: &RunArgs, fallback: PemPair) -> anyhow::Resul
     Ok((args.model.settings(fallback, zone)?, Some(client)))
 }
 
-/// Our own Pod by `POD_NAMESPACE` and `POD_NAME`.
-fn pod() -> Option<ObjectKey> {
-    let env = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    Some(ObjectKey::new(env("POD_NAMESPACE")?, env("POD_NAME")?))
-}
-
 /// Starts watching.
 pub(super) async fn start(
     args: &RunArgs,
@@ -88,12 +118,11 @@ fn start_directory(args: &RunArgs, dir: &Path, tasks: &mut Tasks) -> anyhow::Res
     let options =
         manifests::SourceOptions { poll_interval, force_polling: args.source.manifests_poll, ..manifests::SourceOptions::new(dir) };
     let handle = Arc::new(manifests::Source::spawn(options, tasks));
-    let reloader = handle.clone();
     Ok(Source {
         snapshots: handle.snapshots.clone(),
+        again: Again::Directory(handle.clone()),
         addresses: Arc::new(DirectoryAddresses(handle)),
         report: Arc::new(Silent),
-        reload: Box::new(move || reloader.reload()),
         status: None,
     })
 }
@@ -123,7 +152,7 @@ fn start_cluster(args: &RunArgs, settings: Arc<Settings>, client: cluster::Clien
         snapshots: handle.snapshots.clone(),
         addresses: Arc::new(ClusterAddresses(handle)),
         report: Arc::new(ClusterReport { events, owned: owned_tx, pod }),
-        reload: Box::new(|| ()),
+        again: Again::Cluster,
         status,
     })
 }

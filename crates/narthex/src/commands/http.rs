@@ -1,26 +1,27 @@
-//! The listener of `narthex watch`.
+//! The listener for reloads by HTTP, of `narthex watch` and `narthex run`.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use reload::{Access, Before, Children, Front, Handle, Peer, Peers};
+use reload::{Access, Before, Children, FileLock, Front, LocalLock, Lock, Peer, Peers, Reloads};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::task::JoinSet;
 use tracing::{error, info};
 
-use crate::args::WatchArgs;
+use super::lease::Leased;
+use crate::args::{ApiArgs, HttpArgs};
 
 /// The opened listener.
-pub(super) enum Listener {
+pub(crate) enum Listener {
     Tcp(TcpListener),
     Unix(UnixListener),
 }
 
 /// Opens what `--listen` says.
-pub(super) async fn bind(args: &WatchArgs) -> anyhow::Result<Option<Listener>> {
-    let Some(text) = &args.http.listen else { return Ok(None) };
+pub(crate) async fn bind(args: &HttpArgs) -> anyhow::Result<Option<Listener>> {
+    let Some(text) = &args.listen else { return Ok(None) };
     let failed = || format!("can't listen on {text}, which --listen says");
     if let Some(path) = text.strip_prefix("unix:") {
         let path = PathBuf::from(path);
@@ -39,33 +40,48 @@ pub(super) async fn bind(args: &WatchArgs) -> anyhow::Result<Option<Listener>> {
     Ok(Some(Listener::Tcp(listener.with_context(failed)?)))
 }
 
+/// What the command of `--before` needs.
+pub(crate) struct Means {
+    pub(crate) lock: Arc<dyn Lock>,
+    pub(crate) children: Children,
+}
+
+/// What makes sure that one replica alone runs the command of `--before`.
+pub(crate) async fn lock(args: &HttpArgs, api: &ApiArgs) -> anyhow::Result<Arc<dyn Lock>> {
+    Ok(match (&args.lock_file, &args.lock_lease) {
+        (Some(path), _) => Arc::new(FileLock { path: path.clone() }),
+        (None, Some(name)) => Arc::new(Leased::connect(name, api).await?),
+        (None, None) => Arc::new(LocalLock::default()),
+    })
+}
+
 /// Starts to serve.
-pub(super) fn serve(
+pub(crate) fn serve(
     listener: Listener,
-    args: &WatchArgs,
-    handle: Handle,
-    children: Children,
+    args: &HttpArgs,
+    reloads: Arc<dyn Reloads>,
+    Means { lock, children }: Means,
     tasks: &mut JoinSet<&'static str>,
 ) -> anyhow::Result<()> {
     let own = match &listener {
         Listener::Tcp(listener) => Some(listener.local_addr()?),
         Listener::Unix(_) => None,
     };
-    let http = &args.http;
     let front = Front {
-        reloads: Arc::new(handle),
-        access: Access { allow: http.allow.clone(), token_file: http.token_file.clone() },
+        reloads,
+        access: Access { allow: args.allow.clone(), token_file: args.token_file.clone() },
         peers: peers(args, own)?,
-        before: http.before.clone().map(|command| Before {
-            command,
-            lock_file: http.lock_file.clone(),
-            timeout: http.request_timeout,
-            children,
-            running: Arc::default(),
-        }),
+        before: args.before.clone().map(|command| Before { command, lock, timeout: args.request_timeout, children }.spawn(tasks)),
     };
+    if let Some(period) = args.before_every {
+        let front = front.clone();
+        tasks.spawn(async move {
+            front.by_the_clock(period).await;
+            "the clock of --before-every"
+        });
+    }
     let service = reload::router(front).into_make_service_with_connect_info::<Peer>();
-    info!(address = http.listen, "reloads by HTTP");
+    info!(address = args.listen, "reloads by HTTP");
     tasks.spawn(async move {
         let served = match listener {
             Listener::Tcp(listener) => axum::serve(listener, service).await,
@@ -80,11 +96,11 @@ pub(super) fn serve(
 }
 
 /// `name` or `name:port`; the port is ours unless it is given.
-fn peers(args: &WatchArgs, own: Option<SocketAddr>) -> anyhow::Result<Option<Peers>> {
-    let Some(text) = &args.http.peers else { return Ok(None) };
+fn peers(args: &HttpArgs, own: Option<SocketAddr>) -> anyhow::Result<Option<Peers>> {
+    let Some(text) = &args.peers else { return Ok(None) };
     let (name, port) = match text.rsplit_once(':') {
         Some((name, port)) => (name, port.parse().with_context(|| format!("--peers {text:?}: expected a name, or name:port"))?),
         None => (text.as_str(), own.with_context(|| format!("--peers {text:?}: expected name:port, as --listen has no port"))?.port()),
     };
-    Ok(Some(Peers { name: name.to_owned(), port, timeout: args.http.request_timeout }))
+    Ok(Some(Peers { name: name.to_owned(), port, timeout: args.request_timeout }))
 }

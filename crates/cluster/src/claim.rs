@@ -1,0 +1,115 @@
+//! Our claim to a Lease: reads it, decides by [`crate::lease`], writes it.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
+use kube::api::PostParams;
+use kube::{Api, Client};
+use tokio::time::{Instant, timeout};
+
+use crate::PRODUCT;
+use crate::election::ElectionOptions;
+use crate::lease::{Observed, Step};
+
+/// Longest wait for the release.
+const RELEASE: Duration = Duration::from_secs(3);
+/// When the work that the lease guards was last done.
+const NOTE: &str = "narthex.dev/done";
+
+/// What an attempt led to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Claimed {
+    /// It is ours now, for as long as it lasts.
+    Ours,
+    /// Somebody was faster: look again.
+    Raced,
+    /// Somebody else holds it, for this long unless they renew.
+    Theirs(Duration),
+}
+
+/// One candidate's view of a lease.
+pub(crate) struct Claim {
+    api: Api<Lease>,
+    pub(crate) options: ElectionOptions,
+    observed: Observed,
+    /// The lease as the server last gave it, for its resourceVersion; `None` when it must be read again, or does not exist.
+    held: Option<Lease>,
+    /// The note of the lease as it was last seen.
+    note: Option<String>,
+}
+
+impl Claim {
+    pub(crate) fn new(client: Client, options: ElectionOptions) -> Self {
+        let ttl = if options.ttl.is_zero() { Duration::from_secs(30) } else { options.ttl };
+        let api = Api::namespaced(client, &options.lease.namespace);
+        Self { api, options: ElectionOptions { ttl, ..options }, observed: Observed::default(), held: None, note: None }
+    }
+
+    /// Takes or renews it, if that is possible.
+    pub(crate) async fn attempt(&mut self) -> Result<Claimed, kube::Error> {
+        if self.held.is_none() {
+            self.held = self.api.get_opt(&self.options.lease.name).await?;
+            self.observed.observe(self.held.as_ref().map(|lease| lease.spec.clone().unwrap_or_default()), Instant::now());
+            self.note = self.held.as_ref().and_then(|lease| lease.metadata.annotations.as_ref()?.get(NOTE).cloned());
+        }
+        match self.observed.decide(&self.options.identity, self.options.ttl, Instant::now(), MicroTime(Timestamp::now())) {
+            Step::Write(spec) => {
+                if self.write(spec).await? {
+                    return Ok(Claimed::Ours);
+                }
+                self.held = None;
+                Ok(Claimed::Raced)
+            }
+            Step::Wait(wait) => {
+                // Read again next time: its holder renews it.
+                self.held = None;
+                Ok(Claimed::Theirs(wait))
+            }
+        }
+    }
+
+    /// Nobody knows what the server holds now: it is read again.
+    pub(crate) fn forget(&mut self) {
+        self.held = None;
+    }
+
+    /// The note of the lease, as it was last seen.
+    pub(crate) fn note(&self) -> Option<&String> {
+        self.note.as_ref()
+    }
+
+    /// Gives it away, with another note if there is one. `false`: it runs out by itself.
+    pub(crate) async fn release(&mut self, note: Option<String>) -> bool {
+        let Some(spec) = self.observed.release(&self.options.identity, MicroTime(Timestamp::now())) else { return true };
+        let Some(held) = &mut self.held else { return false };
+        if let Some(note) = note {
+            held.metadata.annotations.get_or_insert_default().insert(NOTE.to_owned(), note.clone());
+            self.note = Some(note);
+        }
+        matches!(timeout(RELEASE, self.write(spec)).await, Ok(Ok(true)))
+    }
+
+    /// Writes the lease. `false` when somebody else was faster.
+    async fn write(&mut self, spec: LeaseSpec) -> Result<bool, kube::Error> {
+        let params = PostParams { field_manager: Some(PRODUCT.to_owned()), ..PostParams::default() };
+        let name = &self.options.lease.name;
+        let written = match &self.held {
+            Some(held) => self.api.replace(name, &params, &Lease { spec: Some(spec), ..held.clone() }).await,
+            None => {
+                let metadata = ObjectMeta { name: Some(name.to_string()), ..ObjectMeta::default() };
+                self.api.create(&params, &Lease { metadata, spec: Some(spec) }).await
+            }
+        };
+        match written {
+            Ok(lease) => {
+                self.observed.observe(lease.spec.clone(), Instant::now());
+                self.held = Some(lease);
+                Ok(true)
+            }
+            Err(kube::Error::Api(status)) if status.code == 409 || status.code == 404 => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! A Lease as the lock around `--before`.
+
+use std::time::Duration;
+
+use anyhow::Context;
+use cluster::{Client, ElectionOptions, LeaseError, LeaseLock, chain};
+use model::ObjectKey;
+use reload::{Boxed, Contender, Lock, Tried, Wanted, Work, mark};
+
+use super::pod::pod;
+use crate::args::ApiArgs;
+
+/// How long a replica that died keeps it.
+const TTL: Duration = Duration::from_secs(15);
+/// Between two looks at a Lease that somebody else holds.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// The lock; who wants it asks the API server.
+#[derive(Clone)]
+pub(crate) struct Leased {
+    client: Client,
+    options: ElectionOptions,
+}
+
+impl Leased {
+    /// The Lease of this name in our own namespace. Nothing is asked yet.
+    pub(crate) async fn connect(name: &str, api: &ApiArgs) -> anyhow::Result<Self> {
+        let client = cluster::connect(&api.connect_options()).await.context("--lock-lease needs an API server")?;
+        let pod = pod();
+        let namespace = pod.as_ref().map_or_else(|| client.default_namespace().to_owned(), |pod| pod.namespace.to_string());
+        let identity = pod.map_or_else(host, |pod| pod.name.to_string());
+        Ok(Self { client, options: ElectionOptions { lease: ObjectKey::new(namespace, name), identity, ttl: TTL } })
+    }
+}
+
+/// The name of this machine, and this process on it.
+fn host() -> String {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    format!("{}-{}", host.trim(), std::process::id())
+}
+
+impl std::fmt::Debug for Leased {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Leased").field("options", &self.options).finish_non_exhaustive()
+    }
+}
+
+impl Lock for Leased {
+    fn contend(&self) -> Box<dyn Contender> {
+        Box::new(Candidate(LeaseLock::new(self.client.clone(), self.options.clone())))
+    }
+
+    fn name(&self) -> String {
+        format!("the Lease {}", self.options.lease)
+    }
+}
+
+struct Candidate(LeaseLock);
+
+impl Contender for Candidate {
+    fn attempt<'a>(&'a mut self, wanted: &'a Wanted, work: Work<'a>) -> Boxed<'a, Result<Tried, String>> {
+        Box::pin(async move {
+            let said = |error: LeaseError| chain(&error);
+            let is_ours = self.0.take().await.map_err(said)?;
+            let done = self.0.note().cloned();
+            if !is_ours {
+                return Ok(Tried::Held(done));
+            }
+            if !wanted.holds(&done, jiff::Timestamp::now()) {
+                self.0.release(None).await;
+                return Ok(Tried::Done(done));
+            }
+            let result = tokio::select! {
+                result = work => result,
+                // Somebody else may run it now: ours is ended.
+                lost = self.0.keep() => Err(format!("the command of --before was ended: {}", chain(&lost))),
+            };
+            self.0.release(result.is_ok().then(|| mark(jiff::Timestamp::now()))).await;
+            result.map(|()| Tried::Ran)
+        })
+    }
+
+    fn pause(&self) -> Duration {
+        PAUSE
+    }
+}

@@ -1,0 +1,16 @@
+//! What we know of the Pod that we run in, and of its cluster.
+
+use model::ObjectKey;
+
+use crate::args::ApiArgs;
+
+/// Our own Pod, by `POD_NAMESPACE` and `POD_NAME`.
+pub(crate) fn pod() -> Option<ObjectKey> {
+    let env = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    Some(ObjectKey::new(env("POD_NAMESPACE")?, env("POD_NAME")?))
+}
+
+/// Whether there is an API server for us: a flag names one, or this is a Pod.
+pub(crate) fn has_api(api: &ApiArgs) -> bool {
+    api.names_one() || std::env::var_os("KUBERNETES_SERVICE_HOST").is_some()
+}

@@ -1,0 +1,56 @@
+//! Events on our own Pod about what people must know of.
+
+use std::sync::Arc;
+
+use cluster::{EventSender, EventWriter, EventWriterOptions};
+use model::{ObjectKey, ObjectRef};
+use reload::{Herald, Report};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tracing::{info, warn};
+
+use crate::args::WatchArgs;
+use crate::commands::pod::{has_api, pod};
+
+/// More than one a second in the long run would be noise.
+const RATE: u32 = 1;
+const BURST: u32 = 10;
+
+/// Starts to write them, where there is an API server and it is known which Pod this is. Whatever is missing is no reason not to watch.
+pub(super) async fn start(args: &WatchArgs, reports: watch::Receiver<Option<Arc<Report>>>, tasks: &mut JoinSet<&'static str>) {
+    if args.disable_sync_events || !has_api(&args.api) {
+        return;
+    }
+    let Some(pod) = pod() else {
+        return info!("no Events: POD_NAME and POD_NAMESPACE don't say which Pod this is");
+    };
+    let client = match cluster::connect(&args.api.connect_options()).await {
+        Ok(client) => client,
+        Err(error) => return warn!(error = cluster::chain(&error), "no Events: there is no client for the API server"),
+    };
+    let options =
+        EventWriterOptions { component: "narthex-watch".into(), rate: RATE, burst: BURST, ..EventWriterOptions::new(pod.name.to_string()) };
+    // The only object that is told of is the Pod, which the writer looks up.
+    let (_, nothing) = watch::channel(None);
+    let events = EventWriter::spawn(client, options, nothing, tasks);
+    info!(%pod, "Events are written for failures and their end");
+    tasks.spawn(tell(pod, reports, events));
+}
+
+async fn tell(pod: ObjectKey, mut reports: watch::Receiver<Option<Arc<Report>>>, events: EventSender) -> &'static str {
+    let mut herald = Herald::default();
+    loop {
+        let report = reports.borrow_and_update().clone();
+        if let Some(news) = report.and_then(|report| herald.news(&report)) {
+            let pod = ObjectRef::namespaced("Pod", &pod);
+            if news.is_warning {
+                events.warning(pod, news.reason, news.message);
+            } else {
+                events.normal(pod, news.reason, news.message);
+            }
+        }
+        if reports.changed().await.is_err() {
+            return "the one who tells of Events";
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! A directory of manifests, and a `narthex run` that serves it.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+use testkit::http::{Peer, Request, Response};
+use testkit::poll;
+use testkit::ports::Ports;
+
+/// Longer than any test waits for anything that does happen.
+pub(crate) const LIMIT: Duration = Duration::from_secs(60);
+
+/// A scratch directory with `manifests`, and what runs in it.
+pub(crate) struct Bed {
+    scratch: tempfile::TempDir,
+    /// HTTP, HTTPS, health, and one for the test.
+    ports: Vec<u16>,
+    narthex: Option<Child>,
+}
+
+impl Bed {
+    pub(crate) fn new() -> Self {
+        let scratch = tempfile::tempdir().unwrap();
+        fs::set_permissions(scratch.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let bed = Self { scratch, ports: Ports::take(4).unwrap(), narthex: None };
+        fs::create_dir(bed.path("manifests")).unwrap();
+        bed
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.scratch.path().join(name)
+    }
+
+    /// Writes a file of the directory.
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        let path = self.path("manifests").join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    /// Starts the controller with these flags more, and waits until it serves. [`Self::ask`] reaches it.
+    pub(crate) async fn start(&mut self, more: &[&str]) {
+        let listen = format!("--listen=unix:{}", self.path("narthex.sock").display());
+        let flags: Vec<&str> = more.iter().copied().chain([listen.as_str()]).collect();
+        self.start_with(&flags).await;
+    }
+
+    /// The same without `--listen`.
+    pub(crate) async fn start_with(&mut self, more: &[&str]) {
+        let log = File::create(self.path("log")).unwrap();
+        let (manifests, work) = (self.path("manifests"), self.path("work"));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_narthex"));
+        command.arg("run").arg("--manifests").arg(manifests).arg("--work-dir").arg(work);
+        command.args([format!("--http-port={}", self.ports[0]), format!("--https-port={}", self.ports[1])]);
+        command.arg(format!("--healthz-port={}", self.ports[2]));
+        command.args(["--configmap=default/settings", "--drain-timeout=0", "--sync-rate-limit=100"]).args(more);
+        self.narthex = Some(command.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log).spawn().unwrap());
+        let address = self.address(2);
+        self.until("it serves", || async move {
+            let response = Request::get(address, "/healthz").send().await?;
+            anyhow::ensure!(response.status == 200, "{}", response.text());
+            Ok(())
+        })
+        .await;
+    }
+
+    /// Waits for something, and shows the log if it does not come.
+    pub(crate) async fn until<T, Fut: Future<Output = anyhow::Result<T>>>(&self, what: &str, state: impl FnMut() -> Fut) -> T {
+        poll(LIMIT, state).await.unwrap_or_else(|error| panic!("{what}: {error:#}\n{}", self.log()))
+    }
+
+    fn address(&self, index: usize) -> SocketAddr {
+        (Ipv4Addr::LOCALHOST, self.ports[index]).into()
+    }
+
+    /// Where something of the test's own can listen.
+    pub(crate) fn own(&self) -> SocketAddr {
+        self.address(3)
+    }
+
+    /// Where this host is redirected to, if it is.
+    pub(crate) async fn target(&self, host: &str) -> anyhow::Result<String> {
+        let response = Request::get(self.address(0), "/").host(host).header("Connection", "close").send().await?;
+        Ok(response.header("location").map_or_else(|| format!("status {}", response.status), str::to_owned))
+    }
+
+    /// Waits until this host is redirected there.
+    pub(crate) async fn leads(&self, host: &str, target: &str) {
+        self.until(host, || async {
+            let found = self.target(host).await?;
+            anyhow::ensure!(found == target, "it leads to {found}, not to {target}");
+            Ok(())
+        })
+        .await;
+    }
+
+    /// A request to the socket of `--listen`.
+    pub(crate) fn ask(&self, method: &str, path: &str) -> Request {
+        Request::new(method, Peer::Unix(self.path("narthex.sock")), path).host("n").timeout(LIMIT)
+    }
+
+    /// `POST /reload`: the status and the answer.
+    pub(crate) async fn reload(&self) -> (u16, Value) {
+        let response = self.ask("POST", "/reload").send().await.unwrap();
+        (response.status, json(&response))
+    }
+
+    /// The sum of all series of a metric whose labels hold this text.
+    pub(crate) async fn metric(&self, name: &str, label: &str) -> f64 {
+        let text = Request::get(self.address(2), "/metrics").send().await.unwrap().text();
+        let series = text.lines().filter(|line| line.starts_with(name) && line.contains(label));
+        series.filter_map(|line| line.rsplit_once(' ')?.1.parse::<f64>().ok()).sum()
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill(Pid::from_raw(self.narthex.as_ref().unwrap().id().cast_signed()), signal).unwrap();
+    }
+
+    /// The workers of NGINX that accept connections.
+    pub(crate) fn workers(&self) -> BTreeSet<i32> {
+        let master: i32 = fs::read_to_string(self.path("work/run/nginx.pid")).unwrap().trim().parse().unwrap();
+        let children = fs::read_to_string(format!("/proc/{master}/task/{master}/children")).unwrap();
+        let children = children.split_ascii_whitespace().map(|pid| pid.parse().unwrap());
+        let serves = |pid: &i32| {
+            fs::read(format!("/proc/{pid}/cmdline"))
+                .is_ok_and(|title| String::from_utf8_lossy(&title).trim_end_matches('\0') == "nginx: worker process")
+        };
+        children.filter(serves).collect()
+    }
+
+    pub(crate) fn log(&self) -> String {
+        fs::read_to_string(self.path("log")).unwrap_or_default()
+    }
+
+    /// Waits until the log holds this.
+    pub(crate) async fn says(&self, text: &str) {
+        self.until(text, || async {
+            anyhow::ensure!(self.log().contains(text), "the log does not say it");
+            Ok(())
+        })
+        .await;
+    }
+}
+
+impl Drop for Bed {
+    fn drop(&mut self) {
+        if let Some(narthex) = &mut self.narthex {
+            // It takes its NGINX along.
+            let _ = kill(Pid::from_raw(narthex.id().cast_signed()), Signal::SIGTERM);
+            let _ = narthex.wait();
+        }
+    }
+}
+
+pub(crate) fn json(response: &Response) -> Value {
+    serde_json::from_str(&response.text()).unwrap()
+}
+
+/// An Ingress that redirects its host. NGINX needs no backend for that.
+pub(crate) fn redirect(name: &str, target: &str) -> String {
+    format!(
+        "apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata:
+  name: {name}
+  annotations:
+    nginx.ingress.kubernetes.io/permanent-redirect: {target}
+spec:
+  ingressClassName: nginx
+  rules:
+  - host: {name}.example.com
+    http:
+      paths:
+      - {{path: /, pathType: Prefix, backend: {{service: {{name: {name}, port: {{number: 80}}}}}}}}
+"
+    )
+}
+
+/// The global settings, of which one is text for the `http` block.
+pub(crate) fn settings(snippet: &str) -> String {
+    format!(
+        "apiVersion: v1
+kind: ConfigMap
+metadata: {{name: settings}}
+data:
+  worker-processes: '2'
+  http-snippet: |
+    {snippet}
+"
+    )
+}

@@ -1,0 +1,6 @@
+//! `narthex run --manifests` with real files and a real NGINX.
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+
+mod asked;
+mod bed;
+mod follow;

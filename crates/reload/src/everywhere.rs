@@ -1,0 +1,97 @@
+//! A reload here and at the peers, after the command that comes before: asked for by HTTP, or by the clock.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::http::StatusCode;
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+use crate::before::Done;
+use crate::http::Front;
+use crate::lock::Wanted;
+use crate::report::{Outcome, Report};
+
+/// After a failure the clock tries again so soon, or sooner.
+const RETRY: Duration = Duration::from_secs(300);
+
+/// What came of it.
+pub(crate) struct Told {
+    /// 2xx only when what was asked for has happened, everywhere.
+    pub(crate) status: StatusCode,
+    /// Here.
+    pub(crate) report: Arc<Report>,
+    /// What the peers said: fields for the answer.
+    pub(crate) extra: Value,
+}
+
+/// 2xx only when what was asked for has happened.
+const fn status_of(outcome: Outcome) -> StatusCode {
+    match outcome {
+        Outcome::Applied | Outcome::Unchanged | Outcome::Tested => StatusCode::OK,
+        Outcome::Rejected => StatusCode::UNPROCESSABLE_ENTITY,
+        Outcome::Failed => StatusCode::INTERNAL_SERVER_ERROR,
+        Outcome::NoTarget | Outcome::Unreadable => StatusCode::SERVICE_UNAVAILABLE,
+    }
+}
+
+impl Front {
+    /// Reloads here and, unless the call comes from a peer, tells all of them.
+    pub(crate) async fn everywhere(&self, relayed: bool) -> Told {
+        let telling = async {
+            match self.peers.as_ref().filter(|_| !relayed) {
+                None => Ok(None),
+                Some(peers) => {
+                    let token = self.access.token()?;
+                    peers.tell(token.as_deref()).await.map(Some)
+                }
+            }
+        };
+        let (report, told) = tokio::join!(self.reloads.reload(), telling);
+        let mut extra = json!({});
+        let mut status = status_of(report.result);
+        match told {
+            Ok(None) => {}
+            Ok(Some(answers)) => {
+                if answers.iter().any(|answer| !answer.ok) && status == StatusCode::OK {
+                    status = StatusCode::BAD_GATEWAY;
+                }
+                extra["peers"] = json!(answers);
+            }
+            Err(error) => {
+                status = if status == StatusCode::OK { StatusCode::BAD_GATEWAY } else { status };
+                extra["peers_error"] = json!(error.to_string());
+            }
+        }
+        Told { status, report, extra }
+    }
+
+    /// Does so every `period`, and at once if it is due: the command, unless another replica has run it within the period, and then the reload everywhere.
+    /// Never returns.
+    ///
+    /// Without [`Front::before`] there is nothing to do, for ever.
+    pub async fn by_the_clock(self, period: Duration) {
+        let Some(before) = self.before.clone() else { return std::future::pending().await };
+        loop {
+            let wait = match before.run(Wanted::UnlessWithin(period)).await {
+                Ok(Done::Here) => {
+                    let Told { status, report, extra } = self.everywhere(false).await;
+                    let result = report.result.label();
+                    if status.is_success() {
+                        tracing::info!(result, "the command of --before was run, and its result taken over");
+                    } else {
+                        tracing::error!(result, message = report.message, answers = %extra, "the command of --before was run, and its result is not taken over everywhere");
+                    }
+                    period
+                }
+                // Whoever ran it tells us.
+                Ok(Done::Elsewhere) => period,
+                Err(error) => {
+                    tracing::error!(error, retry_in = ?period.min(RETRY), "the command of --before was not run");
+                    period.min(RETRY)
+                }
+            };
+            sleep(wait).await;
+        }
+    }
+}
