@@ -62,6 +62,7 @@ pub(crate) struct LogArgs {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogFormat {
     /// For people.
+    #[value(alias = "")]
     Text,
     /// One object a line.
     Json,
@@ -293,6 +294,7 @@ pub(crate) struct VersionArgs {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     /// For people.
+    #[value(alias = "")]
     Text,
     /// For programs.
     Json,

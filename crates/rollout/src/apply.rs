@@ -5,9 +5,10 @@ use std::time::Duration;
 use cluster::chain;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ConfigMap, ObjectReference, Secret};
-use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, PostParams, Preconditions};
+use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams, Preconditions};
 use kube::runtime::events::{Event, EventType, Recorder, Reporter};
 use kube::{Client, ResourceExt};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::alert::Sender;
@@ -168,7 +169,7 @@ impl Hands {
         let client = self.client.clone();
         match id.source {
             Source::ConfigMap => {
-                let map = Api::<ConfigMap>::namespaced(client, namespace).get_opt(&id.name).await?;
+                let map = self.find(Api::<ConfigMap>::namespaced(client, namespace), &id.name).await?;
                 Ok(map.map(|map| {
                     let digest = of_config_map(map.data.as_ref(), map.binary_data.as_ref());
                     let text = map.data.into_iter().flatten().map(|(key, value)| (key, value.into_bytes()));
@@ -177,13 +178,23 @@ impl Hands {
                 }))
             }
             Source::Secret => {
-                let secret = Api::<Secret>::namespaced(client, namespace).get_opt(&id.name).await?;
+                let secret = self.find(Api::<Secret>::namespaced(client, namespace), &id.name).await?;
                 Ok(secret.map(|secret| {
                     let digest = of_secret(secret.data.as_ref());
                     (digest, secret.data.into_iter().flatten().map(|(key, value)| (key, value.0)).collect())
                 }))
             }
         }
+    }
+
+    /// An object, unless it has not the labels that are asked for: then the watch does not see it either.
+    async fn find<K>(&self, api: Api<K>, name: &str) -> Result<Option<K>, Failure>
+    where
+        K: Clone + std::fmt::Debug + DeserializeOwned,
+    {
+        let Some(selector) = &self.options.resource_selector else { return Ok(api.get_opt(name).await?) };
+        let params = ListParams::default().labels(selector).fields(&format!("metadata.name={name}"));
+        Ok(api.list(&params).await?.items.pop())
     }
 
     /// Tells people about a workload under `kubectl describe`. A failure is logged only.

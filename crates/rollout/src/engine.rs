@@ -9,6 +9,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::Instant;
 
+use crate::Stop;
 use crate::agenda::Agenda;
 use crate::apply::Hands;
 use crate::decide::{Decision, Objects, Plan, check, decide};
@@ -16,7 +17,7 @@ use crate::kind::WorkloadId;
 use crate::record::Content;
 use crate::record::Record;
 use crate::state::{News, State};
-use crate::work::{Outcome, Pending, carry_out, tell, watch as watch_rollout};
+use crate::work::{Failing, Outcome, Pending, carry_out, fail, tell, watch as watch_rollout};
 use crate::workload::Workload;
 
 /// Decisions that are carried out at once.
@@ -40,8 +41,10 @@ pub(crate) struct Engine {
     failures: HashMap<WorkloadId, u32>,
     held: BTreeSet<WorkloadId>,
     watches: HashMap<WorkloadId, AbortHandle>,
-    /// Watches of rollouts, and telling people: nothing that a decision waits for.
-    aftermath: JoinSet<()>,
+    /// Watches of rollouts, and what they found. Whoever leads next goes on with them.
+    looks: JoinSet<Option<Failing>>,
+    /// Telling people, and pausing what fails: nothing that a decision waits for.
+    tales: JoinSet<()>,
     /// What was last written down on workloads that are not settled since.
     noted: HashMap<WorkloadId, (Record, Instant)>,
     complaints: HashMap<WorkloadId, Vec<String>>,
@@ -50,9 +53,8 @@ pub(crate) struct Engine {
 impl Engine {
     pub(crate) fn new(hands: Arc<Hands>, leader: watch::Receiver<bool>) -> Self {
         let options = &hands.options;
-        let selects = options.namespace.is_none() && options.namespace_selector.is_some();
         Self {
-            state: State::new(Arc::new(options.rules.clone()), options.ignored_namespaces.clone(), selects),
+            state: State::new(options),
             agenda: Agenda::new(options.debounce),
             hands,
             leader,
@@ -62,14 +64,15 @@ impl Engine {
             failures: HashMap::new(),
             held: BTreeSet::new(),
             watches: HashMap::new(),
-            aftermath: JoinSet::new(),
+            looks: JoinSet::new(),
+            tales: JoinSet::new(),
             noted: HashMap::new(),
             complaints: HashMap::new(),
         }
     }
 
     /// Runs until the news or the election end, or until it is stopped: then what was begun is finished, and the sender is answered.
-    pub(crate) async fn run(mut self, mut news: mpsc::Receiver<News>, mut stop: oneshot::Receiver<oneshot::Sender<()>>) {
+    pub(crate) async fn run(mut self, mut news: mpsc::Receiver<News>, mut stop: oneshot::Receiver<Stop>) {
         self.lead();
         loop {
             let due = self.next();
@@ -78,12 +81,7 @@ impl Engine {
                     Some(news) => self.take(news),
                     None => return,
                 },
-                answer = &mut stop => {
-                    while self.running.join_next().await.is_some() {}
-                    // Nobody waits when the caller gave up.
-                    let _ = answer.map(|answer| answer.send(()));
-                    return std::future::pending().await;
-                }
+                Ok(stop) = &mut stop => return stop.after(self.finish()).await,
                 changed = self.leader.changed() => match changed {
                     Ok(()) => self.lead(),
                     Err(_) => return,
@@ -93,10 +91,23 @@ impl Engine {
                     // A panic of ours: the process is to end rather than to leave a workload behind.
                     Err(_) => return,
                 },
-                Some(_) = self.aftermath.join_next() => {}
+                Some(found) = self.looks.join_next() => if let Ok(Some(failing)) = found {
+                    self.tales.spawn(fail(self.hands.clone(), failing));
+                },
+                Some(_) = self.tales.join_next() => {}
                 () = sleep_until(due) => self.start(),
             }
         }
+    }
+
+    /// Finishes what was begun.
+    async fn finish(mut self) {
+        while let Some(done) = self.running.join_next().await {
+            if let Ok((_, Some((workload, plan)), Outcome::Updated { .. })) = done {
+                self.tales.spawn(tell(self.hands.clone(), workload, plan));
+            }
+        }
+        while self.tales.join_next().await.is_some() {}
     }
 
     /// When the next workload may be started on.
@@ -216,7 +227,7 @@ impl Engine {
             Outcome::Updated { object, rolled } => {
                 self.settle(&id);
                 if let Some((workload, plan)) = told {
-                    self.aftermath.spawn(tell(self.hands.clone(), workload, plan));
+                    self.tales.spawn(tell(self.hands.clone(), workload, plan));
                 }
                 let workload = self.put(&id, &object);
                 if let Some(record) = workload.as_ref().and_then(|workload| workload.record.clone()) {
@@ -275,7 +286,7 @@ impl Engine {
             return;
         }
         let id = workload.id.clone();
-        let handle = self.aftermath.spawn(watch_rollout(self.hands.clone(), workload, Instant::now() + left));
+        let handle = self.looks.spawn(watch_rollout(self.hands.clone(), workload, Instant::now() + left));
         if let Some(old) = self.watches.insert(id, handle) {
             old.abort();
         }

@@ -6,6 +6,7 @@ use e2e::{Case, PATIENCE};
 use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
 use kube::api::{ListParams, Patch, PatchParams};
 use serde_json::{Value, json};
+use testkit::bed::Bed;
 use testkit::poll;
 
 const AUTO: [(&str, &str); 1] = [("reloader.stakater.com/auto", "true")];
@@ -143,4 +144,29 @@ async fn what_reloader_left_is_taken_over_without_a_rollout() -> anyhow::Result<
     let patch = json!({"metadata": {"annotations": {"rollout.narthex.dev/applied": null}}});
     case.workloads(Kind::Deployment).patch("other", &PatchParams::default(), &Patch::Merge(patch)).await?;
     case.rolled_out(Kind::Deployment, "other", 0).await
+}
+
+#[tokio::test]
+async fn an_api_server_that_starts_anew_starts_no_rollout() -> anyhow::Result<()> {
+    let case = Case::with_bed(Bed::start_private().await?, "ro-restart").await?;
+    case.config("config", "1").await?;
+    case.secret("secret", "1").await?;
+    case.make(deployment("web", &AUTO)).await?;
+    let rollout = Rollout::start(&case, &[], &[]).await?;
+    case.rolled_out(Kind::Deployment, "web", 0).await?;
+    case.fence().await?;
+    for times in 0..2 {
+        case.bed.api_server().kill().await?;
+        case.bed.api_server().start().await?;
+        case.settled().await?;
+        case.rolled_out(Kind::Deployment, "web", times).await?;
+        case.config("config", &format!("next {times}")).await?;
+        case.rolled_out(Kind::Deployment, "web", times + 1).await?;
+    }
+    case.settled().await?;
+    drop(rollout);
+    // Nor does a rollout that starts anew.
+    let _rollout = Rollout::start(&case, &[], &[]).await?;
+    case.settled().await?;
+    case.revisions("web", 3).await
 }
