@@ -165,7 +165,10 @@ impl Rollout {
 impl Drop for Rollout {
     fn drop(&mut self) {
         if let Ok(None) = self.child.try_wait() {
-            let _ = kill(Pid::from_raw(self.child.id().cast_signed()), Signal::SIGTERM);
+            // The second one, because whoever is told things while it ends may run on the thread that waits here.
+            for signal in [Signal::SIGTERM, Signal::SIGINT] {
+                let _ = kill(Pid::from_raw(self.child.id().cast_signed()), signal);
+            }
             let _ = self.child.wait();
         }
         if std::thread::panicking() {
