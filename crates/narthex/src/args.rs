@@ -294,7 +294,6 @@ pub(crate) struct VersionArgs {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     /// For people.
-    #[value(alias = "")]
     Text,
     /// For programs.
     Json,

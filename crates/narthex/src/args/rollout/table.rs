@@ -115,6 +115,27 @@ fn everything_has_a_row_and_every_row_has_tests() {
     assert_eq!(complaints, Vec::<String>::new());
 }
 
+/// Flags without a value in the chart: in a cluster nobody needs them.
+const OUTSIDE: [&str; 3] = ["kubeconfig", "apiserver-host", "certificate-authority"];
+
+#[test]
+fn the_chart_sets_every_flag() {
+    let read = |name: &str| read_to_string(root().join("charts/narthex/templates/rollout").join(name)).unwrap();
+    let (template, environment) = (read("_helpers.tpl"), read("deployment.yaml"));
+    let mut cli = Cli::command();
+    cli.build();
+    let flags =
+        cli.find_subcommand("rollout").unwrap().get_arguments().filter(|flag| !flag.is_hide_set()).filter_map(|flag| flag.get_long());
+    let is_set = |flag: &&str| {
+        let variable = flag.to_ascii_uppercase().replace('-', "_");
+        template.contains(&format!("--{flag}="))
+            || template.contains(&format!("\"{flag}\" "))
+            || environment.contains(&format!("name: {variable}\n"))
+    };
+    let missing: Vec<&str> = flags.filter(|flag| !is_set(flag) && !OUTSIDE.contains(flag) && !["help", "version"].contains(flag)).collect();
+    assert_eq!(missing, Vec::<&str>::new());
+}
+
 #[test]
 fn a_row_is_read_with_its_name_and_its_tests() {
     let page =
