@@ -16,6 +16,7 @@ use crate::check::{Checks, Files};
 use crate::content::{Digest, of_config_map, of_secret};
 use crate::decide::Plan;
 use crate::kind::{ContentId, Kind, Source};
+use crate::later::Later;
 use crate::metrics::Metrics;
 use crate::options::Options;
 use crate::record::Content;
@@ -55,6 +56,8 @@ pub(crate) struct Hands {
     pub(crate) metrics: Metrics,
     pub(crate) sender: Sender,
     pub(crate) checks: Checks,
+    /// Alerts, and what else nobody waits for.
+    pub(crate) later: Later,
     recorder: Recorder,
 }
 
@@ -65,6 +68,7 @@ impl Hands {
             recorder: Recorder::new(client.clone(), reporter),
             sender: Sender::new(options.alerts.clone())?,
             checks: Checks::new(options.check_command.clone(), options.check_timeout),
+            later: Later::default(),
             client,
             options,
             metrics,

@@ -16,7 +16,7 @@ use crate::decide::{Decision, Objects, Plan, check, decide};
 use crate::kind::WorkloadId;
 use crate::record::Content;
 use crate::record::Record;
-use crate::state::{News, State};
+use crate::state::{Feed, News, State};
 use crate::work::{Failing, Outcome, Pending, carry_out, fail, tell, watch as watch_rollout};
 use crate::workload::Workload;
 
@@ -43,8 +43,6 @@ pub(crate) struct Engine {
     watches: HashMap<WorkloadId, AbortHandle>,
     /// Watches of rollouts, and what they found. Whoever leads next goes on with them.
     looks: JoinSet<Option<Failing>>,
-    /// Telling people, and pausing what fails: nothing that a decision waits for.
-    tales: JoinSet<()>,
     /// What was last written down on workloads that are not settled since.
     noted: HashMap<WorkloadId, (Record, Instant)>,
     complaints: HashMap<WorkloadId, Vec<String>>,
@@ -65,7 +63,6 @@ impl Engine {
             held: BTreeSet::new(),
             watches: HashMap::new(),
             looks: JoinSet::new(),
-            tales: JoinSet::new(),
             noted: HashMap::new(),
             complaints: HashMap::new(),
         }
@@ -92,9 +89,8 @@ impl Engine {
                     Err(_) => return,
                 },
                 Some(found) = self.looks.join_next() => if let Ok(Some(failing)) = found {
-                    self.tales.spawn(fail(self.hands.clone(), failing));
+                    self.hands.later.spawn(fail(self.hands.clone(), failing));
                 },
-                Some(_) = self.tales.join_next() => {}
                 () = sleep_until(due) => self.start(),
             }
         }
@@ -104,10 +100,10 @@ impl Engine {
     async fn finish(mut self) {
         while let Some(done) = self.running.join_next().await {
             if let Ok((_, Some((workload, plan)), Outcome::Updated { .. })) = done {
-                self.tales.spawn(tell(self.hands.clone(), workload, plan));
+                self.hands.later.spawn(tell(self.hands.clone(), workload, plan));
             }
         }
-        while self.tales.join_next().await.is_some() {}
+        self.hands.later.finish().await;
     }
 
     /// When the next workload may be started on.
@@ -119,11 +115,14 @@ impl Engine {
     fn take(&mut self, news: News) {
         let now = Instant::now();
         let was_complete = self.state.is_complete();
+        let lists_workloads = matches!(news, News::Listed { feed: Feed::Workloads(_), .. });
         for id in self.state.take(news).touched {
             self.agenda.touch(id, now);
         }
         if !was_complete && self.state.is_complete() {
             tracing::info!("all ConfigMaps and Secrets that are asked for are known");
+            self.watch_again();
+        } else if lists_workloads {
             self.watch_again();
         }
     }
@@ -147,8 +146,8 @@ impl Engine {
         if !self.leads || !self.state.is_complete() {
             return;
         }
-        let recent: Vec<Workload> =
-            self.state.workloads().filter(|workload| workload.record.is_some() && !workload.pause.paused).cloned().collect();
+        let recent = self.state.workloads().filter(|workload| workload.record.is_some() && !workload.pause.paused).cloned();
+        let recent: Vec<Workload> = recent.filter(|workload| !self.watches.contains_key(&workload.id)).collect();
         for workload in recent {
             let begun = workload.record.as_ref().and_then(|record| record.at);
             let age = begun.and_then(|begun| Duration::try_from(Timestamp::now().duration_since(begun)).ok());
@@ -227,7 +226,7 @@ impl Engine {
             Outcome::Updated { object, rolled } => {
                 self.settle(&id);
                 if let Some((workload, plan)) = told {
-                    self.tales.spawn(tell(self.hands.clone(), workload, plan));
+                    self.hands.later.spawn(tell(self.hands.clone(), workload, plan));
                 }
                 let workload = self.put(&id, &object);
                 if let Some(record) = workload.as_ref().and_then(|workload| workload.record.clone()) {

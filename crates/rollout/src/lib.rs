@@ -18,6 +18,7 @@ mod duration;
 mod engine;
 mod jobs;
 mod kind;
+mod later;
 mod metrics;
 mod options;
 mod patch;

@@ -137,7 +137,7 @@ fn changes(plan: &Plan) -> String {
 }
 
 /// Whether all changes pass their checks. What is found is told once for each content, and to each workload that it holds back.
-async fn passes(hands: &Hands, workload: &Workload, pending: &[Pending]) -> Result<bool, Failure> {
+async fn passes(hands: &Arc<Hands>, workload: &Workload, pending: &[Pending]) -> Result<bool, Failure> {
     let mut all = true;
     for one in pending {
         let verdict = match &one.check {
@@ -155,7 +155,7 @@ async fn passes(hands: &Hands, workload: &Workload, pending: &[Pending]) -> Resu
     Ok(all)
 }
 
-async fn outcome(hands: &Hands, namespace: &str, one: &Pending, check: Check) -> Result<Result<(), String>, Failure> {
+async fn outcome(hands: &Arc<Hands>, namespace: &str, one: &Pending, check: Check) -> Result<Result<(), String>, Failure> {
     let cell = hands.checks.cell(namespace, &one.id, &one.digest, check);
     let verdict = cell.get_or_try_init(|| async {
         let files = hands.files(namespace, &one.id, &one.digest).await?.ok_or(Failure::Stale)?;
@@ -168,8 +168,11 @@ async fn outcome(hands: &Hands, namespace: &str, one: &Pending, check: Check) ->
                 one.id.name,
                 one.id.source.name()
             );
-            let alert = Alert { occasion: Occasion::CheckFailed, message, namespace, workload: None, objects: vec![&one.id] };
-            hands.sender.alert(&alert).await;
+            let (hands, namespace, id) = (hands.clone(), namespace.to_owned(), one.id.clone());
+            hands.clone().later.spawn(async move {
+                let alert = Alert { occasion: Occasion::CheckFailed, message, namespace: &namespace, workload: None, objects: vec![&id] };
+                hands.sender.alert(&alert).await;
+            });
         }
         Ok::<_, Failure>(verdict)
     });

@@ -21,8 +21,11 @@ const FLAGS: [&str; 12] = [
     "--pause-deployment-time-annotation=example.com/since",
 ];
 
+/// A Deployment's name, its annotations, and how often it is rolled out after each change.
+type Expected = (&'static str, &'static [(&'static str, &'static str)], [u64; 4]);
+
 /// Each reads `config` and `secret`. How often it is to be rolled out after changes of `config` (which is marked), `secret`, `other` and `hidden`.
-const WORKLOADS: [(&str, &[(&str, &str)], [u64; 4]); 9] = [
+const WORKLOADS: [Expected; 9] = [
     ("auto", &[("example.com/auto", "true")], [1, 2, 2, 2]),
     ("auto-maps", &[("example.com/auto-maps", "true")], [1, 1, 1, 1]),
     ("auto-secrets", &[("example.com/auto-secrets", "true")], [0, 1, 1, 1]),

@@ -67,9 +67,10 @@ async fn a_leader_that_ends_in_order_gives_its_lease_away() -> anyhow::Result<()
     let case = Case::new("ro-release").await?;
     let flags = ["--enable-ha", "--election-ttl=600"];
     let env = |name: &'static str| [("POD_NAME", name), ("POD_NAMESPACE", case.ns())];
-    let first = Rollout::start(&case, &flags, &env("first")).await?;
+    let mut first = Rollout::start(&case, &flags, &env("first")).await?;
     until_leader(&case, "first").await?;
-    drop(first);
+    first.terminate()?;
+    first.ended().await?;
     let _second = Rollout::start(&case, &flags, &env("second")).await?;
     until_leader(&case, "second").await
 }

@@ -13,6 +13,9 @@ use kube::api::ListParams;
 use serde_json::{Value, json};
 use testkit::kube::mk_authority;
 use testkit::poll;
+use testkit::ports::Ports;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpListener;
 
 const AUTO: [(&str, &str); 1] = [("reloader.stakater.com/auto", "true")];
 
@@ -104,6 +107,26 @@ async fn alerts_may_be_structured_and_asked_for_by_flags() -> anyhow::Result<()>
         "resourceKind": "ConfigMap", "resourceName": "config", "resourceNamespace": case.ns(),
     });
     assert_eq!(said, expected);
+    Ok(())
+}
+
+#[tokio::test]
+async fn nothing_waits_for_an_alert_that_nobody_answers() -> anyhow::Result<()> {
+    let case = Case::new("ro-hang").await?;
+    let listener = TcpListener::bind(("127.0.0.1", Ports::one()?)).await?;
+    let url = format!("--alert-webhook-url=http://{}/hook", listener.local_addr()?);
+    case.config("config", "1").await?;
+    case.make(deployment("web", &AUTO)).await?;
+    let mut rollout = Rollout::start(&case, &[&url, "--check=command", "--check-command=false"], &[]).await?;
+    case.rolled_out(Kind::Deployment, "web", 0).await?;
+    case.config("config", "2").await?;
+    let (mut connection, _) = listener.accept().await?;
+    rollout.until_metric("narthex_rollout_held", 1.0).await?;
+    // It is waited for at the end.
+    rollout.terminate()?;
+    connection.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").await?;
+    rollout.ended().await?;
+    assert!(!rollout.log().contains("could not be sent"), "{}", rollout.log());
     Ok(())
 }
 
