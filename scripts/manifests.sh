@@ -15,7 +15,7 @@ metadata:
   name: narthex-rollout
 END
   # Nobody looks for a release of Helm behind these objects.
-  "$helm" template narthex charts/narthex --namespace narthex-rollout --set rollout.enabled=true \
+  "$helm" template narthex charts/narthex --namespace narthex-rollout --set controller.enabled=false,rollout.enabled=true \
     | sed -e '/^# Source: /d' -e '/helm.sh\/chart: /d' -e '/app.kubernetes.io\/managed-by: /d'
 }
 

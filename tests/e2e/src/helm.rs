@@ -73,6 +73,13 @@ impl Helm {
     }
 }
 
+/// These values without the controller.
+pub fn alone(values: Value) -> Value {
+    let mut all = json!({"controller": {"enabled": false}});
+    crate::rollout::merge(&mut all, values);
+    all
+}
+
 /// An installed release of the chart, named like the case's namespace, in which it is. Dropping it uninstalls it.
 pub struct Release<'a> {
     case: &'a Case,

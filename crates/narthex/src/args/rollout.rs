@@ -35,6 +35,7 @@ Examples:
 
   # Try each changed ConfigMap first
   narthex rollout --check=command --check-command 'nginx -t -c {}/nginx.conf'")]
+#[command(args_override_self = true)]
 pub(crate) struct RolloutArgs {
     #[command(flatten)]
     pub(crate) api: ApiArgs,

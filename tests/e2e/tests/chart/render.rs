@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use anyhow::{Context, ensure};
-use e2e::helm::{Helm, chart};
+use e2e::helm::{Helm, alone, chart};
 use kube::api::DynamicObject;
 use serde_json::{Value, json};
 use testkit::bed::Bed;
@@ -56,8 +56,16 @@ fn values_of_other_types_and_other_names_are_refused() -> anyhow::Result<()> {
         (json!({"rollout": {"enabled": true, "enableHa": false}}), "rollout.replicas is 2 and rollout.enableHa is false"),
         (json!({"rollout": {"enabled": true, "alerts": {"enabled": true}}}), "expected rollout.alerts.webhookUrl or"),
         (json!({"rollout": {"enabled": true, "watchNamespace": "a", "namespaces": ["b"]}}), "are both set: expected one of them"),
+        (json!({"controller": {"enabled": true, "kind": "Pod"}}), "'/controller/kind': value must be one of 'Deployment', 'DaemonSet'"),
+        (json!({"controller": {"admissionWebhooks": {"enabled": true}}}), "'/controller/admissionWebhooks/enabled': value must be false"),
+        (
+            json!({"controller": {"enabled": true, "scope": {"enabled": true, "namespace": "a"}, "addHeaders": {"A": "b"}}}),
+            "reads nothing but its own settings",
+        ),
+        (json!({"tcp": {"53": "dns/dns:53"}}), "'/tcp': maxProperties: got 1, want 0"),
+        (json!({"controller": {"enabled": true}, "rbac": {"scope": true}}), "rbac.scope is true and controller.scope.enabled is false"),
     ] {
-        let refusal = helm.render("shop", &values).err().with_context(|| format!("{values} was not refused"))?;
+        let refusal = helm.render("shop", &alone(values.clone())).err().with_context(|| format!("{values} was not refused"))?;
         ensure!(format!("{refusal:#}").contains(expected), "{values}: {refusal:#}");
     }
     Ok(())
@@ -66,8 +74,8 @@ fn values_of_other_types_and_other_names_are_refused() -> anyhow::Result<()> {
 #[test]
 fn nothing_is_rendered_that_nobody_asked_for() -> anyhow::Result<()> {
     let helm = helm()?;
-    assert_eq!(names(&helm.render("shop", &json!({}))?), Vec::<String>::new());
-    let usual = helm.render("shop", &json!({"rollout": {"enabled": true}}))?;
+    assert_eq!(names(&helm.render("shop", &alone(json!({})))?), Vec::<String>::new());
+    let usual = helm.render("shop", &alone(json!({"rollout": {"enabled": true}})))?;
     let expected = [
         "ClusterRole shop-narthex-rollout",
         "ClusterRoleBinding shop-narthex-rollout",
@@ -81,12 +89,12 @@ fn nothing_is_rendered_that_nobody_asked_for() -> anyhow::Result<()> {
     let bare = json!({"nameOverride": "n", "rollout": {
         "enabled": true, "replicas": 1, "enableHa": false, "rbac": {"create": false}, "serviceAccount": {"create": false},
     }});
-    assert_eq!(names(&helm.render("shop", &bare)?), ["Deployment shop-n-rollout"]);
+    assert_eq!(names(&helm.render("shop", &alone(bare))?), ["Deployment shop-n-rollout"]);
     let full = json!({"fullnameOverride": "full", "namespaceOverride": "there", "rollout": {
         "enabled": true, "namespaces": ["b", "a", "b"], "serviceMonitor": {"enabled": true}, "electionNamespace": "leases",
         "alerts": {"enabled": true, "webhookUrl": "https://hooks.example.com/x"},
     }});
-    let full = helm.render("shop", &full)?;
+    let full = helm.render("shop", &alone(full))?;
     let namespaces = |kind: &str| -> Vec<String> {
         let of_kind = full.iter().filter(|object| object.types.as_ref().is_some_and(|types| types.kind == kind));
         of_kind.filter_map(|object| object.metadata.namespace.clone()).collect()
@@ -108,7 +116,7 @@ fn labels_and_the_pod_are_as_the_values_say() -> anyhow::Result<()> {
         "tolerations": [{"operator": "Exists"}], "affinity": {"nodeAffinity": {}}, "nodeSelector": {"disk": "ssd"},
         "extraArgs": {"log-level": "debug", "alone": ""}, "extraEnvs": [{"name": "E", "value": "1"}], "resources": {"limits": {"cpu": 1}},
     }});
-    let objects = helm()?.render("shop", &values)?;
+    let objects = helm()?.render("shop", &alone(values))?;
     for object in &objects {
         let labels = object.metadata.labels.clone().unwrap_or_default();
         let of = |name: &str| labels.get(name).map(String::as_str);
@@ -149,5 +157,65 @@ fn the_manifest_in_deploy_is_what_the_chart_renders() -> anyhow::Result<()> {
         rendered == std::fs::read_to_string(root.join("deploy/rollout.yaml"))?,
         "deploy/rollout.yaml is not current: run `make manifests`"
     );
+    Ok(())
+}
+
+#[test]
+fn the_controller_has_the_objects_that_its_values_ask_for() -> anyhow::Result<()> {
+    let helm = helm()?;
+    let usual = helm.render("ingress", &json!({"nameOverride": "ingress-nginx", "fullnameOverride": "ingress-nginx"}))?;
+    let expected = [
+        "ClusterRole ingress-nginx",
+        "ClusterRoleBinding ingress-nginx",
+        "ConfigMap ingress-nginx-controller",
+        "Deployment ingress-nginx-controller",
+        "IngressClass nginx",
+        "Role ingress-nginx",
+        "RoleBinding ingress-nginx",
+        "Service ingress-nginx-controller",
+        "ServiceAccount ingress-nginx",
+    ];
+    assert_eq!(names(&usual), expected);
+    let controller = json!({
+        "replicaCount": 3, "addHeaders": {"A": "b"}, "ingressClassResource": {"aliases": ["old"], "default": true}, "networkPolicy": {"enabled": true},
+        "service": {"internal": {"enabled": true, "annotations": {"lb": "{{ .Release.Name }}"}, "type": "NodePort", "nodePorts": {"https": 30443}}},
+        "metrics": {"enabled": true, "serviceMonitor": {"enabled": true}, "prometheusRule": {"enabled": true, "rules": [{"alert": "A", "expr": "1"}]}},
+    });
+    let full = helm.render("narthex", &json!({"controller": controller}))?;
+    let more = [
+        "ConfigMap narthex-custom-add-headers",
+        "IngressClass old",
+        "NetworkPolicy narthex-controller",
+        "PodDisruptionBudget narthex-controller",
+        "PrometheusRule narthex-controller",
+        "Service narthex-controller-internal",
+        "Service narthex-controller-metrics",
+        "ServiceMonitor narthex-controller",
+    ];
+    for name in more {
+        assert!(names(&full).contains(&name.to_owned()), "{name} is not in {:?}", names(&full));
+    }
+    let internal = full.iter().find(|object| object.metadata.name.as_deref() == Some("narthex-controller-internal")).context("Service")?;
+    assert_eq!((&internal.data["spec"]["type"], &internal.data["spec"]["ports"][1]["nodePort"]), (&json!("NodePort"), &json!(30443)));
+    assert_eq!(internal.metadata.annotations.as_ref().and_then(|all| all.get("lb")).map(String::as_str), Some("narthex"));
+    let set = helm.render(
+        "narthex",
+        &json!({"controller": {"kind": "DaemonSet", "updateStrategy": {"type": "OnDelete"}, "autoscaling": {"enabled": true}}}),
+    )?;
+    assert_eq!(find(&set, "DaemonSet")?.data["spec"]["updateStrategy"]["type"], "OnDelete");
+    assert!(!names(&set).iter().any(|name| name.starts_with("HorizontalPodAutoscaler")), "{:?}", names(&set));
+    let scaled = helm.render("narthex", &json!({"controller": {"autoscaling": {"enabled": true, "minReplicas": 2}}}))?;
+    let target = &find(&scaled, "HorizontalPodAutoscaler")?.data["spec"]["scaleTargetRef"]["name"];
+    assert_eq!((target, &find(&scaled, "Deployment")?.data["spec"]["replicas"]), (&json!("narthex-controller"), &Value::Null));
+    find(&scaled, "PodDisruptionBudget")?;
+    let everything = json!({"controller": {"hostNetwork": true, "hostPort": {"enabled": true}, "sysctls": {"a.b": 1}, "dnsConfig": {"nameservers": ["1.1.1.1"]},
+        "startupProbe": {"httpGet": {"path": "/healthz", "port": 10254}}, "extraInitContainers": [{"name": "{{ .Release.Name }}"}], "podAnnotations": {"n": 1}}});
+    let pod = &find(&helm.render("narthex", &everything)?, "Deployment")?.data["spec"]["template"].clone();
+    assert_eq!(
+        (&pod["spec"]["containers"][0]["ports"][0]["hostPort"], &pod["spec"]["initContainers"][0]["name"]),
+        (&json!(80), &json!("narthex"))
+    );
+    assert_eq!((&pod["spec"]["securityContext"]["sysctls"][0]["value"], &pod["metadata"]["annotations"]["n"]), (&json!("1"), &json!("1")));
+    helm.run(&["lint", "--strict", &chart().to_string_lossy()], &everything)?;
     Ok(())
 }

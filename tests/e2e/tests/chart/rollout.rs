@@ -1,7 +1,7 @@
 //! `narthex rollout` as the chart installs it: its arguments, its ServiceAccount, its rights.
 
 use e2e::Case;
-use e2e::helm::{Release, rights};
+use e2e::helm::{Release, alone, rights};
 use e2e::receiver::Receiver;
 use e2e::rollout::{Kind, Rollout, Wanted, deployment, merge};
 use k8s_openapi::api::core::v1::Namespace;
@@ -46,7 +46,7 @@ async fn the_rights_for_the_cluster_are_enough_and_no_more() -> anyhow::Result<(
         "enabled": true, "namespaceSelector": format!("chart-test={}", case.ns()), "check": "nginx", "logFormat": "text",
         "alerts": {"enabled": true, "webhookUrl": receiver.url(), "sink": "teams"}, "metrics": {"countByNamespace": true},
     }});
-    let release = Release::install(&case, &values)?;
+    let release = Release::install(&case, &alone(values))?;
     let (rollout, kubeconfig) = start(&case, &release).await?;
     let kinds = [Kind::Deployment, Kind::StatefulSet, Kind::DaemonSet, Kind::CronJob, Kind::Job];
     case.config("config", "1").await?;
@@ -98,7 +98,7 @@ async fn one_namespace_without_secrets_needs_few_rights() -> anyhow::Result<()> 
         "enabled": true, "watchNamespace": case.ns(), "resourcesToIgnore": "secrets", "watchRollouts": 0, "replicas": 1, "enableHa": false,
         "ignoredWorkloadTypes": ["jobs", "cronjobs", "statefulsets", "daemonsets"], "logFormat": "text",
     }});
-    let release = Release::install(&case, &values)?;
+    let release = Release::install(&case, &alone(values))?;
     let (rollout, kubeconfig) = start(&case, &release).await?;
     case.config("config", "1").await?;
     case.make(deployment("web", &AUTO)).await?;
@@ -118,7 +118,7 @@ async fn one_namespace_without_secrets_needs_few_rights() -> anyhow::Result<()> 
     // Other values: other arguments, other rights.
     let selector =
         json!({"enabled": true, "watchNamespace": case.ns(), "resourceLabelSelector": "watched=yes", "webhookUrl": "http://127.0.0.1:9/"});
-    release.upgrade(&json!({"rollout": selector}))?;
+    release.upgrade(&alone(json!({"rollout": selector})))?;
     let run = release.container(&format!("{}-narthex-rollout", case.ns())).await?;
     assert!(run.args.contains(&"--webhook-url=http://127.0.0.1:9/".to_owned()), "{:?}", run.args);
     let told = rights(kubeconfig.path(), case.ns()).await?;
@@ -133,7 +133,7 @@ async fn several_namespaces_have_a_role_each() -> anyhow::Result<()> {
     let values = json!({"rollout": {
         "enabled": true, "namespaces": [one.ns(), two.ns()], "resourceLabelSelector": "watched=yes", "logFormat": "text",
     }});
-    let release = Release::install(&one, &values)?;
+    let release = Release::install(&one, &alone(values))?;
     let (rollout, kubeconfig) = start(&one, &release).await?;
     let map = |value: &str| json!({"metadata": {"labels": {"watched": "yes"}}, "data": {"key": value}});
     for case in [&one, &two] {
@@ -173,7 +173,7 @@ async fn every_value_is_an_argument_that_is_understood() -> anyhow::Result<()> {
     merge(&mut values, names);
     merge(&mut values, others);
     let values = json!({"rollout": values});
-    let release = Release::install(&case, &values)?;
+    let release = Release::install(&case, &alone(values))?;
     let (rollout, _kubeconfig) = start(&case, &release).await?;
     rollout.until_metric("narthex_rollout_leader", 1.0).await?;
     case.config("config", "1").await?;
