@@ -175,7 +175,7 @@ impl Hands {
             Source::ConfigMap => {
                 let map = self.find(Api::<ConfigMap>::namespaced(client, namespace), &id.name).await?;
                 Ok(map.map(|map| {
-                    let digest = of_config_map(map.data.as_ref(), map.binary_data.as_ref());
+                    let digest = of_config_map(map.data.as_ref(), map.binary_data.as_ref()).ours;
                     let text = map.data.into_iter().flatten().map(|(key, value)| (key, value.into_bytes()));
                     let binary = map.binary_data.into_iter().flatten().map(|(key, value)| (key, value.0));
                     (digest, text.chain(binary).collect())
@@ -184,7 +184,7 @@ impl Hands {
             Source::Secret => {
                 let secret = self.find(Api::<Secret>::namespaced(client, namespace), &id.name).await?;
                 Ok(secret.map(|secret| {
-                    let digest = of_secret(secret.data.as_ref());
+                    let digest = of_secret(secret.data.as_ref()).ours;
                     (digest, secret.data.into_iter().flatten().map(|(key, value)| (key, value.0)).collect())
                 }))
             }

@@ -250,7 +250,15 @@ mod tests {
     }
 
     fn content(name: &str, digest: &str) -> News {
-        let object = Object { digest: Digest::stored(digest), uid: "1".into(), ignored: false, found: false, check: None, born: false };
+        let object = Object {
+            digest: Digest::stored(digest),
+            theirs: Box::default(),
+            uid: "1".into(),
+            ignored: false,
+            found: false,
+            check: None,
+            born: false,
+        };
         News::Content { namespace: "default".into(), id: map(name), object: Some(object) }
     }
 

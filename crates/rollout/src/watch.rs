@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use crate::content::{of_config_map, of_secret};
+use crate::content::{Digests, of_config_map, of_secret};
 use crate::decide::Object;
 use crate::kind::{ContentId, Kind, Source, WorkloadId};
 use crate::options::Options;
@@ -50,8 +50,8 @@ fn contents(client: &Client, options: &Options, scope: &Scope, news: &mpsc::Send
         match source {
             Source::ConfigMap => {
                 let read = move |map: ConfigMap, gone| {
-                    let digest = of_config_map(map.data.as_ref(), map.binary_data.as_ref());
-                    content(source, &map, digest, gone, &rules)
+                    let digests = of_config_map(map.data.as_ref(), map.binary_data.as_ref());
+                    content(source, &map, digests, gone, &rules)
                 };
                 tasks.spawn(follow(api(client, scope), labels.clone(), feed, news.clone(), read));
             }
@@ -123,10 +123,11 @@ where
     "watch"
 }
 
-fn content(source: Source, object: &impl ResourceExt, digest: crate::content::Digest, gone: bool, rules: &Rules) -> News {
+fn content(source: Source, object: &impl ResourceExt, digests: Digests, gone: bool, rules: &Rules) -> News {
     let is_true = |name: &str| object.annotations().get(name).is_some_and(|value| value == "true");
     let read = Object {
-        digest,
+        digest: digests.ours,
+        theirs: digests.theirs,
         uid: object.uid().unwrap_or_default(),
         ignored: is_true(&rules.names.ignore),
         found: is_true(&rules.names.found),
