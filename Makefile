@@ -6,7 +6,7 @@ SHELL := /bin/bash
 CARGO ?= cargo
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: help run run-cluster test unit lua e2e lint fmt docs bench bed clean
+.PHONY: help run run-cluster test unit lua e2e lint fmt docs manifests bench bed clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -47,6 +47,9 @@ fmt: ## Format the sources
 
 docs: ## Generate docs/reference
 	$(CARGO) run --locked --quiet -p xtask -- docs
+
+manifests: bed ## Render the manifests in deploy/ that come from the chart
+	@scripts/manifests.sh
 
 bench: bed ## Measure everything and write docs/benchmarks.md
 	@scripts/setup.sh nginx bench

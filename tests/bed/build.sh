@@ -1,7 +1,7 @@
 #!/bin/sh
 # Builds the control plane of the test bed (API server, controller manager,
-# kubectl, etcd) into target/bed/bin, from the versions which go.mod and go.sum
-# beside this script pin. Does nothing, in milliseconds, when they are built.
+# kubectl, etcd) and helm into target/bed/bin, from the versions which go.mod and
+# go.sum beside this script pin. Does nothing, in milliseconds, when they are built.
 #
 # usage: tests/bed/build.sh [TARGET_DIR]     (default: target, beside Cargo.toml)
 set -eu
@@ -46,7 +46,7 @@ build() {
     mv -f "$bin/.$4.new" "$bin/$4"
 }
 
-if fresh kubernetes kube-apiserver kube-controller-manager kubectl && fresh etcd etcd; then
+if fresh kubernetes kube-apiserver kube-controller-manager kubectl && fresh etcd etcd && fresh helm helm; then
     say "ready in $bin"
     exit 0
 fi
@@ -60,6 +60,19 @@ flock 9
 if ! fresh etcd etcd; then
     build etcd "-s -w" go.etcd.io/etcd/server/v3 etcd
     stamp etcd >"$bed/etcd.stamp"
+fi
+
+if ! fresh helm helm; then
+    # The Kubernetes that `helm template` and `helm lint` take for granted, as Helm's own builds do.
+    minor=$(version k8s.io/client-go helm)
+    minor=${minor#v*.}
+    h=helm.sh/helm/v3
+    flags="-s -w -X $h/internal/version.version=$(version $h helm)"
+    for package in pkg/lint/rules pkg/chartutil; do
+        flags="$flags -X $h/$package.k8sVersionMajor=1 -X $h/$package.k8sVersionMinor=${minor%%.*}"
+    done
+    build helm "$flags" $h/cmd/helm helm
+    stamp helm >"$bed/helm.stamp"
 fi
 
 if ! fresh kubernetes kube-apiserver kube-controller-manager kubectl; then

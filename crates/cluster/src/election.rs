@@ -3,6 +3,7 @@
 //! Times follow the predecessor: the lease lasts the TTL, is renewed every quarter of it, and leadership is given up when it could not be renewed for half of it.
 //! On [`ElectionHandle::stop`] the lease is released, so that another replica need not wait for it to run out.
 
+use std::pin::pin;
 use std::time::Duration;
 
 use kube::Client;
@@ -15,6 +16,8 @@ use crate::chain::chain;
 use crate::claim::{Claim, Claimed};
 
 const TASK: &str = "leader election";
+/// Longest wait for an answer at the end.
+const LAST_WRITE: Duration = Duration::from_secs(3);
 
 /// Which lease, and who we are.
 #[derive(Debug, Clone)]
@@ -87,9 +90,20 @@ impl Candidate {
                     }
                 }
             };
-            let wait = tokio::select! {
-                wait = attempt => wait,
-                done = &mut stopped => return self.stop(done.ok()).await,
+            let wait = {
+                let mut attempt = pin!(attempt);
+                tokio::select! {
+                    wait = &mut attempt => Ok(wait),
+                    // What is on its way may have made the lease ours: without the answer nobody would release it.
+                    done = &mut stopped => {
+                        let _ = timeout(LAST_WRITE, attempt).await;
+                        Err(done.ok())
+                    }
+                }
+            };
+            let wait = match wait {
+                Ok(wait) => wait,
+                Err(done) => return self.stop(done).await,
             };
             if self.renewed.is_none_or(|renewed| renewed.elapsed() > self.claim.options.ttl / 2) {
                 self.lead(false);

@@ -29,7 +29,7 @@ pub(crate) const HELPER: &str = "within";
 
 /// An ingress controller for Kubernetes that brings NGINX to every change within milliseconds.
 #[derive(Debug, Parser)]
-#[command(name = "narthex", version, propagate_version = true, disable_help_subcommand = true)]
+#[command(name = "narthex", version, propagate_version = true, disable_help_subcommand = true, args_override_self = true)]
 #[command(after_help = "Examples:
   narthex run --manifests examples --http-port 8080 --https-port 8443
   narthex run --kubeconfig ~/.kube/config
@@ -64,6 +64,7 @@ pub(crate) struct LogArgs {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogFormat {
     /// For people.
+    #[value(alias = "")]
     Text,
     /// One object a line.
     Json,
@@ -126,6 +127,7 @@ pub(crate) enum Command {
 Signals: TERM and INT end it, HUP reads every file of --manifests again (a cluster is followed as it is).
 
 What changes live and what needs a reload: narthex plan --help")]
+#[command(args_override_self = true)]
 pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) source: SourceArgs,
@@ -315,6 +317,26 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_last_of_several_flags_counts_as_it_did_with_the_predecessors() {
+        let parse = |args: &[&str]| Cli::try_parse_from(["narthex"].iter().chain(args)).unwrap();
+        let line = ["run", "--ingress-class=a", "--log-level=info", "--enable-metrics", "--ingress-class=b", "--log-level=debug"];
+        let cli = parse(&[&line[..], &["--enable-metrics=false"]].concat());
+        let Command::Run(args) = cli.command else { panic!("not run") };
+        assert_eq!((&*args.model.ingress_class, args.model.metrics.enable_metrics, &*cli.log.log_level), ("b", false, "debug"));
+        let cli = parse(&[
+            "rollout",
+            "--check=nginx",
+            "--enable-ha",
+            "--log-level=info",
+            "--check=none",
+            "--enable-ha=false",
+            "--log-level=warn",
+        ]);
+        let Command::Rollout(args) = cli.command else { panic!("not rollout") };
+        assert_eq!((&*args.guard.check, args.replicas.enable_ha, &*cli.log.log_level), ("none", false, "warn"));
     }
 
     #[test]

@@ -56,10 +56,28 @@ pub async fn serve(listener: TcpListener, ops: Ops, shutdown: impl Future<Output
     axum::serve(listener, app).with_graceful_shutdown(shutdown).await
 }
 
+/// Serves the health alone, at each of these paths.
+///
+/// # Errors
+/// When the listener fails.
+pub async fn serve_health(listener: TcpListener, health: Arc<Health>, paths: &[&'static str]) -> io::Result<()> {
+    let mut app = Router::new();
+    for &path in paths {
+        let health = health.clone();
+        let answer = move |Query(query): Query<Vec<(String, String)>>| std::future::ready(summary(&health, path, &query));
+        app = app.route(path, get(answer));
+    }
+    axum::serve(listener, app).await
+}
+
 async fn health(State(ops): State<Ops>, Query(query): Query<Vec<(String, String)>>) -> Response {
+    summary(&ops.health, &ops.health_path, &query)
+}
+
+fn summary(health: &Health, path: &str, query: &[(String, String)]) -> Response {
     let verbose = query.iter().any(|(key, _)| key == "verbose");
     let excluded: Vec<&str> = query.iter().filter(|(key, _)| key == "exclude").map(|(_, name)| name.as_str()).collect();
-    let (ok, body) = ops.health.summary(ops.health_path.trim_matches('/'), verbose, &excluded);
+    let (ok, body) = health.summary(path.trim_matches('/'), verbose, &excluded);
     plain(if ok { StatusCode::OK } else { StatusCode::INTERNAL_SERVER_ERROR }, body)
 }
 

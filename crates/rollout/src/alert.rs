@@ -1,8 +1,10 @@
-//! Messages for people: Slack, Teams, Google Chat, or text to a webhook.
+//! Messages for people: Slack, Teams, Google Chat, or text or JSON to a webhook.
 
 use hyper::http::uri::InvalidUri;
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use crate::kind::ContentId;
 use crate::post::Post;
 
 /// Who is told.
@@ -14,23 +16,26 @@ pub enum Sink {
     Teams,
     /// `gchat`.
     GoogleChat,
-    /// `webhook`, and everything else: plain text.
+    /// `webhook`, `raw` or nothing: plain text.
     Text,
+    /// The same with `--alert-structured`: JSON, a request for each object.
+    Json,
 }
 
 impl Sink {
-    /// Reads `ALERT_SINK`.
-    pub fn read(text: &str) -> Self {
+    /// Reads `ALERT_SINK`; `None` for what is none.
+    pub fn read(text: &str) -> Option<Self> {
         match text.trim().to_ascii_lowercase().as_str() {
-            "slack" => Self::Slack,
-            "teams" => Self::Teams,
-            "gchat" => Self::GoogleChat,
-            _ => Self::Text,
+            "slack" => Some(Self::Slack),
+            "teams" => Some(Self::Teams),
+            "gchat" => Some(Self::GoogleChat),
+            "" | "webhook" | "raw" => Some(Self::Text),
+            _ => None,
         }
     }
 }
 
-/// The environment variables `ALERT_*`.
+/// The flags `--alert-*`, or the environment variables `ALERT_*`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AlertOptions {
     /// `ALERT_SINK`.
@@ -43,11 +48,28 @@ pub struct AlertOptions {
     pub info: Option<String>,
 }
 
-/// Whether a message is about something good.
+/// What happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Tone {
-    Good,
-    Bad,
+pub(crate) enum Occasion {
+    /// Something was rolled out.
+    Reload,
+    /// Content did not pass its check.
+    CheckFailed,
+    /// The first new Pods of a rollout fail.
+    RolloutFailed,
+}
+
+/// One message, before it has the form of a sink.
+#[derive(Debug)]
+pub(crate) struct Alert<'a> {
+    pub(crate) occasion: Occasion,
+    /// For people; names stand between asterisks.
+    pub(crate) message: String,
+    pub(crate) namespace: &'a str,
+    /// The workload that it is about: kind and name.
+    pub(crate) workload: Option<(&'a str, &'a str)>,
+    /// The objects that it is about.
+    pub(crate) objects: Vec<&'a ContentId>,
 }
 
 /// The body of a request: JSON, or plain text.
@@ -57,17 +79,47 @@ enum Body {
     Text(String),
 }
 
-fn body(options: &AlertOptions, message: &str, tone: Tone) -> Body {
+/// What is sent: one body, or with [`Sink::Json`] one for each object.
+fn bodies(options: &AlertOptions, alert: &Alert<'_>, now: Timestamp) -> Vec<Body> {
     let message = match &options.info {
-        Some(info) => format!("{} : {message}", info.trim()),
-        None => message.to_owned(),
+        Some(info) => format!("{} : {}", info.trim(), alert.message),
+        None => alert.message.clone(),
     };
-    let color = if tone == Tone::Good { "good" } else { "danger" };
+    let color = if alert.occasion == Occasion::Reload { "good" } else { "danger" };
     match options.sink {
-        Sink::Slack => Body::Json(json!({"attachments": [{"text": message, "color": color, "author_name": "Reloader"}]})),
-        Sink::Teams | Sink::GoogleChat => Body::Json(json!({"text": message})),
-        Sink::Text => Body::Text(message.replace('*', "")),
+        Sink::Slack => vec![Body::Json(json!({"attachments": [{"text": message, "color": color, "author_name": "Reloader"}]}))],
+        Sink::Teams | Sink::GoogleChat => vec![Body::Json(json!({"text": message}))],
+        Sink::Text => vec![Body::Text(message.replace('*', ""))],
+        Sink::Json if alert.objects.is_empty() => vec![Body::Json(structured(options, alert, None, now))],
+        Sink::Json => alert.objects.iter().map(|object| Body::Json(structured(options, alert, Some(object), now))).collect(),
     }
+}
+
+/// Reloader's fields, and for what is not a rollout `message`, which says what it is.
+fn structured(options: &AlertOptions, alert: &Alert<'_>, object: Option<&ContentId>, now: Timestamp) -> Value {
+    let event = match alert.occasion {
+        Occasion::Reload => "reload",
+        Occasion::CheckFailed => "check-failed",
+        Occasion::RolloutFailed => "rollout-failed",
+    };
+    let mut body = json!({"event": event, "timestamp": now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()});
+    if let Some((kind, name)) = alert.workload {
+        body["workloadKind"] = kind.into();
+        body["workloadName"] = name.into();
+        body["workloadNamespace"] = alert.namespace.into();
+    }
+    if let Some(object) = object {
+        body["resourceKind"] = object.source.name().into();
+        body["resourceName"] = object.name.as_str().into();
+        body["resourceNamespace"] = alert.namespace.into();
+    }
+    if alert.occasion != Occasion::Reload {
+        body["message"] = alert.message.replace('*', "").into();
+    }
+    if let Some(info) = &options.info {
+        body["additional"] = info.trim().into();
+    }
+    body
 }
 
 /// Sends alerts and tells webhooks.
@@ -91,14 +143,16 @@ impl Sender {
     }
 
     /// Sends an alert, where one is asked for. A failure is logged only.
-    pub(crate) async fn alert(&self, message: &str, tone: Tone) {
+    pub(crate) async fn alert(&self, alert: &Alert<'_>) {
         let Some((options, post)) = &self.alerts else { return };
-        let sent = match body(options, message, tone) {
-            Body::Json(value) => post.send(&options.url, "application/json", value.to_string()).await,
-            Body::Text(text) => post.send(&options.url, "text/plain", text).await,
-        };
-        if let Err(error) = sent {
-            tracing::warn!(error, "the alert could not be sent");
+        for body in bodies(options, alert, Timestamp::now()) {
+            let sent = match body {
+                Body::Json(value) => post.send(&options.url, "application/json", value.to_string()).await,
+                Body::Text(text) => post.send(&options.url, "text/plain", text).await,
+            };
+            if let Err(error) = sent {
+                tracing::warn!(error, "the alert could not be sent");
+            }
         }
     }
 
@@ -114,19 +168,48 @@ impl Sender {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kind::Source;
 
-    fn options(sink: &str, info: Option<&str>) -> AlertOptions {
-        AlertOptions { sink: Sink::read(sink), url: String::new(), proxy: None, info: info.map(str::to_owned) }
+    fn options(sink: Sink, info: Option<&str>) -> AlertOptions {
+        AlertOptions { sink, url: String::new(), proxy: None, info: info.map(str::to_owned) }
+    }
+
+    fn said(sink: Sink, occasion: Occasion, objects: &[ContentId]) -> Vec<Body> {
+        let objects = objects.iter().collect();
+        let workload = Some(("Deployment", "web"));
+        let alert = Alert { occasion, message: "*a* changed".into(), namespace: "shop", workload, objects };
+        bodies(&options(sink, Some("test ")), &alert, "2026-01-02T03:04:05.6Z".parse().unwrap())
     }
 
     #[test]
     fn every_sink_has_its_form() {
-        let said = |sink| body(&options(sink, Some("test ")), "*a* changed", Tone::Good);
-        let slack = json!({"attachments": [{"text": "test : *a* changed", "color": "good", "author_name": "Reloader"}]});
-        assert_eq!(said("Slack "), Body::Json(slack));
-        assert_eq!(said("teams"), Body::Json(json!({"text": "test : *a* changed"})));
-        assert_eq!(said("gchat"), said("teams"));
-        assert_eq!(said("webhook"), Body::Text("test : a changed".into()));
-        assert_eq!(body(&options("", None), "x", Tone::Bad), Body::Text("x".into()));
+        let slack = |color| json!({"attachments": [{"text": "test : *a* changed", "color": color, "author_name": "Reloader"}]});
+        assert_eq!(said(Sink::Slack, Occasion::Reload, &[]), [Body::Json(slack("good"))]);
+        assert_eq!(said(Sink::Slack, Occasion::RolloutFailed, &[]), [Body::Json(slack("danger"))]);
+        for sink in [Sink::Teams, Sink::GoogleChat] {
+            assert_eq!(said(sink, Occasion::Reload, &[]), [Body::Json(json!({"text": "test : *a* changed"}))]);
+        }
+        assert_eq!(said(Sink::Text, Occasion::CheckFailed, &[]), [Body::Text("test : a changed".into())]);
+        let names = ["Slack ", "teams", "gchat", "raw", "webhook", "", "pager"].map(Sink::read);
+        let text = Some(Sink::Text);
+        assert_eq!(names, [Some(Sink::Slack), Some(Sink::Teams), Some(Sink::GoogleChat), text, text, text, None]);
+    }
+
+    #[test]
+    fn a_structured_alert_is_one_request_for_each_object() {
+        let objects = [ContentId::new(Source::ConfigMap, "a"), ContentId::new(Source::Secret, "b")];
+        let one = |kind: &str, name: &str| {
+            Body::Json(json!({
+                "event": "reload", "timestamp": "2026-01-02T03:04:05Z", "additional": "test",
+                "workloadKind": "Deployment", "workloadName": "web", "workloadNamespace": "shop",
+                "resourceKind": kind, "resourceName": name, "resourceNamespace": "shop",
+            }))
+        };
+        assert_eq!(said(Sink::Json, Occasion::Reload, &objects), [one("ConfigMap", "a"), one("Secret", "b")]);
+        let failed = json!({
+            "event": "rollout-failed", "timestamp": "2026-01-02T03:04:05Z", "additional": "test", "message": "a changed",
+            "workloadKind": "Deployment", "workloadName": "web", "workloadNamespace": "shop",
+        });
+        assert_eq!(said(Sink::Json, Occasion::RolloutFailed, &[]), [Body::Json(failed)]);
     }
 }

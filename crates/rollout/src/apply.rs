@@ -5,9 +5,10 @@ use std::time::Duration;
 use cluster::chain;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ConfigMap, ObjectReference, Secret};
-use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, PostParams, Preconditions};
+use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams, Preconditions};
 use kube::runtime::events::{Event, EventType, Recorder, Reporter};
 use kube::{Client, ResourceExt};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::alert::Sender;
@@ -15,6 +16,7 @@ use crate::check::{Checks, Files};
 use crate::content::{Digest, of_config_map, of_secret};
 use crate::decide::Plan;
 use crate::kind::{ContentId, Kind, Source};
+use crate::later::Later;
 use crate::metrics::Metrics;
 use crate::options::Options;
 use crate::record::Content;
@@ -54,6 +56,8 @@ pub(crate) struct Hands {
     pub(crate) metrics: Metrics,
     pub(crate) sender: Sender,
     pub(crate) checks: Checks,
+    /// Alerts, and what else nobody waits for.
+    pub(crate) later: Later,
     recorder: Recorder,
 }
 
@@ -64,6 +68,7 @@ impl Hands {
             recorder: Recorder::new(client.clone(), reporter),
             sender: Sender::new(options.alerts.clone())?,
             checks: Checks::new(options.check_command.clone(), options.check_timeout),
+            later: Later::default(),
             client,
             options,
             metrics,
@@ -168,22 +173,32 @@ impl Hands {
         let client = self.client.clone();
         match id.source {
             Source::ConfigMap => {
-                let map = Api::<ConfigMap>::namespaced(client, namespace).get_opt(&id.name).await?;
+                let map = self.find(Api::<ConfigMap>::namespaced(client, namespace), &id.name).await?;
                 Ok(map.map(|map| {
-                    let digest = of_config_map(map.data.as_ref(), map.binary_data.as_ref());
+                    let digest = of_config_map(map.data.as_ref(), map.binary_data.as_ref()).ours;
                     let text = map.data.into_iter().flatten().map(|(key, value)| (key, value.into_bytes()));
                     let binary = map.binary_data.into_iter().flatten().map(|(key, value)| (key, value.0));
                     (digest, text.chain(binary).collect())
                 }))
             }
             Source::Secret => {
-                let secret = Api::<Secret>::namespaced(client, namespace).get_opt(&id.name).await?;
+                let secret = self.find(Api::<Secret>::namespaced(client, namespace), &id.name).await?;
                 Ok(secret.map(|secret| {
-                    let digest = of_secret(secret.data.as_ref());
+                    let digest = of_secret(secret.data.as_ref()).ours;
                     (digest, secret.data.into_iter().flatten().map(|(key, value)| (key, value.0)).collect())
                 }))
             }
         }
+    }
+
+    /// An object, unless it has not the labels that are asked for: then the watch does not see it either.
+    async fn find<K>(&self, api: Api<K>, name: &str) -> Result<Option<K>, Failure>
+    where
+        K: Clone + std::fmt::Debug + DeserializeOwned,
+    {
+        let Some(selector) = &self.options.resource_selector else { return Ok(api.get_opt(name).await?) };
+        let params = ListParams::default().labels(selector).fields(&format!("metadata.name={name}"));
+        Ok(api.list(&params).await?.items.pop())
     }
 
     /// Tells people about a workload under `kubectl describe`. A failure is logged only.

@@ -1,13 +1,15 @@
 //! What a ConfigMap or Secret holds, as one digest. Names, labels and annotations don't count.
 //!
-//! The digest is Reloader's (SHA-512/256 over the sorted `key=value` pairs, joined by `;`), so that what Reloader wrote into workloads stays valid and taking
-//! over restarts nothing. Where that text is ambiguous, because a value holds `;key=` itself, the lengths are hashed along.
+//! The digest is that of newer Reloaders (SHA-512/256 over the sorted `key=value` pairs, joined by `;`); where that text is ambiguous, because a value
+//! holds `;key=` itself, the lengths are hashed along. What older and newer Reloaders would have written for the same content is known as well, so that
+//! taking over from any of them restarts nothing.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use k8s_openapi::ByteString;
 use serde::{Deserialize, Serialize};
+use sha1::Sha1;
 use sha2::{Digest as _, Sha512_256};
 
 /// A digest of content: 64 hexadecimal digits.
@@ -23,7 +25,7 @@ impl Digest {
 
     /// Of nothing at all: what an object that is gone counts as.
     pub(crate) fn of_nothing() -> Self {
-        of(&[])
+        of(&[]).ours
     }
 
     /// The digits.
@@ -38,29 +40,45 @@ impl fmt::Display for Digest {
     }
 }
 
+/// The digests of one content.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Digests {
+    /// By which we know it.
+    pub(crate) ours: Digest,
+    /// Others that a Reloader may have written for it.
+    pub(crate) theirs: Box<[Digest]>,
+}
+
 /// Of a ConfigMap.
-pub(crate) fn of_config_map(data: Option<&BTreeMap<String, String>>, binary: Option<&BTreeMap<String, ByteString>>) -> Digest {
+pub(crate) fn of_config_map(data: Option<&BTreeMap<String, String>>, binary: Option<&BTreeMap<String, ByteString>>) -> Digests {
     let text = data.into_iter().flatten().map(|(key, value)| (key.as_str(), value.as_bytes().to_vec()));
     let binary = binary.into_iter().flatten().map(|(key, value)| (key.as_str(), base64(&value.0).into_bytes()));
     of(&text.chain(binary).collect::<Vec<_>>())
 }
 
 /// Of a Secret.
-pub(crate) fn of_secret(data: Option<&BTreeMap<String, ByteString>>) -> Digest {
+pub(crate) fn of_secret(data: Option<&BTreeMap<String, ByteString>>) -> Digests {
     of(&data.into_iter().flatten().map(|(key, value)| (key.as_str(), value.0.clone())).collect::<Vec<_>>())
 }
 
-fn of(pairs: &[(&str, Vec<u8>)]) -> Digest {
+fn of(pairs: &[(&str, Vec<u8>)]) -> Digests {
     let mut joined: Vec<Vec<u8>> = pairs.iter().map(|(key, value)| [key.as_bytes(), b"=", value].concat()).collect();
     joined.sort();
-    let mut hash = Sha512_256::new();
-    hash.update(joined.join(&b';'));
+    let text = joined.join(&b';');
+    // Every Reloader before 2026, and the coming Reloader 2.
+    let mut theirs = vec![hex(&Sha1::digest(&text))];
+    let mut hash = Sha512_256::new_with_prefix(&text);
     if pairs.iter().any(|(_, value)| is_ambiguous(value)) {
+        theirs.push(hex(&hash.clone().finalize()));
         for pair in &joined {
             hash.update(pair.len().to_be_bytes());
         }
     }
-    Digest(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    Digests { ours: hex(&hash.finalize()), theirs: theirs.into() }
+}
+
+fn hex(bytes: &[u8]) -> Digest {
+    Digest(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 /// Whether a value reads like more pairs: `;`, the characters of a key, `=`.
@@ -104,19 +122,28 @@ mod tests {
     #[test]
     fn the_digest_is_reloaders() {
         let map = of_config_map(Some(&text(&[("b", "2"), ("a", "1")])), Some(&bytes(&[("c", &[255, 0, 1, 2])])));
-        assert_eq!(map.as_str(), plain("a=1;b=2;c=/wABAg=="));
-        assert_eq!(of_secret(Some(&bytes(&[("password", b"x")]))).as_str(), plain("password=x"));
+        assert_eq!(map.ours.as_str(), plain("a=1;b=2;c=/wABAg=="));
+        assert_eq!(of_secret(Some(&bytes(&[("password", b"x")]))).ours.as_str(), plain("password=x"));
         assert_eq!(Digest::of_nothing().as_str(), plain(""));
-        assert_eq!(of_config_map(None, None), Digest::of_nothing());
+        assert_eq!(of_config_map(None, None).ours, Digest::of_nothing());
+    }
+
+    #[test]
+    fn what_any_reloader_wrote_is_known() {
+        // `printf %s key=1 | sha1sum`
+        let one = of_config_map(Some(&text(&[("key", "1")])), None);
+        assert_eq!(one.theirs.iter().map(Digest::as_str).collect::<Vec<_>>(), ["a4b089606e6a6d1521a502924c50cbce8e584798"]);
+        let ambiguous = of_config_map(Some(&text(&[("a", "1;b=2")])), None);
+        assert_eq!((ambiguous.theirs.len(), ambiguous.theirs[1].as_str()), (2, plain("a=1;b=2").as_str()));
     }
 
     #[test]
     fn values_that_read_like_pairs_are_told_apart() {
         let one = of_config_map(Some(&text(&[("a", "1;b=2")])), None);
         let two = of_config_map(Some(&text(&[("a", "1"), ("b", "2")])), None);
-        assert_ne!(one, two);
+        assert_ne!(one.ours, two.ours);
         let nginx = "server { listen 80; server_name x; set $a b=c; }";
-        assert_eq!(of_config_map(Some(&text(&[("n.conf", nginx)])), None).as_str(), plain(&format!("n.conf={nginx}")));
+        assert_eq!(of_config_map(Some(&text(&[("n.conf", nginx)])), None).ours.as_str(), plain(&format!("n.conf={nginx}")));
     }
 
     #[test]

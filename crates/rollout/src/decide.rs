@@ -16,6 +16,8 @@ use crate::workload::Workload;
 pub(crate) struct Object {
     /// What it holds.
     pub(crate) digest: Digest,
+    /// By what a Reloader may know the same.
+    pub(crate) theirs: Box<[Digest]>,
     /// `metadata.uid`.
     pub(crate) uid: String,
     /// It never counts.
@@ -75,7 +77,7 @@ pub(crate) fn decide(workload: &Workload, objects: &Objects, rules: &Rules, now:
         let object = objects.get(&id);
         let Some(container) = interest(workload, &id, object, rules) else { continue };
         let to = object.map_or(Content::Absent, |object| Content::Present(object.digest.clone()));
-        let from = known(workload, &id);
+        let from = known(workload, &id).map(|from| if is_theirs(workload, object, &from) { to.clone() } else { from });
         let (is_change, keep) = compare(workload, from.as_ref(), &to, object.is_some_and(|object| object.born), rules);
         record.set(&id, if keep { from.as_ref().unwrap_or(&to) } else { &to });
         if is_change {
@@ -151,8 +153,16 @@ fn known(workload: &Workload, id: &ContentId) -> Option<Content> {
         return Some(Content::Present(Digest::stored(digest)));
     }
     let last: serde_json::Value = serde_json::from_str(workload.last.as_deref()?).ok()?;
-    let is_it = last["type"] == id.source.tag() && last["name"] == id.name.as_str();
+    // Newer Reloaders write `"kind": "configmap"` where older ones write `"type": "CONFIGMAP"`.
+    let kind = last["type"].as_str().or_else(|| last["kind"].as_str()).unwrap_or_default();
+    let is_it = kind.eq_ignore_ascii_case(id.source.tag()) && last["name"] == id.name.as_str();
     Some(Content::Present(Digest::stored(last["hash"].as_str().filter(|_| is_it)?)))
+}
+
+/// Whether what a Reloader left in the template stands for what the object holds now.
+fn is_theirs(workload: &Workload, object: Option<&Object>, from: &Content) -> bool {
+    let (None, Some(object), Content::Present(left)) = (&workload.record, object, from) else { return false };
+    object.theirs.contains(left)
 }
 
 /// How a change is to be checked: the object's own annotation, else the workload's, else the flag. The error names a value that is none.

@@ -9,14 +9,15 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::Instant;
 
+use crate::Stop;
 use crate::agenda::Agenda;
 use crate::apply::Hands;
 use crate::decide::{Decision, Objects, Plan, check, decide};
 use crate::kind::WorkloadId;
 use crate::record::Content;
 use crate::record::Record;
-use crate::state::{News, State};
-use crate::work::{Outcome, Pending, carry_out, tell, watch as watch_rollout};
+use crate::state::{Feed, News, State};
+use crate::work::{Failing, Outcome, Pending, carry_out, fail, tell, watch as watch_rollout};
 use crate::workload::Workload;
 
 /// Decisions that are carried out at once.
@@ -40,8 +41,8 @@ pub(crate) struct Engine {
     failures: HashMap<WorkloadId, u32>,
     held: BTreeSet<WorkloadId>,
     watches: HashMap<WorkloadId, AbortHandle>,
-    /// Watches of rollouts, and telling people: nothing that a decision waits for.
-    aftermath: JoinSet<()>,
+    /// Watches of rollouts, and what they found. Whoever leads next goes on with them.
+    looks: JoinSet<Option<Failing>>,
     /// What was last written down on workloads that are not settled since.
     noted: HashMap<WorkloadId, (Record, Instant)>,
     complaints: HashMap<WorkloadId, Vec<String>>,
@@ -50,9 +51,8 @@ pub(crate) struct Engine {
 impl Engine {
     pub(crate) fn new(hands: Arc<Hands>, leader: watch::Receiver<bool>) -> Self {
         let options = &hands.options;
-        let selects = options.namespace.is_none() && options.namespace_selector.is_some();
         Self {
-            state: State::new(Arc::new(options.rules.clone()), options.ignored_namespaces.clone(), selects),
+            state: State::new(options),
             agenda: Agenda::new(options.debounce),
             hands,
             leader,
@@ -62,14 +62,14 @@ impl Engine {
             failures: HashMap::new(),
             held: BTreeSet::new(),
             watches: HashMap::new(),
-            aftermath: JoinSet::new(),
+            looks: JoinSet::new(),
             noted: HashMap::new(),
             complaints: HashMap::new(),
         }
     }
 
     /// Runs until the news or the election end, or until it is stopped: then what was begun is finished, and the sender is answered.
-    pub(crate) async fn run(mut self, mut news: mpsc::Receiver<News>, mut stop: oneshot::Receiver<oneshot::Sender<()>>) {
+    pub(crate) async fn run(mut self, mut news: mpsc::Receiver<News>, mut stop: oneshot::Receiver<Stop>) {
         self.lead();
         loop {
             let due = self.next();
@@ -78,12 +78,7 @@ impl Engine {
                     Some(news) => self.take(news),
                     None => return,
                 },
-                answer = &mut stop => {
-                    while self.running.join_next().await.is_some() {}
-                    // Nobody waits when the caller gave up.
-                    let _ = answer.map(|answer| answer.send(()));
-                    return std::future::pending().await;
-                }
+                Ok(stop) = &mut stop => return stop.after(self.finish()).await,
                 changed = self.leader.changed() => match changed {
                     Ok(()) => self.lead(),
                     Err(_) => return,
@@ -93,10 +88,22 @@ impl Engine {
                     // A panic of ours: the process is to end rather than to leave a workload behind.
                     Err(_) => return,
                 },
-                Some(_) = self.aftermath.join_next() => {}
+                Some(found) = self.looks.join_next() => if let Ok(Some(failing)) = found {
+                    self.hands.later.spawn(fail(self.hands.clone(), failing));
+                },
                 () = sleep_until(due) => self.start(),
             }
         }
+    }
+
+    /// Finishes what was begun.
+    async fn finish(mut self) {
+        while let Some(done) = self.running.join_next().await {
+            if let Ok((_, Some((workload, plan)), Outcome::Updated { .. })) = done {
+                self.hands.later.spawn(tell(self.hands.clone(), workload, plan));
+            }
+        }
+        self.hands.later.finish().await;
     }
 
     /// When the next workload may be started on.
@@ -108,11 +115,14 @@ impl Engine {
     fn take(&mut self, news: News) {
         let now = Instant::now();
         let was_complete = self.state.is_complete();
+        let lists_workloads = matches!(news, News::Listed { feed: Feed::Workloads(_), .. });
         for id in self.state.take(news).touched {
             self.agenda.touch(id, now);
         }
         if !was_complete && self.state.is_complete() {
             tracing::info!("all ConfigMaps and Secrets that are asked for are known");
+            self.watch_again();
+        } else if lists_workloads {
             self.watch_again();
         }
     }
@@ -136,8 +146,8 @@ impl Engine {
         if !self.leads || !self.state.is_complete() {
             return;
         }
-        let recent: Vec<Workload> =
-            self.state.workloads().filter(|workload| workload.record.is_some() && !workload.pause.paused).cloned().collect();
+        let recent = self.state.workloads().filter(|workload| workload.record.is_some() && !workload.pause.paused).cloned();
+        let recent: Vec<Workload> = recent.filter(|workload| !self.watches.contains_key(&workload.id)).collect();
         for workload in recent {
             let begun = workload.record.as_ref().and_then(|record| record.at);
             let age = begun.and_then(|begun| Duration::try_from(Timestamp::now().duration_since(begun)).ok());
@@ -216,7 +226,7 @@ impl Engine {
             Outcome::Updated { object, rolled } => {
                 self.settle(&id);
                 if let Some((workload, plan)) = told {
-                    self.aftermath.spawn(tell(self.hands.clone(), workload, plan));
+                    self.hands.later.spawn(tell(self.hands.clone(), workload, plan));
                 }
                 let workload = self.put(&id, &object);
                 if let Some(record) = workload.as_ref().and_then(|workload| workload.record.clone()) {
@@ -275,7 +285,7 @@ impl Engine {
             return;
         }
         let id = workload.id.clone();
-        let handle = self.aftermath.spawn(watch_rollout(self.hands.clone(), workload, Instant::now() + left));
+        let handle = self.looks.spawn(watch_rollout(self.hands.clone(), workload, Instant::now() + left));
         if let Some(old) = self.watches.insert(id, handle) {
             old.abort();
         }

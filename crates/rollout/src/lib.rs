@@ -18,6 +18,7 @@ mod duration;
 mod engine;
 mod jobs;
 mod kind;
+mod later;
 mod metrics;
 mod options;
 mod patch;
@@ -34,18 +35,20 @@ mod work;
 mod workload;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use cluster::Tasks;
 use kube::Client;
 use thiserror::Error;
 use tokio::sync::{mpsc, oneshot, watch as channel};
+use tokio::time::Instant;
 
 pub use agenda::Debounce;
 pub use alert::{AlertOptions, Sink};
 pub use kind::{Kind, Source};
 pub use metrics::Metrics;
 pub use options::Options;
-pub use rules::{Check, Names, Rules, Strategy};
+pub use rules::{Check, FIXED, Names, Rules, Strategy};
 
 /// News that wait to be taken.
 const QUEUE: usize = 1024;
@@ -81,11 +84,7 @@ pub fn spawn(
         let mut watches = watches;
         let work = async {
             match webhook {
-                // It does nothing that must be finished.
-                Some(url) => {
-                    drop(stopped);
-                    teller::run(hands, url, leader, news).await;
-                }
+                Some(url) => teller::run(hands, url, leader, news, stopped).await,
                 None => engine::Engine::new(hands, leader).run(news, stopped).await,
             }
         };
@@ -100,16 +99,37 @@ pub fn spawn(
 /// The other end of what [`spawn`] started.
 #[derive(Debug)]
 pub struct Handle {
-    stop: oneshot::Sender<oneshot::Sender<()>>,
+    stop: oneshot::Sender<Stop>,
+}
+
+/// The wish that it ends.
+#[derive(Debug)]
+pub(crate) struct Stop {
+    /// What is not finished then is left.
+    deadline: Instant,
+    done: oneshot::Sender<()>,
+}
+
+impl Stop {
+    /// Waits for what was begun, until the deadline, and answers. Never returns: the tasks are ended from outside.
+    pub(crate) async fn after(self, work: impl Future<Output = ()>) {
+        if tokio::time::timeout_at(self.deadline, work).await.is_err() {
+            tracing::warn!("not everything that was begun could be finished in time; what was not rolled out is by whoever leads next");
+        }
+        // Nobody waits when the caller gave up.
+        let _ = self.done.send(());
+        std::future::pending().await
+    }
 }
 
 impl Handle {
-    /// Begins nothing any more and finishes what was begun, such as a Job that was deleted and is to be made again.
-    pub async fn stop(self) {
-        let (answer, answered) = oneshot::channel();
-        if self.stop.send(answer).is_ok() {
+    /// Begins nothing any more and finishes what was begun: rollouts that were decided, Jobs that were deleted and are to be made again,
+    /// and telling people and webhooks of them. Returns when that is done, after `within` at the latest.
+    pub async fn stop(self, within: Duration) {
+        let (done, finished) = oneshot::channel();
+        if self.stop.send(Stop { deadline: Instant::now() + within, done }).is_ok() {
             // An error means that the task is gone: as good as done.
-            let _ = answered.await;
+            let _ = finished.await;
         }
     }
 }

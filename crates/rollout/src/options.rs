@@ -8,15 +8,15 @@ use crate::alert::AlertOptions;
 use crate::rules::Rules;
 
 /// How to run.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Options {
     /// What leads to a rollout.
     pub rules: Rules,
-    /// `KUBERNETES_NAMESPACE`: only this one.
-    pub namespace: Option<String>,
+    /// `--namespaces`, `--watch-namespace`, `KUBERNETES_NAMESPACE`: only these, each with watches of its own; none: all.
+    pub namespaces: BTreeSet<String>,
     /// `--namespaces-to-ignore`.
     pub ignored_namespaces: BTreeSet<String>,
-    /// `--namespace-selector`, as the API has selectors; unused with `namespace`.
+    /// `--namespace-selector`, as the API has selectors; unused with `namespaces`.
     pub namespace_selector: Option<String>,
     /// `--resource-label-selector`, as the API has selectors.
     pub resource_selector: Option<String>,
@@ -34,4 +34,11 @@ pub struct Options {
     pub alerts: Option<AlertOptions>,
     /// Who writes Events: the Pod's name.
     pub instance: Option<String>,
+}
+
+impl Options {
+    /// The selector of namespaces, where it counts.
+    pub(crate) fn selects(&self) -> Option<&str> {
+        self.namespace_selector.as_deref().filter(|_| self.namespaces.is_empty())
+    }
 }

@@ -49,6 +49,18 @@ pub(crate) const PAUSED: &str = "rollout.narthex.dev/paused";
 /// On a Pod template: makes it differ where the digest alone would not.
 pub(crate) const RESTARTED_AT: &str = "rollout.narthex.dev/restarted-at";
 
+/// All annotations of ours, and those of Reloader that have no other names.
+pub const FIXED: [&str; 5] = [LAST_RELOADED_FROM, APPLIED, CHECK, PAUSED, RESTARTED_AT];
+
+impl Names {
+    /// All of them.
+    pub fn all(&self) -> Vec<&str> {
+        let typed = [&self.typed_auto, &self.reload, &self.exclude].into_iter().flatten();
+        let single = [&self.auto, &self.search, &self.found, &self.ignore, &self.rollout_strategy, &self.pause_period, &self.paused_at];
+        typed.chain(single).map(String::as_str).collect()
+    }
+}
+
 impl Default for Names {
     fn default() -> Self {
         let stakater = |name: &str| format!("reloader.stakater.com/{name}");

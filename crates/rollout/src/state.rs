@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::decide::{Object, Objects};
 use crate::kind::{ContentId, Kind, Source, WorkloadId};
+use crate::options::Options;
 use crate::rules::Rules;
 use crate::workload::Workload;
 
@@ -16,6 +17,9 @@ pub(crate) enum Feed {
     Namespaces,
 }
 
+/// The namespace that a watch is about; `None`: all.
+pub(crate) type Scope = Option<String>;
+
 /// What a watch brings.
 #[derive(Debug)]
 pub(crate) enum News {
@@ -26,7 +30,7 @@ pub(crate) enum News {
     /// A namespace has the labels that are asked for, or not (any more).
     Namespace { name: String, selected: bool },
     /// A list is complete: what it did not hold is gone. Namespace and name.
-    Listed { feed: Feed, seen: BTreeSet<(String, String)> },
+    Listed { feed: Feed, scope: Scope, seen: BTreeSet<(String, String)> },
 }
 
 /// What a piece of news leads to.
@@ -59,16 +63,29 @@ pub(crate) struct State {
     ignored: BTreeSet<String>,
     /// The namespaces with the labels that are asked for; `None`: all.
     selected: Option<BTreeSet<String>>,
+    /// The only namespaces that are watched, each by watches of its own; empty: all.
+    namespaces: BTreeSet<String>,
     /// Feeds whose first list must be complete before anything is decided, and is not.
-    missing: BTreeSet<Feed>,
+    missing: BTreeSet<(Feed, Scope)>,
     spaces: HashMap<String, Space>,
 }
 
 impl State {
-    pub(crate) fn new(rules: Arc<Rules>, ignored: BTreeSet<String>, selects: bool) -> Self {
-        let mut missing: BTreeSet<Feed> = rules.sources.iter().map(|source| Feed::Content(*source)).collect();
-        missing.extend(selects.then_some(Feed::Namespaces));
-        Self { rules, ignored, selected: selects.then(BTreeSet::new), missing, spaces: HashMap::new() }
+    pub(crate) fn new(options: &Options) -> Self {
+        let selects = options.selects().is_some();
+        let mut missing = BTreeSet::new();
+        for scope in scopes(&options.namespaces) {
+            missing.extend(options.rules.sources.iter().map(|source| (Feed::Content(*source), scope.clone())));
+        }
+        missing.extend(selects.then_some((Feed::Namespaces, None)));
+        Self {
+            rules: Arc::new(options.rules.clone()),
+            ignored: options.ignored_namespaces.clone(),
+            selected: selects.then(BTreeSet::new),
+            namespaces: options.namespaces.clone(),
+            missing,
+            spaces: HashMap::new(),
+        }
     }
 
     /// Whether enough is known to decide.
@@ -96,12 +113,13 @@ impl State {
             News::Content { namespace, id, object } => self.content(namespace, id, object),
             News::Workload { id, workload } => self.workload(id, workload),
             News::Namespace { name, selected } => self.namespace(name, selected),
-            News::Listed { feed, seen } => self.listed(feed, &seen),
+            News::Listed { feed, scope, seen } => self.listed(feed, scope, &seen),
         }
     }
 
     fn content(&mut self, namespace: String, id: ContentId, object: Option<Object>) -> Effect {
-        let complete = !self.missing.contains(&Feed::Content(id.source));
+        let scope = Some(namespace.clone()).filter(|namespace| self.namespaces.contains(namespace));
+        let complete = !self.missing.contains(&(Feed::Content(id.source), scope));
         let covered = self.covers(&namespace);
         let space = self.spaces.entry(namespace.clone()).or_default();
         let old = space.objects.get(&id);
@@ -157,11 +175,11 @@ impl State {
         Effect { touched: workloads.into_iter().flatten().map(|workload| workload.id.clone()).collect(), changed: Vec::new() }
     }
 
-    fn listed(&mut self, feed: Feed, seen: &BTreeSet<(String, String)>) -> Effect {
+    fn listed(&mut self, feed: Feed, scope: Scope, seen: &BTreeSet<(String, String)>) -> Effect {
         let mut effect = Effect::default();
         let is_gone = |namespace: &str, name: &str| !seen.contains(&(namespace.to_owned(), name.to_owned()));
         let mut gone = Vec::new();
-        for (namespace, space) in &self.spaces {
+        for (namespace, space) in self.spaces.iter().filter(|(namespace, _)| scope.as_ref().is_none_or(|scope| scope == *namespace)) {
             match feed {
                 Feed::Content(source) => {
                     let ids = space.objects.keys().filter(|id| id.source == source && is_gone(namespace, &id.name));
@@ -184,7 +202,7 @@ impl State {
             effect.touched.extend(more.touched);
             effect.changed.extend(more.changed);
         }
-        if self.missing.remove(&feed) && self.missing.is_empty() {
+        if self.missing.remove(&(feed, scope)) && self.missing.is_empty() {
             effect.touched = self.workloads().map(|workload| workload.id.clone()).collect();
         }
         effect
@@ -193,6 +211,14 @@ impl State {
     /// The rules that it was made with.
     pub(crate) fn rules(&self) -> &Rules {
         &self.rules
+    }
+}
+
+/// What is watched: everything, or one namespace after the other.
+pub(crate) fn scopes(namespaces: &BTreeSet<String>) -> Vec<Scope> {
+    match namespaces.is_empty() {
+        true => vec![None],
+        false => namespaces.iter().cloned().map(Some).collect(),
     }
 }
 
@@ -210,8 +236,13 @@ mod tests {
     use crate::content::Digest;
     use crate::workload::tests::workload;
 
+    fn set(names: &[&str]) -> BTreeSet<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
     fn state(ignored: &[&str], selects: bool) -> State {
-        State::new(Arc::new(Rules::default()), ignored.iter().map(|name| (*name).to_owned()).collect(), selects)
+        let namespace_selector = selects.then(|| "a=b".to_owned());
+        State::new(&Options { ignored_namespaces: set(ignored), namespace_selector, ..Options::default() })
     }
 
     fn map(name: &str) -> ContentId {
@@ -219,12 +250,24 @@ mod tests {
     }
 
     fn content(name: &str, digest: &str) -> News {
-        let object = Object { digest: Digest::stored(digest), uid: "1".into(), ignored: false, found: false, check: None, born: false };
+        let object = Object {
+            digest: Digest::stored(digest),
+            theirs: Box::default(),
+            uid: "1".into(),
+            ignored: false,
+            found: false,
+            check: None,
+            born: false,
+        };
         News::Content { namespace: "default".into(), id: map(name), object: Some(object) }
     }
 
     fn listed(feed: Feed, names: &[(&str, &str)]) -> News {
-        News::Listed { feed, seen: names.iter().map(|(namespace, name)| ((*namespace).to_owned(), (*name).to_owned())).collect() }
+        News::Listed {
+            feed,
+            scope: None,
+            seen: names.iter().map(|(namespace, name)| ((*namespace).to_owned(), (*name).to_owned())).collect(),
+        }
     }
 
     fn reader(version: &str) -> Workload {
@@ -281,6 +324,27 @@ mod tests {
         state.take(news(reader("9")));
         complete(&mut state);
         assert_eq!(state.get(&reader("9").id).unwrap().0.resource_version, "10");
+    }
+
+    #[test]
+    fn each_of_several_namespaces_has_lists_of_its_own() {
+        let mut state = State::new(&Options { namespaces: set(&["default", "other"]), ..Options::default() });
+        let list = |source, scope: &str, names: &[&str]| News::Listed {
+            feed: Feed::Content(source),
+            scope: Some(scope.to_owned()),
+            seen: names.iter().map(|name| (scope.to_owned(), (*name).to_owned())).collect(),
+        };
+        state.take(content("a", "1"));
+        for source in Source::ALL {
+            state.take(list(source, "default", &["a"]));
+            assert!(!state.is_complete());
+        }
+        assert_eq!(state.take(content("a", "2")).changed.len(), 1, "the list of this namespace is complete");
+        for source in Source::ALL {
+            assert_eq!(state.take(list(source, "other", &[])).changed, [], "a list says nothing of other namespaces");
+        }
+        assert!(state.is_complete());
+        assert_eq!(state.take(list(Source::ConfigMap, "default", &[])).changed.len(), 1);
     }
 
     #[test]

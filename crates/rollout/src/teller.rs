@@ -4,8 +4,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 
+use crate::Stop;
 use crate::apply::Hands;
 use crate::kind::ContentId;
 use crate::state::{Event, News, State};
@@ -17,11 +18,15 @@ const RETRY: Duration = Duration::from_millis(500);
 /// Changes that wait for their turn. More are dropped, oldest first.
 const BACKLOG: usize = 1000;
 
-/// Runs until the news or the election end.
-pub(crate) async fn run(hands: Arc<Hands>, url: String, leader: watch::Receiver<bool>, mut news: mpsc::Receiver<News>) {
-    let options = &hands.options;
-    let selects = options.namespace.is_none() && options.namespace_selector.is_some();
-    let mut state = State::new(Arc::new(options.rules.clone()), options.ignored_namespaces.clone(), selects);
+/// Runs until the news or the election end, or until it is stopped: then what waits is told.
+pub(crate) async fn run(
+    hands: Arc<Hands>,
+    url: String,
+    leader: watch::Receiver<bool>,
+    mut news: mpsc::Receiver<News>,
+    mut stop: oneshot::Receiver<Stop>,
+) {
+    let mut state = State::new(&hands.options);
     let mut backlog: VecDeque<(String, ContentId)> = VecDeque::new();
     let mut telling: Option<std::pin::Pin<Box<dyn Future<Output = ()> + Send>>> = None;
     loop {
@@ -31,6 +36,17 @@ pub(crate) async fn run(hands: Arc<Hands>, url: String, leader: watch::Receiver<
             telling = Some(Box::pin(tell(hands.clone(), url.clone(), namespace, id)));
         }
         tokio::select! {
+            Ok(stop) = &mut stop => {
+                let rest = async {
+                    if let Some(telling) = telling {
+                        telling.await;
+                    }
+                    for (namespace, id) in backlog {
+                        tell(hands.clone(), url.clone(), namespace, id).await;
+                    }
+                };
+                return stop.after(rest).await;
+            }
             some = news.recv() => {
                 let Some(news) = some else { return };
                 let changed = state.take(news).changed;

@@ -15,60 +15,72 @@ use serde::de::DeserializeOwned;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use crate::content::{of_config_map, of_secret};
+use crate::content::{Digests, of_config_map, of_secret};
 use crate::decide::Object;
 use crate::kind::{ContentId, Kind, Source, WorkloadId};
 use crate::options::Options;
 use crate::rules::{CHECK, Rules};
-use crate::state::{Feed, News};
+use crate::state::{Feed, News, Scope, scopes};
 use crate::workload::Workload;
 
 /// Starts all watches; none ends before the receiver does.
 pub(crate) fn start(client: &Client, options: &Options, news: &mpsc::Sender<News>, tasks: &mut JoinSet<&'static str>) {
+    for scope in scopes(&options.namespaces) {
+        contents(client, options, &scope, news, tasks);
+        // In the mode that only tells others, nothing is known of workloads.
+        if options.webhook.is_none() {
+            workloads(client, options, &scope, news, tasks);
+        }
+    }
+    if let Some(selector) = options.selects() {
+        let read = |namespace: Namespace, gone: bool| News::Namespace { name: namespace.name_any(), selected: !gone };
+        let config = watcher::Config::default().labels(selector);
+        tasks.spawn(follow(Api::all(client.clone()), config, (Feed::Namespaces, None), news.clone(), read));
+    }
+}
+
+fn contents(client: &Client, options: &Options, scope: &Scope, news: &mpsc::Sender<News>, tasks: &mut JoinSet<&'static str>) {
     let rules = Arc::new(options.rules.clone());
-    let namespace = options.namespace.as_deref();
     let labels = match &options.resource_selector {
         Some(selector) => watcher::Config::default().labels(selector),
         None => watcher::Config::default(),
     };
     for source in rules.sources.iter().copied() {
-        let (feed, rules) = (Feed::Content(source), rules.clone());
+        let (feed, rules) = ((Feed::Content(source), scope.clone()), rules.clone());
         match source {
             Source::ConfigMap => {
                 let read = move |map: ConfigMap, gone| {
-                    let digest = of_config_map(map.data.as_ref(), map.binary_data.as_ref());
-                    content(source, &map, digest, gone, &rules)
+                    let digests = of_config_map(map.data.as_ref(), map.binary_data.as_ref());
+                    content(source, &map, digests, gone, &rules)
                 };
-                tasks.spawn(follow(api(client, namespace), labels.clone(), feed, news.clone(), read));
+                tasks.spawn(follow(api(client, scope), labels.clone(), feed, news.clone(), read));
             }
             Source::Secret => {
                 let read = move |secret: Secret, gone| content(source, &secret, of_secret(secret.data.as_ref()), gone, &rules);
-                tasks.spawn(follow(api(client, namespace), labels.clone(), feed, news.clone(), read));
+                tasks.spawn(follow(api(client, scope), labels.clone(), feed, news.clone(), read));
             }
         }
     }
-    if let Some(selector) = options.namespace_selector.as_deref().filter(|_| namespace.is_none()) {
-        let read = |namespace: Namespace, gone: bool| News::Namespace { name: namespace.name_any(), selected: !gone };
-        let config = watcher::Config::default().labels(selector);
-        tasks.spawn(follow(Api::all(client.clone()), config, Feed::Namespaces, news.clone(), read));
-    }
-    // In the mode that only tells others, nothing is known of workloads.
-    for kind in rules.kinds.iter().copied().filter(|_| options.webhook.is_none()) {
+}
+
+fn workloads(client: &Client, options: &Options, scope: &Scope, news: &mpsc::Sender<News>, tasks: &mut JoinSet<&'static str>) {
+    let rules = Arc::new(options.rules.clone());
+    for kind in rules.kinds.iter().copied() {
         let (resource, rules) = (kind.resource(), rules.clone());
-        let api: Api<DynamicObject> = match namespace {
+        let api: Api<DynamicObject> = match scope {
             Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
             None => Api::all_with(client.clone(), &resource),
         };
         let read = move |object: DynamicObject, gone| workload(kind, &object, gone, &rules);
-        tasks.spawn(follow(api, watcher::Config::default(), Feed::Workloads(kind), news.clone(), read));
+        tasks.spawn(follow(api, watcher::Config::default(), (Feed::Workloads(kind), scope.clone()), news.clone(), read));
     }
 }
 
-fn api<K>(client: &Client, namespace: Option<&str>) -> Api<K>
+fn api<K>(client: &Client, scope: &Scope) -> Api<K>
 where
     K: Resource<Scope = kube::core::NamespaceResourceScope, DynamicType = ()>,
 {
-    match namespace {
+    match scope {
         Some(namespace) => Api::namespaced(client.clone(), namespace),
         None => Api::all(client.clone()),
     }
@@ -77,7 +89,7 @@ where
 async fn follow<K>(
     api: Api<K>,
     config: watcher::Config,
-    feed: Feed,
+    (feed, scope): (Feed, Scope),
     news: mpsc::Sender<News>,
     read: impl Fn(K, bool) -> News + Send,
 ) -> &'static str
@@ -98,9 +110,9 @@ where
                 seen.insert((object.namespace().unwrap_or_default(), object.name_any()));
                 news.send(read(object, false)).await
             }
-            Ok(Event::InitDone) => news.send(News::Listed { feed, seen: std::mem::take(&mut seen) }).await,
+            Ok(Event::InitDone) => news.send(News::Listed { feed, scope: scope.clone(), seen: std::mem::take(&mut seen) }).await,
             Err(error) => {
-                tracing::warn!(?feed, error = cluster::chain(&error), "can't list or watch; what is known stays");
+                tracing::warn!(?feed, namespace = scope, error = cluster::chain(&error), "can't list or watch; what is known stays");
                 Ok(())
             }
         };
@@ -111,10 +123,11 @@ where
     "watch"
 }
 
-fn content(source: Source, object: &impl ResourceExt, digest: crate::content::Digest, gone: bool, rules: &Rules) -> News {
+fn content(source: Source, object: &impl ResourceExt, digests: Digests, gone: bool, rules: &Rules) -> News {
     let is_true = |name: &str| object.annotations().get(name).is_some_and(|value| value == "true");
     let read = Object {
-        digest,
+        digest: digests.ours,
+        theirs: digests.theirs,
         uid: object.uid().unwrap_or_default(),
         ignored: is_true(&rules.names.ignore),
         found: is_true(&rules.names.found),

@@ -9,7 +9,7 @@ use kube::api::{Api, DynamicObject, ListParams};
 use kube::core::Selector;
 use tokio::time::Instant;
 
-use crate::alert::Tone;
+use crate::alert::{Alert, Occasion};
 use crate::apply::{Failure, Hands};
 use crate::content::Digest;
 use crate::decide::{Decision, Plan};
@@ -58,15 +58,16 @@ pub(crate) async fn carry_out(hands: Arc<Hands>, workload: Workload, decision: D
         Decision::Forget => hands.patch(&workload, &patch::forget(&workload)).await,
         Decision::Resume => hands.patch(&workload, &patch::resume(&workload, &hands.options.rules)).await,
         Decision::Roll(plan) => {
+            match passes(&hands, &workload, &pending).await {
+                Ok(true) => {}
+                Ok(false) => return Outcome::Held,
+                Err(failure) => return failed(&hands, &workload, failure).await,
+            }
+            // After the checks, which may take long: new Pods get what there is now.
             match is_current(&hands, &workload, plan).await {
                 Ok(true) => {}
                 // The watch is behind: what it says will be another thing soon.
                 Ok(false) => return Outcome::Failed,
-                Err(failure) => return failed(&hands, &workload, failure).await,
-            }
-            match passes(&hands, &workload, &pending).await {
-                Ok(true) => {}
-                Ok(false) => return Outcome::Held,
                 Err(failure) => return failed(&hands, &workload, failure).await,
             }
             hands.roll(&workload, plan).await
@@ -122,7 +123,9 @@ pub(crate) async fn tell(hands: Arc<Hands>, workload: Workload, plan: Plan) {
         plan.changes.iter().map(|change| format!("*{}* of type *{}*", change.id.name, change.id.source.name())).collect();
     let message =
         format!("{} changed in namespace *{}*; rolled out *{}* of type *{}*", names.join(", "), id.namespace, id.name, id.kind.name());
-    hands.sender.alert(&message, Tone::Good).await;
+    let objects = plan.changes.iter().map(|change| &change.id).collect();
+    let workload = Some((id.kind.name(), &*id.name));
+    hands.sender.alert(&Alert { occasion: Occasion::Reload, message, namespace: &id.namespace, workload, objects }).await;
 }
 
 fn changes(plan: &Plan) -> String {
@@ -134,7 +137,7 @@ fn changes(plan: &Plan) -> String {
 }
 
 /// Whether all changes pass their checks. What is found is told once for each content, and to each workload that it holds back.
-async fn passes(hands: &Hands, workload: &Workload, pending: &[Pending]) -> Result<bool, Failure> {
+async fn passes(hands: &Arc<Hands>, workload: &Workload, pending: &[Pending]) -> Result<bool, Failure> {
     let mut all = true;
     for one in pending {
         let verdict = match &one.check {
@@ -152,7 +155,7 @@ async fn passes(hands: &Hands, workload: &Workload, pending: &[Pending]) -> Resu
     Ok(all)
 }
 
-async fn outcome(hands: &Hands, namespace: &str, one: &Pending, check: Check) -> Result<Result<(), String>, Failure> {
+async fn outcome(hands: &Arc<Hands>, namespace: &str, one: &Pending, check: Check) -> Result<Result<(), String>, Failure> {
     let cell = hands.checks.cell(namespace, &one.id, &one.digest, check);
     let verdict = cell.get_or_try_init(|| async {
         let files = hands.files(namespace, &one.id, &one.digest).await?.ok_or(Failure::Stale)?;
@@ -165,20 +168,31 @@ async fn outcome(hands: &Hands, namespace: &str, one: &Pending, check: Check) ->
                 one.id.name,
                 one.id.source.name()
             );
-            hands.sender.alert(&message, Tone::Bad).await;
+            let (hands, namespace, id) = (hands.clone(), namespace.to_owned(), one.id.clone());
+            hands.clone().later.spawn(async move {
+                let alert = Alert { occasion: Occasion::CheckFailed, message, namespace: &namespace, workload: None, objects: vec![&id] };
+                hands.sender.alert(&alert).await;
+            });
         }
         Ok::<_, Failure>(verdict)
     });
     verdict.await.cloned()
 }
 
-/// Watches a rollout until it is complete, fails, or the time is over. A Deployment that fails is paused.
-pub(crate) async fn watch(hands: Arc<Hands>, workload: Workload, deadline: Instant) {
+/// A rollout whose first new Pods fail.
+pub(crate) struct Failing {
+    workload: Workload,
+    reason: String,
+    detail: String,
+}
+
+/// Watches a rollout until it is complete, fails, or the time is over. `Some` if it fails.
+pub(crate) async fn watch(hands: Arc<Hands>, workload: Workload, deadline: Instant) -> Option<Failing> {
     let verdict = loop {
         match look(&hands, &workload).await {
             Ok(Some(Verdict::Open)) => {}
             Ok(Some(verdict)) => break verdict,
-            Ok(None) => return,
+            Ok(None) => return None,
             Err(failure) => tracing::debug!(workload = %workload.id, ?failure, "the rollout can't be looked at"),
         }
         if Instant::now() > deadline {
@@ -189,8 +203,9 @@ pub(crate) async fn watch(hands: Arc<Hands>, workload: Workload, deadline: Insta
     match verdict {
         Verdict::Complete => hands.metrics.watched("complete"),
         Verdict::Open => hands.metrics.watched("unknown"),
-        Verdict::Failed(reason, detail) => fail(&hands, &workload, &reason, &detail).await,
+        Verdict::Failed(reason, detail) => return Some(Failing { workload, reason, detail }),
     }
+    None
 }
 
 async fn look(hands: &Hands, workload: &Workload) -> Result<Option<Verdict>, Failure> {
@@ -203,8 +218,10 @@ async fn look(hands: &Hands, workload: &Workload) -> Result<Option<Verdict>, Fai
     Ok(Some(judge(workload, &object, &pods.items)))
 }
 
-async fn fail(hands: &Hands, workload: &Workload, reason: &str, detail: &str) {
-    let paused = workload.id.kind == crate::kind::Kind::Deployment && pause(hands, workload, reason).await;
+/// Pauses a Deployment that fails, and tells people.
+pub(crate) async fn fail(hands: Arc<Hands>, failing: Failing) {
+    let Failing { workload, reason, detail } = &failing;
+    let paused = workload.id.kind == crate::kind::Kind::Deployment && pause(&hands, workload, reason).await;
     let then = if paused { "; it is paused until the content changes again or somebody resumes it" } else { "" };
     tracing::error!(workload = %workload.id, reason, detail, paused, "the rollout fails");
     hands.metrics.watched("failed");
@@ -216,7 +233,11 @@ async fn fail(hands: &Hands, workload: &Workload, reason: &str, detail: &str) {
         id.kind.name(),
         id.namespace
     );
-    hands.sender.alert(&message, Tone::Bad).await;
+    let workload = Some((id.kind.name(), &*id.name));
+    hands
+        .sender
+        .alert(&Alert { occasion: Occasion::RolloutFailed, message, namespace: &id.namespace, workload, objects: Vec::new() })
+        .await;
 }
 
 /// Pauses a Deployment, unless somebody did or its template is another one by now. Whether we did.

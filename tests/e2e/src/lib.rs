@@ -4,6 +4,7 @@
 
 mod account;
 mod answers;
+pub mod helm;
 mod live;
 mod objects;
 pub mod receiver;

@@ -1,12 +1,14 @@
-//! Something that is told things over HTTP and remembers them.
+//! Something that is told things over HTTP or HTTPS and remembers them; also a proxy on the way there.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
 
 use anyhow::{Context, ensure};
+use testkit::echo::tls::{TLS12, TLS13, acceptor};
+use testkit::kube::Certificate;
 use testkit::poll;
 use testkit::ports::Ports;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
@@ -15,9 +17,10 @@ use crate::PATIENCE;
 /// A request: its head and its body.
 pub type Told = (String, String);
 
-/// Answers every request with 200. Dropping it ends it.
+/// Answers every request with 200, and `CONNECT` with a tunnel. Dropping it ends it.
 pub struct Receiver {
     address: SocketAddr,
+    scheme: &'static str,
     told: Arc<Mutex<Vec<Told>>>,
     _task: JoinSet<()>,
 }
@@ -28,24 +31,46 @@ impl Receiver {
     /// # Errors
     /// The port can't be listened on.
     pub async fn start() -> anyhow::Result<Self> {
+        Self::start_with(None).await
+    }
+
+    /// The same over TLS with this certificate, which is to be for `localhost`.
+    ///
+    /// # Errors
+    /// As [`Self::start`], or the certificate can't be used.
+    pub async fn start_tls(certificate: &Certificate) -> anyhow::Result<Self> {
+        Self::start_with(Some(certificate)).await
+    }
+
+    async fn start_with(certificate: Option<&Certificate>) -> anyhow::Result<Self> {
         let address: SocketAddr = (Ipv4Addr::LOCALHOST, Ports::one()?).into();
         let listener = TcpListener::bind(address).await?;
+        let tls = certificate.map(|certificate| acceptor(certificate, &[&TLS12, &TLS13], &[])).transpose()?;
+        let scheme = if tls.is_some() { "https" } else { "http" };
         let told = Arc::new(Mutex::new(Vec::new()));
         let (mut task, all) = (JoinSet::new(), told.clone());
         task.spawn(async move {
+            let mut connections = JoinSet::new();
             while let Ok((connection, _)) = listener.accept().await {
+                let (tls, all) = (tls.clone(), all.clone());
                 // One that breaks off told nothing.
-                if let Ok(one) = read(connection).await {
-                    all.lock().expect("nobody panics with it").push(one);
-                }
+                connections.spawn(async move {
+                    match tls {
+                        Some(tls) => read(tls.accept(connection).await?, &all).await,
+                        None => read(connection, &all).await,
+                    }
+                });
             }
         });
-        Ok(Self { address, told, _task: task })
+        Ok(Self { address, scheme, told, _task: task })
     }
 
-    /// Where it listens.
+    /// Where it listens, over TLS by the name of its certificate.
     pub fn url(&self) -> String {
-        format!("http://{}/hook", self.address)
+        match self.scheme {
+            "https" => format!("https://localhost:{}/hook", self.address.port()),
+            scheme => format!("{scheme}://{}/hook", self.address),
+        }
     }
 
     /// All that it was told.
@@ -68,7 +93,7 @@ impl Receiver {
     }
 }
 
-async fn read(mut connection: TcpStream) -> anyhow::Result<Told> {
+async fn read(mut connection: impl AsyncRead + AsyncWrite + Unpin, all: &Mutex<Vec<Told>>) -> anyhow::Result<()> {
     let mut bytes = Vec::new();
     loop {
         let read = connection.read_buf(&mut bytes).await?;
@@ -76,9 +101,18 @@ async fn read(mut connection: TcpStream) -> anyhow::Result<Told> {
         let text = String::from_utf8_lossy(&bytes).into_owned();
         let Some((head, body)) = text.split_once("\r\n\r\n") else { continue };
         let length = head.lines().find_map(|line| line.to_ascii_lowercase().strip_prefix("content-length:")?.trim().parse().ok());
-        if body.len() >= length.unwrap_or(0) {
-            connection.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").await?;
-            return Ok((head.to_owned(), body.to_owned()));
+        if body.len() < length.unwrap_or(0) {
+            continue;
         }
+        all.lock().expect("nobody panics with it").push((head.to_owned(), body.to_owned()));
+        if let Some(target) = head.strip_prefix("CONNECT ").and_then(|rest| rest.split(' ').next()) {
+            let mut target = TcpStream::connect(target).await?;
+            connection.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await?;
+            copy_bidirectional(&mut connection, &mut target).await?;
+        } else {
+            connection.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").await?;
+            connection.shutdown().await?;
+        }
+        return Ok(());
     }
 }

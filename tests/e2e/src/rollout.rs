@@ -10,6 +10,8 @@ use anyhow::{Context, bail, ensure};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::{Api, ApiResource, DynamicObject, Patch, PatchParams};
 use kube::core::GroupVersionKind;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::{Value, json};
 use testkit::http::Request;
 use testkit::poll;
@@ -118,6 +120,37 @@ impl Rollout {
         .await
     }
 
+    /// SIGTERM; does not wait for the end.
+    ///
+    /// # Errors
+    /// It is not running.
+    pub fn terminate(&self) -> anyhow::Result<()> {
+        Ok(kill(Pid::from_raw(self.child.id().cast_signed()), Signal::SIGTERM)?)
+    }
+
+    /// Waits until it has ended by itself, with success.
+    ///
+    /// # Errors
+    /// It has not within [`PATIENCE`], or not with success.
+    pub async fn ended(&mut self) -> anyhow::Result<()> {
+        let child = Mutex::new(&mut self.child);
+        let status = poll(PATIENCE, || async {
+            let status = child.lock().expect("nobody panics with it").try_wait()?;
+            status.context("it is still running")
+        });
+        let status = status.await?;
+        ensure!(status.success(), "it ended with {status}:\n{}", self.log());
+        Ok(())
+    }
+
+    /// Whether it is running.
+    ///
+    /// # Errors
+    /// The process can't be waited for.
+    pub fn is_running(&mut self) -> anyhow::Result<bool> {
+        Ok(self.child.try_wait()?.is_none())
+    }
+
     /// SIGKILL: no Lease is released.
     ///
     /// # Errors
@@ -131,10 +164,11 @@ impl Rollout {
 
 impl Drop for Rollout {
     fn drop(&mut self) {
-        use nix::sys::signal::{Signal, kill};
-        use nix::unistd::Pid;
         if let Ok(None) = self.child.try_wait() {
-            let _ = kill(Pid::from_raw(self.child.id().cast_signed()), Signal::SIGTERM);
+            // The second one, because whoever is told things while it ends may run on the thread that waits here.
+            for signal in [Signal::SIGTERM, Signal::SIGINT] {
+                let _ = kill(Pid::from_raw(self.child.id().cast_signed()), signal);
+            }
             let _ = self.child.wait();
         }
         if std::thread::panicking() {

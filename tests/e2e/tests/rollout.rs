@@ -6,8 +6,10 @@ mod rollout {
     mod flags;
     mod guard;
     mod kinds;
+    mod names;
     mod replicas;
     mod rights;
     mod scope;
+    mod stop;
     mod tell;
 }

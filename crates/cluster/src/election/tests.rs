@@ -55,3 +55,16 @@ async fn a_holder_that_died_is_replaced_when_its_lease_ran_out() {
     until(&mut second.leader, "the second leads", |leads| *leads).await;
     assert_eq!(holder(&fake), "second");
 }
+
+#[tokio::test]
+async fn a_lease_whose_answer_is_still_on_its_way_is_released_too() {
+    let fake = Fake::start().await;
+    let mut tasks = Tasks::new();
+    let first = candidate(&fake, "first", &mut tasks).await;
+    // As soon as the server has it, which is before the candidate knows.
+    while holder(&fake) != "first" {
+        tokio::task::yield_now().await;
+    }
+    first.stop().await;
+    assert_eq!(holder(&fake), "");
+}

@@ -1,19 +1,30 @@
 //! Flags of `narthex rollout`: names and defaults are those of stakater's Reloader, where it has the flag.
 
+mod alerts;
+mod names;
+#[cfg(test)]
+mod table;
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
-use clap::{ArgAction, Args, ValueEnum};
-use rollout::{Check, Kind, Names, Rules, Source, Strategy};
+use clap::builder::BoolishValueParser;
+use clap::{Args, ValueEnum};
+use rollout::{Check, Kind, Rules, Source, Strategy};
 
+use super::duration::duration;
 use super::{ApiArgs, selector};
+use alerts::AlertArgs;
+use names::NameArgs;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Flags and annotations are those of stakater's Reloader; docs/rollout.md has them all.
 
-Environment: KUBERNETES_NAMESPACE, POD_NAME and POD_NAMESPACE (with --enable-ha), METRICS_COUNT_BY_NAMESPACE=enabled,
-ALERT_ON_RELOAD=true, ALERT_SINK (slack, teams, gchat, webhook), ALERT_WEBHOOK_URL, ALERT_WEBHOOK_PROXY, ALERT_ADDITIONAL_INFO.
+Environment: KUBERNETES_NAMESPACE, POD_NAME and POD_NAMESPACE (with --enable-ha), METRICS_COUNT_BY_NAMESPACE=enabled, and for
+what is a secret, ALERT_WEBHOOK_URL and ALERT_WEBHOOK_PROXY; also ALERT_ON_RELOAD, ALERT_SINK, ALERT_ADDITIONAL_INFO, ALERT_STRUCTURED.
 
 Examples:
   # Roll out what has the annotation reloader.stakater.com/auto: \"true\"
@@ -24,6 +35,7 @@ Examples:
 
   # Try each changed ConfigMap first
   narthex rollout --check=command --check-command 'nginx -t -c {}/nginx.conf'")]
+#[command(args_override_self = true)]
 pub(crate) struct RolloutArgs {
     #[command(flatten)]
     pub(crate) api: ApiArgs,
@@ -36,19 +48,35 @@ pub(crate) struct RolloutArgs {
     #[command(flatten)]
     pub(crate) guard: GuardArgs,
     #[command(flatten)]
+    pub(crate) alerts: AlertArgs,
+    #[command(flatten)]
     pub(crate) replicas: ReplicaArgs,
     /// Address of metrics and health, as HOST:PORT or :PORT
     #[arg(long, visible_alias = "listen", default_value = ":9090", value_name = "ADDRESS")]
     pub(crate) metrics_addr: String,
+    /// One more address for health alone (/healthz, /readyz), as HOST:PORT or :PORT
+    #[arg(long, default_value = "", value_name = "ADDRESS")]
+    pub(crate) health_addr: String,
+    /// After SIGTERM, how long what was begun may take: rollouts that were decided, Jobs that are made again, alerts, webhooks
+    #[arg(long, value_name = "DURATION", default_value = "25s", value_parser = duration)]
+    pub(crate) stop_timeout: Duration,
     /// Has no effect
-    #[arg(long, num_args = 0..=1, default_value_t = false, default_missing_value = "true", require_equals = true, action = ArgAction::Set, hide = true)]
+    #[arg(long, num_args = 0..=1, default_value = "false", default_missing_value = "true", require_equals = true, value_parser = bool(), hide = true)]
     pub(crate) enable_pprof: bool,
     /// Has no effect
     #[arg(long, hide = true)]
     pub(crate) pprof_addr: Option<String>,
     /// Has no effect
-    #[arg(long, num_args = 0..=1, default_value_t = false, default_missing_value = "true", require_equals = true, action = ArgAction::Set, hide = true)]
+    #[arg(long, num_args = 0..=1, default_value = "false", default_missing_value = "true", require_equals = true, value_parser = bool(), hide = true)]
     pub(crate) enable_csi_integration: bool,
+    /// Has no effect
+    #[arg(long, value_name = "WHETHER", hide = true)]
+    pub(crate) is_openshift: Option<String>,
+}
+
+/// As Go reads a bool, and `yes` and `no`.
+fn bool() -> BoolishValueParser {
+    BoolishValueParser::new()
 }
 
 /// Reload strategies.
@@ -65,22 +93,22 @@ pub(crate) enum StrategyArg {
 #[command(next_help_heading = "Changes")]
 pub(crate) struct ChangeArgs {
     /// Roll out every workload that doesn't say `auto: "false"`
-    #[arg(long, num_args = 0..=1, default_value_t = false, default_missing_value = "true", require_equals = true, action = ArgAction::Set)]
+    #[arg(long, num_args = 0..=1, default_value = "false", default_missing_value = "true", require_equals = true, value_parser = bool())]
     pub(crate) auto_reload_all: bool,
     /// How Pods are made to be replaced
     #[arg(long, value_enum, default_value = "env-vars", value_name = "STRATEGY")]
     pub(crate) reload_strategy: StrategyArg,
     /// A ConfigMap or Secret that comes into being is a change
-    #[arg(long, num_args = 0..=1, default_value_t = false, default_missing_value = "true", action = ArgAction::Set)]
+    #[arg(long, num_args = 0..=1, default_value = "false", default_missing_value = "true", value_parser = bool())]
     pub(crate) reload_on_create: bool,
     /// A ConfigMap or Secret that is deleted is a change
-    #[arg(long, num_args = 0..=1, default_value_t = false, default_missing_value = "true", action = ArgAction::Set)]
+    #[arg(long, num_args = 0..=1, default_value = "false", default_missing_value = "true", value_parser = bool())]
     pub(crate) reload_on_delete: bool,
     /// With --reload-on-create: at the start, roll out the workloads that nothing is known of
-    #[arg(long, num_args = 0..=1, default_value_t = false, default_missing_value = "true", require_equals = true, action = ArgAction::Set)]
+    #[arg(long, num_args = 0..=1, default_value = "false", default_missing_value = "true", require_equals = true, value_parser = bool())]
     pub(crate) sync_after_restart: bool,
     /// Roll out Argo Rollouts, too
-    #[arg(long = "is-Argo-Rollouts", num_args = 0..=1, default_value_t = false, default_missing_value = "true", action = ArgAction::Set)]
+    #[arg(long = "is-Argo-Rollouts", num_args = 0..=1, default_value = "false", default_missing_value = "true", value_parser = bool())]
     pub(crate) is_argo_rollouts: bool,
     /// POST to this URL for each change instead of rolling out
     #[arg(long, value_name = "URL", default_value = "")]
@@ -94,6 +122,9 @@ pub(crate) struct ScopeArgs {
     /// Only this namespace
     #[arg(long, value_name = "NAMESPACE", env = "KUBERNETES_NAMESPACE", default_value = "")]
     pub(crate) watch_namespace: String,
+    /// Only these namespaces, separated by commas, each with watches of its own: no right for the whole cluster is needed
+    #[arg(long, value_name = "NAMESPACES", value_delimiter = ',')]
+    pub(crate) namespaces: Vec<String>,
     /// Not these namespaces, separated by commas
     #[arg(long, value_name = "NAMESPACES", value_delimiter = ',')]
     pub(crate) namespaces_to_ignore: Vec<String>,
@@ -109,39 +140,6 @@ pub(crate) struct ScopeArgs {
     /// Workloads that are never rolled out: `jobs`, `cronjobs`, `deployments`, `statefulsets`, `daemonsets`, separated by commas
     #[arg(long, value_name = "KINDS", value_delimiter = ',')]
     pub(crate) ignored_workload_types: Vec<String>,
-}
-
-/// Other names for annotations.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Names of annotations")]
-pub(crate) struct NameArgs {
-    /// For reloader.stakater.com/auto
-    #[arg(long, value_name = "NAME")]
-    pub(crate) auto_annotation: Option<String>,
-    /// For configmap.reloader.stakater.com/auto
-    #[arg(long, value_name = "NAME")]
-    pub(crate) configmap_auto_annotation: Option<String>,
-    /// For secret.reloader.stakater.com/auto
-    #[arg(long, value_name = "NAME")]
-    pub(crate) secret_auto_annotation: Option<String>,
-    /// For configmap.reloader.stakater.com/reload
-    #[arg(long, value_name = "NAME")]
-    pub(crate) configmap_annotation: Option<String>,
-    /// For secret.reloader.stakater.com/reload
-    #[arg(long, value_name = "NAME")]
-    pub(crate) secret_annotation: Option<String>,
-    /// For reloader.stakater.com/search
-    #[arg(long, value_name = "NAME")]
-    pub(crate) auto_search_annotation: Option<String>,
-    /// For reloader.stakater.com/match
-    #[arg(long, value_name = "NAME")]
-    pub(crate) search_match_annotation: Option<String>,
-    /// For deployment.reloader.stakater.com/pause-period
-    #[arg(long, value_name = "NAME")]
-    pub(crate) pause_deployment_annotation: Option<String>,
-    /// For deployment.reloader.stakater.com/paused-at
-    #[arg(long, value_name = "NAME")]
-    pub(crate) pause_deployment_time_annotation: Option<String>,
 }
 
 /// Checks before a rollout and a look at what comes of it.
@@ -167,14 +165,26 @@ pub(crate) struct GuardArgs {
 #[command(next_help_heading = "Replicas")]
 pub(crate) struct ReplicaArgs {
     /// Only one of several replicas rolls out: the holder of a Lease
-    #[arg(long = "enable-ha", num_args = 0..=1, default_value_t = false, default_missing_value = "true", require_equals = true, action = ArgAction::Set)]
+    #[arg(long = "enable-ha", num_args = 0..=1, default_value = "false", default_missing_value = "true", require_equals = true, value_parser = bool())]
     pub(crate) enable_ha: bool,
     /// Name of the Lease, in POD_NAMESPACE; the default is Reloader's, so that the two never act at once
-    #[arg(long, value_name = "NAME", default_value = "stakater-reloader-lock")]
+    #[arg(long, visible_alias = "leader-election-id", value_name = "NAME", default_value = "stakater-reloader-lock")]
     pub(crate) election_id: String,
-    /// How long a leader that died keeps the Lease, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 15)]
-    pub(crate) election_ttl: u64,
+    /// Namespace of the Lease instead of POD_NAMESPACE
+    #[arg(long, value_name = "NAMESPACE", default_value = "")]
+    pub(crate) leader_election_namespace: String,
+    /// How long a leader that died keeps the Lease; a number alone counts seconds
+    #[arg(long, visible_alias = "leader-election-lease-duration", value_name = "DURATION", default_value = "15s", value_parser = duration)]
+    pub(crate) election_ttl: Duration,
+    /// Give the Lease away at the end, so that nobody has to wait for it
+    #[arg(long, num_args = 0..=1, default_value = "true", default_missing_value = "true", require_equals = true, value_parser = bool())]
+    pub(crate) leader_election_release_on_cancel: bool,
+    /// Has no effect: half of the duration of the Lease
+    #[arg(long, value_name = "DURATION", hide = true)]
+    pub(crate) leader_election_renew_deadline: Option<String>,
+    /// Has no effect: a quarter of the duration of the Lease
+    #[arg(long, value_name = "DURATION", hide = true)]
+    pub(crate) leader_election_retry_period: Option<String>,
 }
 
 impl RolloutArgs {
@@ -216,11 +226,30 @@ impl GuardArgs {
     }
 }
 
+/// What a list of a flag names; blanks and nothings left out.
+fn given(list: &[String]) -> impl Iterator<Item = &str> {
+    list.iter().map(|text| text.trim()).filter(|text| !text.is_empty())
+}
+
 impl ScopeArgs {
+    /// The only namespaces; none: all.
+    pub(crate) fn only(&self) -> BTreeSet<String> {
+        let listed: BTreeSet<String> = given(&self.namespaces).map(str::to_owned).collect();
+        match listed.is_empty() {
+            true => given(std::slice::from_ref(&self.watch_namespace)).map(str::to_owned).collect(),
+            false => listed,
+        }
+    }
+
+    /// Those of `--namespaces-to-ignore`.
+    pub(crate) fn ignored(&self) -> BTreeSet<String> {
+        given(&self.namespaces_to_ignore).map(str::to_owned).collect()
+    }
+
     fn sources(&self) -> anyhow::Result<BTreeSet<Source>> {
         let mut sources = BTreeSet::from(Source::ALL);
-        for text in &self.resources_to_ignore {
-            match text.trim().to_ascii_lowercase().as_str() {
+        for text in given(&self.resources_to_ignore) {
+            match text.to_ascii_lowercase().as_str() {
                 "configmaps" => sources.remove(&Source::ConfigMap),
                 "secrets" => sources.remove(&Source::Secret),
                 _ => bail!("--resources-to-ignore {text:?}: expected configMaps or secrets"),
@@ -232,8 +261,8 @@ impl ScopeArgs {
 
     fn kinds(&self, argo: bool) -> anyhow::Result<BTreeSet<Kind>> {
         let mut kinds: BTreeSet<Kind> = Kind::ALL.into_iter().filter(|kind| argo || *kind != Kind::Rollout).collect();
-        for text in &self.ignored_workload_types {
-            let ignored = Kind::ALL.into_iter().find(|kind| kind.plural() == text.trim().to_ascii_lowercase());
+        for text in given(&self.ignored_workload_types) {
+            let ignored = Kind::ALL.into_iter().find(|kind| kind.plural() == text.to_ascii_lowercase());
             let Some(ignored) = ignored else {
                 bail!("--ignored-workload-types {text:?}: expected jobs, cronjobs, deployments, statefulsets, daemonsets or rollouts");
             };
@@ -264,94 +293,4 @@ fn labels(flag: &str, given: &[String]) -> anyhow::Result<Option<String>> {
     let text = terms.collect::<Vec<_>>().join(",");
     selector::parse(flag, &text)?;
     Ok((!text.is_empty()).then_some(text))
-}
-
-impl NameArgs {
-    fn names(&self) -> Names {
-        let mut names = Names::default();
-        let [map_auto, secret_auto] = &mut names.typed_auto;
-        let [map_reload, secret_reload] = &mut names.reload;
-        for (name, given) in [
-            (&mut names.auto, &self.auto_annotation),
-            (map_auto, &self.configmap_auto_annotation),
-            (secret_auto, &self.secret_auto_annotation),
-            (map_reload, &self.configmap_annotation),
-            (secret_reload, &self.secret_annotation),
-            (&mut names.search, &self.auto_search_annotation),
-            (&mut names.found, &self.search_match_annotation),
-            (&mut names.pause_period, &self.pause_deployment_annotation),
-            (&mut names.paused_at, &self.pause_deployment_time_annotation),
-        ] {
-            if let Some(given) = given {
-                name.clone_from(given);
-            }
-        }
-        names
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use clap::Parser;
-
-    use super::*;
-    use crate::args::{Cli, Command};
-
-    fn args(flags: &[&str]) -> RolloutArgs {
-        let cli = Cli::try_parse_from(["narthex", "rollout"].iter().chain(flags)).unwrap();
-        let Command::Rollout(args) = cli.command else { panic!("not rollout") };
-        *args
-    }
-
-    #[test]
-    fn reloader_s_own_command_lines_are_read() {
-        let rules = args(&[
-            "--is-Argo-Rollouts=true",
-            "--reload-on-create=true",
-            "--reload-on-delete",
-            "true",
-            "--auto-reload-all=true",
-            "--reload-strategy=annotations",
-        ])
-        .rules()
-        .unwrap();
-        assert!(rules.kinds.contains(&Kind::Rollout) && rules.on_create && rules.on_delete && rules.auto_all);
-        assert_eq!(rules.strategy, Strategy::Annotations);
-        assert_eq!(args(&[]).rules().unwrap(), Rules::default());
-        let ignoring = args(&["--ignored-workload-types=jobs,cronjobs", "--resources-to-ignore=configMaps"]).rules().unwrap();
-        assert_eq!((ignoring.kinds.len(), ignoring.sources), (3, [Source::Secret].into()));
-        assert!(args(&["--resources-to-ignore=configmaps,secrets"]).rules().is_err());
-        assert!(args(&["--ignored-workload-types=pods"]).rules().is_err());
-        args(&["--enable-pprof", "--pprof-addr=:6060", "--enable-ha", "--log-format=json"]);
-    }
-
-    #[test]
-    fn selectors_may_have_the_older_forms() {
-        for (given, expected) in
-            [("a:b,c:*", "a=b,c"), ("a=*", "a"), ("a in (b,c),!d", "a in (b,c),!d"), ("a!=b", "a!=b"), ("a==b", "a==b")]
-        {
-            assert_eq!(args(&["--namespace-selector", given]).scope.namespaces().unwrap().as_deref(), Some(expected));
-        }
-        let two = args(&["--resource-label-selector=a=b", "--resource-label-selector=c=d"]);
-        assert_eq!(two.scope.resources().unwrap().as_deref(), Some("a=b,c=d"));
-        assert!(args(&["--namespace-selector=a b"]).scope.namespaces().is_err());
-    }
-
-    #[test]
-    fn annotations_may_have_other_names() {
-        let names = args(&["--auto-annotation=a", "--secret-annotation=b", "--pause-deployment-time-annotation=c"]).rules().unwrap().names;
-        assert_eq!((&*names.auto, &*names.reload[1], &*names.paused_at), ("a", "b", "c"));
-        assert_eq!(names.reload[0], "configmap.reloader.stakater.com/reload");
-    }
-
-    #[test]
-    fn a_check_by_command_needs_the_command() {
-        assert!(args(&["--check=command"]).rules().is_err());
-        assert!(args(&["--check=vibes"]).rules().is_err());
-        let args = args(&["--check=command", "--check-command", "nginx  -t -c {}/nginx.conf"]);
-        assert_eq!(
-            (args.rules().unwrap().check, args.guard.command()),
-            (Check::Command, vec!["nginx".into(), "-t".into(), "-c".into(), "{}/nginx.conf".into()])
-        );
-    }
 }

@@ -9,7 +9,7 @@ use anyhow::{Context, bail};
 use cluster::{Client, Election, ElectionHandle, ElectionOptions, Tasks};
 use model::ObjectKey;
 use ops::{Check, Health, Ops};
-use rollout::{AlertOptions, Debounce, Metrics, Options, Sink};
+use rollout::{Debounce, Metrics, Options};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tracing::{error, info, warn};
@@ -35,7 +35,11 @@ fn level(given: &str) -> String {
 async fn serve(args: RolloutArgs) -> anyhow::Result<ExitCode> {
     let options = options(&args)?;
     let mut signals = Signals::new()?;
-    let listener = bind(&args.metrics_addr).await?;
+    let listener = bind("--metrics-addr", &args.metrics_addr).await?;
+    let health = match args.health_addr.as_str() {
+        "" => None,
+        address => Some(bind("--health-addr", address).await?),
+    };
     let client = cluster::connect(&args.api.connect_options()).await?;
     announce(&args, &options);
 
@@ -44,6 +48,9 @@ async fn serve(args: RolloutArgs) -> anyhow::Result<ExitCode> {
     let leader = lead(&args, client.clone(), &mut tasks)?;
     let handle = rollout::spawn(client, options, metrics.clone(), leader.subscribe(), &mut tasks)?;
     serve_metrics(listener, &metrics, &mut tasks)?;
+    if let Some(listener) = health {
+        serve_health(listener, &mut tasks)?;
+    }
 
     let reason = loop {
         tokio::select! {
@@ -61,9 +68,9 @@ async fn serve(args: RolloutArgs) -> anyhow::Result<ExitCode> {
     };
     if let Ok(signal) = reason {
         info!(signal, "stopping");
-        signals.or_second(handle.stop()).await;
+        signals.or_second(handle.stop(args.stop_timeout)).await;
     }
-    if let Leader::Elected(election) = leader {
+    if let (Leader::Elected(election), true) = (leader, args.replicas.leader_election_release_on_cancel) {
         signals.or_second(election.stop()).await;
     }
     tasks.shutdown().await;
@@ -77,8 +84,8 @@ fn options(args: &RolloutArgs) -> anyhow::Result<Options> {
     let given = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
     Ok(Options {
         rules: args.rules()?,
-        namespace: given(&args.scope.watch_namespace),
-        ignored_namespaces: args.scope.namespaces_to_ignore.iter().map(|name| name.trim().to_owned()).collect(),
+        namespaces: args.scope.only(),
+        ignored_namespaces: args.scope.ignored(),
         namespace_selector: args.scope.namespaces()?,
         resource_selector: args.scope.resources()?,
         webhook: given(&args.changes.webhook_url),
@@ -86,34 +93,27 @@ fn options(args: &RolloutArgs) -> anyhow::Result<Options> {
         check_timeout: Duration::from_secs(args.guard.check_timeout.max(1)),
         watch: args.guard.watch(),
         debounce: Debounce::default(),
-        alerts: alerts(),
+        alerts: args.alerts.options(|name| var(name).ok())?,
         instance: var("POD_NAME").ok(),
     })
 }
 
-fn alerts() -> Option<AlertOptions> {
-    let text = |name: &str| var(name).ok().map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
-    if text("ALERT_ON_RELOAD").as_deref() != Some("true") {
-        return None;
-    }
-    let Some(url) = text("ALERT_WEBHOOK_URL") else {
-        warn!("ALERT_ON_RELOAD is true, but ALERT_WEBHOOK_URL is not set: nobody is alerted");
-        return None;
-    };
-    let sink = Sink::read(&text("ALERT_SINK").unwrap_or_default());
-    Some(AlertOptions { sink, url, proxy: text("ALERT_WEBHOOK_PROXY"), info: text("ALERT_ADDITIONAL_INFO") })
-}
-
 fn announce(args: &RolloutArgs, options: &Options) {
-    match &options.namespace {
-        Some(namespace) => info!(namespace, "watching one namespace"),
-        None => info!("watching all namespaces"),
+    match options.namespaces.is_empty() {
+        true => info!("watching all namespaces"),
+        false => info!(namespaces = ?options.namespaces, "watching these namespaces only"),
+    }
+    if !options.namespaces.is_empty() && options.namespace_selector.is_some() {
+        warn!("--namespace-selector has no effect: the namespaces are named");
     }
     if options.webhook.is_some() {
         warn!("--webhook-url is set: it is told of changes, and nothing is rolled out");
     }
     if args.enable_pprof || args.pprof_addr.is_some() {
         warn!("--enable-pprof and --pprof-addr have no effect");
+    }
+    if args.is_openshift.as_deref().is_some_and(|value| value.eq_ignore_ascii_case("true")) {
+        warn!("--is-openshift has no effect: DeploymentConfigs are not rolled out");
     }
     if args.enable_csi_integration {
         warn!("--enable-csi-integration has no effect: what the Secrets Store CSI driver mounts is not watched");
@@ -128,10 +128,15 @@ fn lead(args: &RolloutArgs, client: Client, tasks: &mut Tasks) -> anyhow::Result
     let set = |name: &str| {
         var(name).ok().filter(|value| !value.is_empty()).with_context(|| format!("--enable-ha needs {name} in the environment"))
     };
+    let replicas = &args.replicas;
+    let namespace = match replicas.leader_election_namespace.as_str() {
+        "" => set("POD_NAMESPACE")?,
+        namespace => namespace.to_owned(),
+    };
     let options = ElectionOptions {
-        lease: ObjectKey::new(set("POD_NAMESPACE")?, args.replicas.election_id.clone()),
+        lease: ObjectKey::new(namespace, replicas.election_id.clone()),
         identity: set("POD_NAME")?,
-        ttl: Duration::from_secs(args.replicas.election_ttl.max(2)),
+        ttl: replicas.election_ttl.max(Duration::from_secs(2)),
     };
     Ok(Leader::Elected(Election::spawn(client, options, tasks)))
 }
@@ -153,8 +158,8 @@ impl Leader {
     }
 }
 
-async fn bind(address: &str) -> anyhow::Result<TcpListener> {
-    let expected = || format!("--metrics-addr {address:?} is not of the form HOST:PORT or :PORT");
+async fn bind(flag: &str, address: &str) -> anyhow::Result<TcpListener> {
+    let expected = || format!("{flag} {address:?} is not of the form HOST:PORT or :PORT");
     let (host, port) = address.rsplit_once(':').with_context(expected)?;
     let port: u16 = port.parse().with_context(expected)?;
     let result = match host.trim_start_matches('[').trim_end_matches(']') {
@@ -165,14 +170,13 @@ async fn bind(address: &str) -> anyhow::Result<TcpListener> {
         },
         host => TcpListener::bind((host, port)).await,
     };
-    result.with_context(|| format!("can't listen on {address}, which --metrics-addr sets"))
+    result.with_context(|| format!("can't listen on {address}, which {flag} sets"))
 }
 
 /// `/live` and `/metrics`, where Reloader has them.
 fn serve_metrics(listener: TcpListener, metrics: &Metrics, tasks: &mut Tasks) -> anyhow::Result<()> {
     info!(address = %listener.local_addr()?, "health and metrics");
-    let checks = vec![Check { name: "ping", run: Box::new(|| Ok(())) }];
-    let ops = Ops { health_path: "/live".into(), health: Arc::new(Health { checks }), registry: metrics.registry().clone(), fetched: None };
+    let ops = Ops { health_path: "/live".into(), health: Arc::new(alive()), registry: metrics.registry().clone(), fetched: None };
     tasks.spawn(async move {
         if let Err(error) = ops::serve(listener, ops, std::future::pending()).await {
             error!(%error, "health and metrics stopped");
@@ -180,4 +184,21 @@ fn serve_metrics(listener: TcpListener, metrics: &Metrics, tasks: &mut Tasks) ->
         "health and metrics"
     });
     Ok(())
+}
+
+/// `/healthz` and `/readyz`, where newer Reloaders have them.
+fn serve_health(listener: TcpListener, tasks: &mut Tasks) -> anyhow::Result<()> {
+    info!(address = %listener.local_addr()?, "health");
+    tasks.spawn(async move {
+        if let Err(error) = ops::serve_health(listener, Arc::new(alive()), &["/healthz", "/readyz"]).await {
+            error!(%error, "health stopped");
+        }
+        "health"
+    });
+    Ok(())
+}
+
+/// It is well as long as it answers.
+fn alive() -> Health {
+    Health { checks: vec![Check { name: "ping", run: Box::new(|| Ok(())) }] }
 }

@@ -12,7 +12,15 @@ fn map(name: &str) -> ContentId {
 }
 
 fn object(digest: &str) -> Object {
-    Object { digest: Digest::stored(digest), uid: "2".into(), ignored: false, found: false, check: None, born: false }
+    Object {
+        digest: Digest::stored(digest),
+        theirs: Box::default(),
+        uid: "2".into(),
+        ignored: false,
+        found: false,
+        check: None,
+        born: false,
+    }
 }
 
 fn objects(pairs: &[(&str, Object)]) -> Objects {
@@ -62,6 +70,23 @@ fn other_content_is_rolled_out_once_and_the_same_is_not() {
     let Decision::Roll(plan) = decided(&one, &objects(&[("used", object("b"))]), &Rules::default()) else { panic!() };
     assert_eq!((plan.changes.len(), plan.record.rollouts, plan.record.at), (1, 5, Some(Timestamp::UNIX_EPOCH)));
     assert_eq!(plan.record.get(&map("used")), Some(Content::Present(Digest::stored("b"))));
+}
+
+#[test]
+fn what_an_older_or_newer_reloader_left_is_no_change_either() {
+    let there = |theirs: &str| objects(&[("used", Object { theirs: [Digest::stored(theirs)].into(), ..object("ours") })]);
+    let rules = Rules { strategy: Strategy::Annotations, ..Rules::default() };
+    for last in [json!({"type": "CONFIGMAP", "name": "used", "hash": "sha1"}), json!({"kind": "configmap", "name": "used", "hash": "sha1"})]
+    {
+        let annotations = json!({"reloader.stakater.com/last-reloaded-from": last.to_string()});
+        let template = json!({"metadata": {"annotations": annotations}, "spec": {"containers": [{"name": "app", "envFrom": [{"configMapRef": {"name": "used"}}]}]}});
+        let left = workload(Kind::Deployment, json!({"metadata": {"annotations": {AUTO.0: AUTO.1}}, "spec": {"template": template}}));
+        let Decision::Note(record) = decided(&left, &there("sha1"), &rules) else { panic!("{last}") };
+        assert_eq!(record.get(&map("used")), Some(Content::Present(Digest::stored("ours"))));
+        assert_eq!(rolled(&left, &there("other"), &rules), ["used"], "{last}");
+    }
+    // What we wrote ourselves is compared as it is.
+    assert_eq!(rolled(&with(&[AUTO], Some(&[("used", "sha1")])), &there("sha1"), &rules), ["used"]);
 }
 
 #[test]

@@ -6,6 +6,7 @@ use e2e::{Case, PATIENCE};
 use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
 use kube::api::{ListParams, Patch, PatchParams};
 use serde_json::{Value, json};
+use testkit::bed::Bed;
 use testkit::poll;
 
 const AUTO: [(&str, &str); 1] = [("reloader.stakater.com/auto", "true")];
@@ -128,9 +129,9 @@ async fn references_are_found_in_volumes_and_init_containers() -> anyhow::Result
 async fn what_reloader_left_is_taken_over_without_a_rollout() -> anyhow::Result<()> {
     let case = Case::new("ro-takeover").await?;
     case.config("config", "1").await?;
-    // SHA-512/256 of `key=1`, as Reloader has it.
+    // SHA-512/256 of `key=1`, as newer Reloaders have it, and SHA-1 as older ones.
     let digest = "99f814c43e6c4f9623fb4649d4c85395cb1de945be71193a31033d60ce1d5863";
-    for (name, value) in [("same", digest), ("other", "0123456789abcdef")] {
+    for (name, value) in [("same", digest), ("older", "a4b089606e6a6d1521a502924c50cbce8e584798"), ("other", "0123456789abcdef")] {
         case.make(deployment(name, &AUTO)).await?;
         let variables = json!([{"name": "STAKATER_CONFIG_CONFIGMAP", "value": value}]);
         let patch = json!({"spec": {"template": {"spec": {"containers": [{"name": "echo", "env": variables}]}}}});
@@ -138,9 +139,36 @@ async fn what_reloader_left_is_taken_over_without_a_rollout() -> anyhow::Result<
     }
     let _rollout = Rollout::start(&case, &[], &[]).await?;
     case.rolled_out(Kind::Deployment, "other", 1).await?;
-    case.rolled_out(Kind::Deployment, "same", 0).await?;
+    for name in ["same", "older"] {
+        case.rolled_out(Kind::Deployment, name, 0).await?;
+    }
     // Forgotten by us, and known by the variable alone.
     let patch = json!({"metadata": {"annotations": {"rollout.narthex.dev/applied": null}}});
     case.workloads(Kind::Deployment).patch("other", &PatchParams::default(), &Patch::Merge(patch)).await?;
     case.rolled_out(Kind::Deployment, "other", 0).await
+}
+
+#[tokio::test]
+async fn an_api_server_that_starts_anew_starts_no_rollout() -> anyhow::Result<()> {
+    let case = Case::with_bed(Bed::start_private().await?, "ro-restart").await?;
+    case.config("config", "1").await?;
+    case.secret("secret", "1").await?;
+    case.make(deployment("web", &AUTO)).await?;
+    let rollout = Rollout::start(&case, &[], &[]).await?;
+    case.rolled_out(Kind::Deployment, "web", 0).await?;
+    case.fence().await?;
+    for times in 0..2 {
+        case.bed.api_server().kill().await?;
+        case.bed.api_server().start().await?;
+        case.settled().await?;
+        case.rolled_out(Kind::Deployment, "web", times).await?;
+        case.config("config", &format!("next {times}")).await?;
+        case.rolled_out(Kind::Deployment, "web", times + 1).await?;
+    }
+    case.settled().await?;
+    drop(rollout);
+    // Nor does a rollout that starts anew.
+    let _rollout = Rollout::start(&case, &[], &[]).await?;
+    case.settled().await?;
+    case.revisions("web", 3).await
 }

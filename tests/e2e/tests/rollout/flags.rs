@@ -1,8 +1,12 @@
 //! Flags about what is a change.
 
+use std::net::{Ipv4Addr, SocketAddr};
+
 use e2e::Case;
 use e2e::rollout::{Kind, Rollout, deployment};
 use k8s_openapi::api::core::v1::ConfigMap;
+use testkit::http::Request;
+use testkit::ports::Ports;
 
 const AUTO: [(&str, &str); 1] = [("reloader.stakater.com/auto", "true")];
 
@@ -78,27 +82,6 @@ async fn sync_after_restart_rolls_out_what_nothing_is_known_of() -> anyhow::Resu
 }
 
 #[tokio::test]
-async fn annotations_may_have_other_names() -> anyhow::Result<()> {
-    let case = Case::new("ro-names").await?;
-    case.config("config", "1").await?;
-    case.config("other", "1").await?;
-    case.make(deployment("auto", &[("example.com/auto", "true")])).await?;
-    case.make(deployment("named", &[("example.com/maps", "other")])).await?;
-    case.make(deployment("usual", &AUTO)).await?;
-    let flags = ["--auto-annotation=example.com/auto", "--configmap-annotation=example.com/maps"];
-    let _rollout = Rollout::start(&case, &flags, &[]).await?;
-    for name in ["auto", "named"] {
-        case.rolled_out(Kind::Deployment, name, 0).await?;
-    }
-    case.config("other", "2").await?;
-    case.rolled_out(Kind::Deployment, "named", 1).await?;
-    case.config("config", "2").await?;
-    case.rolled_out(Kind::Deployment, "auto", 1).await?;
-    assert_eq!(case.rollouts(Kind::Deployment, "usual").await?, None);
-    Ok(())
-}
-
-#[tokio::test]
 async fn logs_are_json_and_levels_may_be_reloader_s() -> anyhow::Result<()> {
     let case = Case::new("ro-log").await?;
     case.config("config", "1").await?;
@@ -115,5 +98,17 @@ async fn logs_are_json_and_levels_may_be_reloader_s() -> anyhow::Result<()> {
     .await?;
     let quiet = Rollout::start(&case, &["--log-level=warning"], &[]).await?;
     assert_eq!(quiet.log(), "");
+    Ok(())
+}
+
+#[tokio::test]
+async fn health_may_have_an_address_of_its_own() -> anyhow::Result<()> {
+    let case = Case::new("ro-health").await?;
+    let port = Ports::one()?;
+    let _rollout = Rollout::start(&case, &[&format!("--health-addr=127.0.0.1:{port}")], &[]).await?;
+    for (path, status) in [("/healthz", 200), ("/readyz", 200), ("/metrics", 404)] {
+        let response = Request::get(SocketAddr::from((Ipv4Addr::LOCALHOST, port)), path).send().await?;
+        assert_eq!(response.status, status, "{path}");
+    }
     Ok(())
 }

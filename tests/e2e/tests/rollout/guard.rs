@@ -92,6 +92,45 @@ async fn a_command_decides_about_the_files_of_a_change() -> anyhow::Result<()> {
     case.rolled_out(Kind::Deployment, "web", 1).await
 }
 
+#[tokio::test]
+async fn a_command_that_takes_too_long_fails_the_check() -> anyhow::Result<()> {
+    let case = Case::new("ro-timeout").await?;
+    case.config("config", "1").await?;
+    case.make(deployment("web", &[AUTO])).await?;
+    let _rollout = Rollout::start(&case, &["--check=command", "--check-command=sleep 600", "--check-timeout=1"], &[]).await?;
+    case.rolled_out(Kind::Deployment, "web", 0).await?;
+    case.config("config", "2").await?;
+    assert_eq!(until_event(&case, "ConfigMap", "RolloutCheckFailed").await?, "--check-command did not end within 1 s");
+    case.rolled_out(Kind::Deployment, "web", 0).await
+}
+
+#[tokio::test]
+async fn content_that_changes_while_it_is_checked_is_not_rolled_out() -> anyhow::Result<()> {
+    let case = Case::new("ro-reread").await?;
+    let directory = tempfile::tempdir()?;
+    let script = "cd \"$(dirname \"$0\")\"; test \"$(cat \"$1/key\")\" = 3 && exit; touch begun; until test -e go; do sleep 0.05; done\n";
+    std::fs::write(directory.path().join("check"), script)?;
+    case.config("config", "1").await?;
+    case.make(deployment("web", &[AUTO])).await?;
+    let command = format!("--check-command=sh {} {{}}", directory.path().join("check").display());
+    let rollout = Rollout::start(&case, &["--check=command", &command, "--check-timeout=600"], &[]).await?;
+    case.rolled_out(Kind::Deployment, "web", 0).await?;
+    case.config("config", "2").await?;
+    poll(PATIENCE, || async {
+        ensure!(directory.path().join("begun").exists(), "no check has begun");
+        Ok(())
+    })
+    .await?;
+    // What is decided about is not what there is any more when the check ends: new Pods would get what nobody checked.
+    case.config("config", "3").await?;
+    std::fs::write(directory.path().join("go"), "")?;
+    case.rolled_out(Kind::Deployment, "web", 1).await?;
+    rollout.until_metric("narthex_rollout_checks_total{result=\"passed\"}", 2.0).await?;
+    case.fence().await?;
+    case.settled().await?;
+    case.revisions("web", 2).await
+}
+
 /// Waits for a Pod with another digest than `old` and gives its container a state that does not go away.
 async fn break_new_pod(case: &Case, app: &str) -> anyhow::Result<()> {
     let pods = case.namespace.api::<Pod>();
@@ -170,5 +209,26 @@ async fn a_rollout_that_works_is_told_as_complete_and_others_are_reported_only()
     case.create(&pod).await?;
     break_new_pod(&case, "set").await?;
     assert!(!until_event(&case, "StatefulSet", "RolloutFailed").await?.contains("paused"));
+    Ok(())
+}
+
+#[tokio::test]
+async fn rollouts_are_not_watched_when_nobody_asks_for_it() -> anyhow::Result<()> {
+    let case = Case::new("ro-unwatched").await?;
+    case.config("config", "1").await?;
+    let template = json!({"metadata": {"annotations": {"echo.narthex.dev/ready": "false"}}});
+    case.make(Wanted { template, ..deployment("web", &[AUTO]) }).await?;
+    let rollout = Rollout::start(&case, &["--watch-rollouts=0"], &[]).await?;
+    case.rolled_out(Kind::Deployment, "web", 0).await?;
+    case.config("config", "2").await?;
+    case.rolled_out(Kind::Deployment, "web", 1).await?;
+    break_new_pod(&case, "web").await?;
+    case.fence().await?;
+    case.settled().await?;
+    assert!(case.workload(Kind::Deployment, "web").await?["spec"]["paused"] != true);
+    drop(rollout);
+    // The same rollout, watched by the next one.
+    let _rollout = Rollout::start(&case, &[], &[]).await?;
+    until_event(&case, "Deployment", "RolloutFailed").await?;
     Ok(())
 }

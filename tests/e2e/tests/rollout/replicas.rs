@@ -67,9 +67,21 @@ async fn a_leader_that_ends_in_order_gives_its_lease_away() -> anyhow::Result<()
     let case = Case::new("ro-release").await?;
     let flags = ["--enable-ha", "--election-ttl=600"];
     let env = |name: &'static str| [("POD_NAME", name), ("POD_NAMESPACE", case.ns())];
-    let first = Rollout::start(&case, &flags, &env("first")).await?;
+    let mut first = Rollout::start(&case, &flags, &env("first")).await?;
     until_leader(&case, "first").await?;
-    drop(first);
+    first.terminate()?;
+    first.ended().await?;
     let _second = Rollout::start(&case, &flags, &env("second")).await?;
     until_leader(&case, "second").await
+}
+
+#[tokio::test]
+async fn the_lease_may_have_another_name_and_namespace() -> anyhow::Result<()> {
+    let (case, other) = (Case::new("ro-lease").await?, Case::new("ro-lease-ns").await?);
+    let flags = ["--enable-ha", "--leader-election-id=mine", &format!("--leader-election-namespace={}", other.ns())];
+    let rollout = Rollout::start(&case, &flags, &[("POD_NAME", "one")]).await?;
+    rollout.until_metric("narthex_rollout_leader", 1.0).await?;
+    let lease = other.namespace.api::<Lease>().get("mine").await?;
+    assert_eq!(lease.spec.context("a lease has a spec")?.holder_identity.as_deref(), Some("one"));
+    Ok(())
 }

@@ -94,3 +94,58 @@ async fn resource_label_selector() -> anyhow::Result<()> {
     assert_eq!(variables[0]["name"], "STAKATER_LABELLED_CONFIGMAP");
     Ok(())
 }
+
+#[tokio::test]
+async fn several_namespaces_need_no_right_for_the_cluster() -> anyhow::Result<()> {
+    let (one, two) = (Case::new("ro-list-one").await?, Case::new("ro-list-two").await?);
+    let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "rollout"}});
+    one.apply(&account.to_string()).await?;
+    for case in [&one, &two] {
+        let rule = json!({"apiGroups": ["", "apps", "events.k8s.io"], "resources": ["*"], "verbs": ["*"]});
+        let objects = json!({"apiVersion": "v1", "kind": "List", "items": [
+            {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "rollout"}, "rules": [rule]},
+            {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "metadata": {"name": "rollout"},
+                "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "rollout"},
+                "subjects": [{"kind": "ServiceAccount", "name": "rollout", "namespace": one.ns()}]},
+        ]});
+        case.apply(&objects.to_string()).await?;
+        web(case).await?;
+    }
+    let kubeconfig = one.kubeconfig_of("rollout").await?;
+    let flags = [&format!("--namespaces={},{}", one.ns(), two.ns()), "--ignored-workload-types=jobs,cronjobs"];
+    let rollout = Rollout::start_as(&one, kubeconfig.path(), &flags, &[]).await?;
+    for case in [&one, &two] {
+        case.rolled_out(Kind::Deployment, "web", 0).await?;
+    }
+    for case in [&one, &two] {
+        case.config("config", "2").await?;
+        case.rolled_out(Kind::Deployment, "web", 1).await?;
+    }
+    assert!(!rollout.log().contains("forbidden"), "{}", rollout.log());
+    Ok(())
+}
+
+#[tokio::test]
+async fn one_namespace_by_flag() -> anyhow::Result<()> {
+    let (one, two) = (Case::new("ro-flag-one").await?, Case::new("ro-flag-two").await?);
+    web(&two).await?;
+    web(&one).await?;
+    let _rollout = Rollout::start_anywhere(&one, &["--watch-namespace=NS"], &[]).await?;
+    one.rolled_out(Kind::Deployment, "web", 0).await?;
+    one.fence().await?;
+    one.settled().await?;
+    assert_eq!(two.rollouts(Kind::Deployment, "web").await?, None);
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_object_that_loses_its_label_is_gone() -> anyhow::Result<()> {
+    let case = Case::new("ro-unlabel").await?;
+    let map = |label: &str| json!({"metadata": {"labels": {"watched": label}}, "data": {"key": "1"}});
+    case.apply_map("config", map("yes")).await?;
+    case.make(deployment("web", &AUTO)).await?;
+    let _rollout = Rollout::start(&case, &["--resource-label-selector=watched=yes", "--reload-on-delete"], &[]).await?;
+    case.rolled_out(Kind::Deployment, "web", 0).await?;
+    case.apply_map("config", map("no")).await?;
+    case.rolled_out(Kind::Deployment, "web", 1).await
+}

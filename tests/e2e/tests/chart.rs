@@ -1,0 +1,7 @@
+//! The Helm chart: what it renders and refuses, and that what it installs works with the rights that it gives.
+
+mod chart {
+    mod controller;
+    mod render;
+    mod rollout;
+}
