@@ -6,6 +6,7 @@
 //! - [`echo`]: the server that answers with what it saw; also the binary `echo`.
 //! - [`grpc`], [`fastcgi`]: servers of other protocols that do the same. [`otlp`]: a collector of traces.
 //! - [`http`]: sends exactly the bytes asked for. [`load`]: a constant rate over time, every failure kept.
+//! - [`mounted`]: volumes as the kubelet writes them.
 //! - [`poll`]: waits for a state. [`ports`]: ports and addresses that no test beside this one uses.
 
 pub mod bed;
@@ -18,6 +19,7 @@ pub mod http;
 pub mod kube;
 pub mod kubelet;
 pub mod load;
+pub mod mounted;
 pub mod otlp;
 mod polling;
 pub mod ports;

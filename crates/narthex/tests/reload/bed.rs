@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::net::SocketAddr;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -265,41 +265,6 @@ impl Drop for Bed {
             if opened.filter_map(|file| fs::read_link(file.path()).ok()).any(|target| target == log) {
                 let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
             }
-        }
-    }
-}
-
-/// A mounted ConfigMap as the kubelet writes it: a new hidden directory, a link to it under another name, the rename, the removal of the old one.
-pub(crate) struct AtomicWriter {
-    pub(crate) root: PathBuf,
-    pub(crate) version: u32,
-}
-
-impl AtomicWriter {
-    pub(crate) fn write(&mut self, files: &[(&str, String)]) {
-        self.version += 1;
-        let new = format!("..2026_05_06_07_08_09.{}", self.version);
-        fs::create_dir(self.root.join(&new)).unwrap();
-        for (name, text) in files {
-            fs::write(self.root.join(&new).join(name), text).unwrap();
-        }
-        let old = fs::read_link(self.root.join("..data")).ok();
-        symlink(&new, self.root.join("..data_tmp")).unwrap();
-        fs::rename(self.root.join("..data_tmp"), self.root.join("..data")).unwrap();
-        let names: BTreeSet<&str> = files.iter().map(|(name, _)| *name).collect();
-        for name in &names {
-            if !self.root.join(name).is_symlink() {
-                symlink(format!("..data/{name}"), self.root.join(name)).unwrap();
-            }
-        }
-        for entry in fs::read_dir(&self.root).unwrap() {
-            let name = entry.unwrap().file_name().into_string().unwrap();
-            if !name.starts_with("..") && !names.contains(name.as_str()) {
-                fs::remove_file(self.root.join(name)).unwrap();
-            }
-        }
-        if let Some(old) = old {
-            fs::remove_dir_all(self.root.join(old)).unwrap();
         }
     }
 }

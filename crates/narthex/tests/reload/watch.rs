@@ -6,20 +6,21 @@ use std::process::Command;
 use std::time::Instant;
 
 use nix::sys::signal::Signal;
+use testkit::mounted::Mounted;
 
-use crate::bed::{AtomicWriter, Bed, holds, is_root, until};
+use crate::bed::{Bed, holds, is_root, until};
 
 #[tokio::test]
 async fn a_mounted_config_map_is_followed_through_its_swaps() {
     let mut bed = Bed::new();
     fs::remove_file(bed.path("conf.d/site.conf")).unwrap();
-    let mut writer = AtomicWriter { root: bed.path("conf.d"), version: 0 };
-    writer.write(&[("site.conf", bed.site("v0"))]);
+    let mut writer = Mounted::new(bed.path("conf.d"));
+    writer.write(&[("site.conf", bed.site("v0"))]).unwrap();
     bed.start_nginx().await;
     bed.watch(&[]).await;
     for round in 1..=5 {
         let text = format!("v{round}");
-        writer.write(&[("site.conf", bed.site(&text)), ("note.txt", text.clone())]);
+        writer.write(&[("site.conf", bed.site(&text)), ("note.txt", text.clone())]).unwrap();
         bed.serves(&text).await;
         let status =
             bed.status("the new revision serves", |status| status["result"] == "applied" && status["serving"] == status["revision"]).await;
@@ -29,7 +30,7 @@ async fn a_mounted_config_map_is_followed_through_its_swaps() {
         }
     }
     // A file that goes away is a change, too.
-    writer.write(&[("site.conf", bed.site("v6"))]);
+    writer.write(&[("site.conf", bed.site("v6"))]).unwrap();
     bed.serves("v6").await;
 }
 
