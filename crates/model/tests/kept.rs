@@ -3,9 +3,10 @@
 
 use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use k8s_openapi::api::networking::v1::Ingress;
-use model::{Builder, Built, ObjectKey, ProblemKind, Settings, Snapshot};
+use model::{Builder, Built, ObjectKey, ProblemKind, Route, Settings, Snapshot};
 use serde_json::json;
 
 /// A cluster whose versions follow one another.
@@ -109,4 +110,95 @@ fn an_ingress_that_leaves_the_class_is_not_kept() {
     let built = world.builder.build(&world.snapshot);
     assert_eq!(paths(&built), [""; 0]);
     assert!(world.builder.kept().is_empty());
+}
+
+/// Objects that an Ingress names.
+impl World {
+    fn config_map(&mut self, name: &str, data: serde_json::Value) -> Built {
+        let map: ConfigMap = serde_json::from_value(json!({ "data": data })).unwrap();
+        self.snapshot.config_maps.insert(ObjectKey::new("n", name), Arc::new(map));
+        self.builder.build(&self.snapshot)
+    }
+
+    fn secret(&mut self, name: &str, data: &[(&str, &str)]) -> Built {
+        let data = data.iter().map(|(key, value)| ((*key).to_owned(), ByteString(value.as_bytes().to_vec()))).collect();
+        self.snapshot.secrets.insert(ObjectKey::new("n", name), Arc::new(Secret { data: Some(data), ..Secret::default() }));
+        self.builder.build(&self.snapshot)
+    }
+}
+
+fn route(built: &Built) -> &Route {
+    &built.model.live.hosts["foo.com"].routes[0]
+}
+
+fn uses_the_last(built: &Built) -> bool {
+    built.problems().iter().any(|problem| problem.detail.contains("its last accepted version goes on being used"))
+}
+
+#[test]
+fn headers_that_can_not_be_read_any_more_go_on_as_they_were() {
+    let mut world = World::new();
+    world.settings(json!({"global-allowed-response-headers": "X-A,X-B"}));
+    world.config_map("headers", json!({"X-A": "1"}));
+    let built = world.ingress("/one", &[("custom-headers", "n/headers")]);
+    assert_eq!(route(&built).headers, [("X-A".into(), "1".into())]);
+    for fault in [json!({"X-C": "1"}), json!({"X-A": "\u{7}"})] {
+        let built = world.config_map("headers", fault);
+        assert_eq!((route(&built).headers.as_slice(), route(&built).denied), ([("X-A".into(), "1".into())].as_slice(), false));
+        assert!(uses_the_last(&built) && !world.builder.last().is_empty());
+    }
+    // Also for who comes later, and under settings that allow it.
+    let built = world.ingress("/two", &[("custom-headers", "n/headers")]);
+    assert_eq!((paths(&built), route(&built).denied), (vec!["/two".to_owned()], false));
+    assert!(route(&world.settings(json!({"global-allowed-response-headers": "X-B"}))).denied);
+    assert!(world.builder.last().is_empty());
+
+    let built = world.config_map("headers", json!({"X-B": "2"}));
+    assert_eq!(route(&built).headers, [("X-B".into(), "2".into())]);
+    assert!(!uses_the_last(&built) && world.builder.last().is_empty());
+    world.snapshot.config_maps.remove(&ObjectKey::new("n", "headers"));
+    assert!(route(&world.builder.build(&world.snapshot)).denied, "what is deleted is gone");
+}
+
+#[test]
+fn parameters_of_fastcgi_that_can_not_be_read_any_more_go_on_as_they_were() {
+    let annotations = [("backend-protocol", "FCGI"), ("fastcgi-params-configmap", "n/params")];
+    let mut world = World::new();
+    world.config_map("params", json!({"a name": "x"}));
+    assert_eq!(paths(&world.ingress("/one", &annotations)), [""; 0], "a first version that can't be read");
+    let good = world.config_map("params", json!({"A": "1"}));
+    assert_eq!(paths(&good), ["/one"]);
+    let built = world.config_map("params", json!({"a name": "x"}));
+    assert_eq!((route(&built), uses_the_last(&built)), (route(&good), true));
+}
+
+#[test]
+fn certificates_that_can_not_be_read_any_more_go_on_as_they_were() {
+    let made = rcgen::generate_simple_self_signed(["foo.com".to_owned()]).unwrap();
+    let (chain, key) = (made.cert.pem(), made.signing_key.serialize_pem());
+    let pair = [("tls.crt", chain.as_str()), ("tls.key", key.as_str()), ("ca.crt", chain.as_str())];
+    let mut world = World::new();
+    world.secret("pair", &pair);
+    world.ingress("/one", &[("backend-protocol", "HTTPS"), ("proxy-ssl-secret", "n/pair")]);
+    let mut object = (*world.snapshot.ingresses[&ObjectKey::new("n", "i")]).clone();
+    object.tls = [model::object::IngressTls { hosts: ["foo.com".into()].into(), secret: Some("pair".into()) }].into();
+    world.snapshot.ingresses.insert(ObjectKey::new("n", "i"), Arc::new(object));
+    let good = world.builder.build(&world.snapshot);
+    let certificate = good.model.live.servers["foo.com"].clone();
+
+    let built = world.secret("pair", &[("tls.crt", "nonsense"), ("tls.key", &key), ("ca.crt", "nonsense")]);
+    assert_eq!((&built.model.live.servers["foo.com"], route(&built)), (&certificate, route(&good)));
+    assert_eq!(built.problems().iter().filter(|problem| problem.detail.contains("last accepted version")).count(), 2);
+    assert!(!world.builder.last().is_empty());
+    assert_eq!(world.secret("pair", &pair).problems(), good.problems());
+    assert!(world.builder.last().is_empty());
+}
+
+#[test]
+fn who_may_pass_is_never_read_of_an_earlier_version() {
+    let mut world = World::new();
+    world.secret("users", &[("auth", "bob:{PLAIN}secret")]);
+    assert!(!route(&world.ingress("/one", &[("auth-type", "basic"), ("auth-secret", "users")])).denied);
+    assert!(route(&world.secret("users", &[("other", "bob:{PLAIN}secret")])).denied);
+    assert!(world.builder.last().is_empty());
 }
