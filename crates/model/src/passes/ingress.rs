@@ -8,6 +8,7 @@ use ngx_value::{HostName, Invalid};
 
 use super::inspect::suspicious;
 use super::resolve::{Lookup, Outcome, Resolved, resolve};
+use super::variables;
 use crate::key::{BackendId, BackendPort, ObjectKey, ObjectRef};
 use crate::last::Last;
 use crate::object::{Backend, Ingress, IngressPath, PortRef};
@@ -197,6 +198,12 @@ fn parse_into(key: &ObjectKey, ingress: &Ingress, config: &Config, settings: &Se
     }
     if parsed.verdict == Verdict::Refused {
         return None;
+    }
+
+    let paths = ingress.rules.iter().flat_map(|rule| rule.paths.iter().map(|path| &*path.path));
+    for (annotation, detail) in variables::unknown(&parsed.spec, config, paths) {
+        let field = format!("metadata.annotations[{:?}]", format!("{}/{annotation}", settings.annotations_prefix));
+        problems.push(field, ProblemKind::Surprise, detail);
     }
 
     let default_backend =
