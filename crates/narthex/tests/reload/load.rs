@@ -30,6 +30,7 @@ impl Loads {
     }
 
     /// Ends them. A machine that is too slow for the rate is told, and is no failure.
+    #[expect(clippy::print_stdout, reason = "figures of a test")]
     async fn all_answered(self, bed: &Bed) {
         let mut sum = 0.0;
         let mut reports: Vec<(&str, Report)> = Vec::new();
