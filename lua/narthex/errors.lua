@@ -100,11 +100,12 @@ function M.substitute(var, route)
   return true
 end
 
---- Remembers where errors go that NGINX hands over. Phase: rewrite.
+--- Remembers where errors go that NGINX hands over. Those of the global list go to the default backend, whatever the route says.
+-- Phase: rewrite.
 -- @tparam table var `ngx.var`
 -- @tparam table errors from `compile`
 function M.arm(var, errors)
-  if errors.backend then
+  if errors.statuses and errors.backend then
     var.narthex_error_backend = errors.backend
   end
 end

@@ -1,124 +1,178 @@
-//! How soon plain NGINX serves a mounted ConfigMap that has changed: by `narthex watch`, by a loop around `inotifywait`, and by one that looks every 5 s.
+//! How soon plain NGINX serves a mounted ConfigMap that has changed, and what that costs: by `narthex watch`, and by the scripts that people write.
 
-use std::fs;
-use std::net::SocketAddr;
-use std::os::unix::fs::symlink;
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
-use anyhow::Context;
-use testkit::ports::Ports;
+use tokio::time::timeout;
 
 use crate::measure::{Prober, percentile};
 use crate::report::{Report, ms};
+use crate::site::Site;
 
-/// Changes for each figure; each begins after a quiet time.
-const SAMPLES: usize = 20;
+/// Time between changes: each begins after a quiet time.
 const PAUSE: Duration = Duration::from_millis(700);
+/// A change that is not served after this long never is.
+const NEVER: Duration = Duration::from_secs(6);
+/// Time between two changes that belong together.
+const TWICE: Duration = Duration::from_millis(30);
+/// How long a broken file stands there.
+const BROKEN: Duration = Duration::from_secs(2);
 
-/// An NGINX with its configuration in a directory as the kubelet writes it.
-struct Site {
-    dir: tempfile::TempDir,
-    port: u16,
-    version: usize,
-    /// Ended with this.
-    children: Vec<Child>,
+const INOTIFY: &str = include_str!("recipes/inotify.sh");
+const POLL: &str = include_str!("recipes/poll.sh");
+const HUP: &str = include_str!("recipes/hup.sh");
+const RESTART: &str = include_str!("recipes/restart.sh");
+
+/// A script of `recipes`, with what it takes for its pause.
+pub(crate) fn script(text: &str, pause: &str) -> Command {
+    let mut command = Command::new("sh");
+    command.args(["-c", text]).env("PAUSE", pause);
+    command
 }
 
-impl Drop for Site {
-    fn drop(&mut self) {
-        // Newest first: who follows goes before who is followed.
-        for child in self.children.iter_mut().rev() {
-            // SIGTERM, so that NGINX takes its workers along.
-            let _ = Command::new("kill").arg(child.id().to_string()).status();
-            let _ = child.wait();
-        }
-    }
-}
-
-impl Site {
-    fn start() -> anyhow::Result<Self> {
-        let mut site = Self { dir: tempfile::tempdir()?, port: Ports::one()?, version: 0, children: Vec::new() };
-        let dir = site.dir.path().display().to_string();
-        fs::create_dir(site.dir.path().join("conf.d"))?;
-        site.change()?;
-        let temp = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map(|name| format!("{name}_temp_path {dir}/{name};")).join(" ");
-        let main = format!(
-            "pid {dir}/nginx.pid; error_log {dir}/error.log; worker_processes 2; events {{}} http {{ access_log off; {temp} include {dir}/conf.d/*.conf; }}"
-        );
-        fs::write(site.dir.path().join("nginx.conf"), main)?;
-        site.spawn("nginx", &["-p", &dir, "-c", &format!("{dir}/nginx.conf"), "-g", "daemon off;"])?;
-        Ok(site)
-    }
-
-    fn spawn(&mut self, program: &str, arguments: &[&str]) -> anyhow::Result<()> {
-        let log = fs::File::create(self.dir.path().join(format!("{}.log", Path::new(program).file_name().unwrap_or_default().display())))?;
-        let child = Command::new(program).args(arguments).stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log).spawn();
-        self.children.push(child.with_context(|| program.to_owned())?);
-        Ok(())
-    }
-
-    /// The kubelet's four steps; measured from after the rename.
-    fn change(&mut self) -> anyhow::Result<()> {
-        self.version += 1;
-        let root = self.dir.path().join("conf.d");
-        let new = format!("..2026_01_02_03_04_05.{}", self.version);
-        fs::create_dir(root.join(&new))?;
-        let text = format!("server {{ listen 127.0.0.1:{}; location / {{ return 200 'v{}'; }} }}", self.port, self.version);
-        fs::write(root.join(&new).join("site.conf"), text)?;
-        let old = fs::read_link(root.join("..data")).ok();
-        symlink(&new, root.join("..data_tmp"))?;
-        fs::rename(root.join("..data_tmp"), root.join("..data"))?;
-        match old {
-            Some(old) => fs::remove_dir_all(root.join(old))?,
-            None => symlink("..data/site.conf", root.join("site.conf"))?,
-        }
-        Ok(())
-    }
-
-    async fn samples(&mut self, count: usize) -> anyhow::Result<Vec<Duration>> {
-        let mut samples = Vec::new();
-        let address = SocketAddr::from(([127, 0, 0, 1], self.port));
-        for _ in 0..count {
-            tokio::time::sleep(PAUSE).await;
-            self.change()?;
-            let text = format!("v{}", self.version);
-            samples.push(Prober::new(address).until("x", |response| response.text() == text).await?);
-        }
-        Ok(samples)
-    }
-}
+const LOOP: &str = "`inotifywait` in a loop, `nginx -t && nginx -s reload`";
+const SIDECAR: &str = "a sidecar that sends HUP for every event";
 
 /// Adds a row for each way.
 ///
 /// # Errors
-/// There is no NGINX or no `narthex`, or it never serves a change.
-pub async fn measure(report: &mut Report) -> anyhow::Result<()> {
-    let binary = std::env::var("NARTHEX_BIN").context("NARTHEX_BIN names no binary: run `make bench`")?;
-    let mut site = Site::start()?;
-    let dir = site.dir.path().display().to_string();
-    site.spawn(&binary, &["watch", "--config-dir", &format!("{dir}/conf.d"), "--pid-file", &format!("{dir}/nginx.pid")])?;
-    let mut samples = site.samples(SAMPLES).await?;
-    let (p50, max) = (percentile(&mut samples, 50.0), percentile(&mut samples, 100.0));
-    let figure = format!("p50 {}, max {}", ms(p50), ms(max));
-    report.add("mounted ConfigMap served, `narthex watch`", figure, "p50 ≤ 600 ms", p50 <= Duration::from_millis(600), "");
-    drop(site);
-
-    let inotify = "while inotifywait -qq -r -e modify,move,create,delete \"$0/conf.d\"; do sleep 0.25; nginx -t -c \"$0/nginx.conf\" && kill -HUP \"$(cat \"$0/nginx.pid\")\"; done";
-    if Command::new("inotifywait").arg("--help").stdout(Stdio::null()).status().is_ok() {
-        by_script(report, "mounted ConfigMap served, a loop around inotifywait", inotify).await?;
-    }
-    let period = "old=; while sleep 5; do new=$(cat \"$0\"/conf.d/*.conf | sha256sum); [ \"$new\" = \"$old\" ] || { nginx -t -c \"$0/nginx.conf\" && kill -HUP \"$(cat \"$0/nginx.pid\")\"; }; old=$new; done";
-    by_script(report, "mounted ConfigMap served, a look every 5 s", period).await
+/// There is no NGINX or no `inotifywait`.
+pub async fn measure(report: &mut Report, narthex: &str) -> anyhow::Result<()> {
+    once(report, narthex).await?;
+    twice(report, narthex).await?;
+    broken(report, narthex).await
 }
 
-async fn by_script(report: &mut Report, what: &str, script: &str) -> anyhow::Result<()> {
-    let mut site = Site::start()?;
-    let dir = site.dir.path().display().to_string();
-    site.spawn("sh", &["-c", script, &dir])?;
-    let mut samples = site.samples(5).await?;
-    let figure = format!("p50 {}, max {}", ms(percentile(&mut samples, 50.0)), ms(percentile(&mut samples, 100.0)));
-    report.add(what, figure, "", true, "");
+async fn once(report: &mut Report, narthex: &str) -> anyhow::Result<()> {
+    const WHAT: &str = "a mounted ConfigMap changes";
+    let (site, mut watch) = watched(narthex).await?;
+    let mut found = changes(site, &mut watch, 20, 1).await?;
+    let (p50, max) = (percentile(&mut found.delays, 50.0), percentile(&mut found.delays, 100.0));
+    let met = p50 <= Duration::from_millis(600) && found.never == 0;
+    report.add("mounted ConfigMap served, `narthex watch`", format!("p50 {}, max {}", ms(p50), ms(max)), "p50 ≤ 600 ms", met, "");
+    report.compare(WHAT, "**`narthex watch`**", found.served(), found.lost);
+    let ways = [
+        (LOOP, INOTIFY, "0", 10),
+        ("the same, after `sleep 1`", INOTIFY, "1", 10),
+        ("a look every 5 s", POLL, "0", 5),
+        (SIDECAR, HUP, "0", 10),
+        ("restart instead of reload, after `sleep 1`", RESTART, "1", 10),
+    ];
+    for (name, text, pause, count) in ways {
+        let mut found = changes(plain().await?, &mut script(text, pause), count, 1).await?;
+        report.compare(WHAT, name, found.served(), found.lost);
+    }
     Ok(())
+}
+
+async fn twice(report: &mut Report, narthex: &str) -> anyhow::Result<()> {
+    const WHAT: &str = "it changes twice, 30 ms apart";
+    let (site, mut watch) = watched(narthex).await?;
+    let mut found = changes(site, &mut watch, 8, 2).await?;
+    report.compare(WHAT, "**`narthex watch`**", found.served(), found.lost);
+    for (name, text) in [(LOOP, INOTIFY), (SIDECAR, HUP)] {
+        let mut found = changes(plain().await?, &mut script(text, "0"), 8, 2).await?;
+        report.compare(WHAT, name, found.served(), found.lost);
+    }
+    Ok(())
+}
+
+/// An NGINX that reads the volume.
+async fn plain() -> anyhow::Result<Site> {
+    let mut site = Site::new("conf.d", "")?;
+    site.start_nginx().await?;
+    Ok(site)
+}
+
+/// An NGINX, and what follows it.
+async fn watched(narthex: &str) -> anyhow::Result<(Site, Command)> {
+    let site = plain().await?;
+    let mut watch = Command::new(narthex);
+    watch.args(["watch", "--config-dir"]).arg(site.path("conf.d")).arg("--pid-file").arg(site.path("nginx.pid"));
+    Ok((site, watch))
+}
+
+/// What came of some changes.
+struct Found {
+    delays: Vec<Duration>,
+    /// Changes that were never served.
+    never: usize,
+    /// NGINX's.
+    reloads: usize,
+    /// Requests that failed, of how many.
+    lost: (usize, usize),
+}
+
+impl Found {
+    fn served(&mut self) -> String {
+        let all = self.delays.len() + self.never;
+        let never = if self.never > 0 { format!("; {} of {all} changes never", self.never) } else { String::new() };
+        if self.delays.is_empty() {
+            return format!("none of {all} changes was served");
+        }
+        let (p50, max) = (percentile(&mut self.delays, 50.0), percentile(&mut self.delays, 100.0));
+        format!("served after p50 {}, max {}{never}, {:.1} reloads each", ms(p50), ms(max), self.reloads as f64 / all as f64)
+    }
+}
+
+/// Changes the volume of an NGINX under load that somebody follows, so often, and so many times in a row.
+async fn changes(mut site: Site, follower: &mut Command, count: usize, times: usize) -> anyhow::Result<Found> {
+    site.spawn(follower)?;
+    let load = site.load();
+    let (mut delays, mut never) = (Vec::new(), 0);
+    for _ in 0..count {
+        tokio::time::sleep(PAUSE).await;
+        let (mut begun, mut text) = site.change()?;
+        for _ in 1..times {
+            tokio::time::sleep(TWICE).await;
+            (begun, text) = site.change()?;
+        }
+        let mut prober = Prober::new(site.address());
+        match timeout(NEVER, prober.until("x", |response| response.text() == text)).await {
+            Ok(served) => {
+                served?;
+                delays.push(begun.elapsed());
+            }
+            Err(_) => never += 1,
+        }
+    }
+    Ok(Found { delays, never, reloads: site.reloads(), lost: load.stop().await })
+}
+
+/// A broken file arrives, and NGINX's container restarts before it is repaired.
+async fn broken(report: &mut Report, narthex: &str) -> anyhow::Result<()> {
+    const WHAT: &str = "a broken file arrives, and NGINX's container restarts";
+    let mut site = Site::new("served", "")?;
+    std::fs::create_dir(site.path("served"))?;
+    std::fs::copy(site.path("conf.d/site.conf"), site.path("served/site.conf"))?;
+    site.start_nginx().await?;
+    let mut staged = Command::new(narthex);
+    staged.args(["watch", "--from"]).arg(site.path("conf.d")).arg("--to").arg(site.path("served"));
+    staged.arg("--pid-file").arg(site.path("nginx.pid"));
+    let (served, lost) = restarts(site, &mut staged).await?;
+    report.compare(WHAT, "**`narthex watch --from --to`**", served, lost);
+
+    let (served, lost) = restarts(plain().await?, &mut script(HUP, "0")).await?;
+    report.compare(WHAT, SIDECAR, served, lost);
+    Ok(())
+}
+
+async fn restarts(mut site: Site, follower: &mut Command) -> anyhow::Result<(String, (usize, usize))> {
+    site.spawn(follower)?;
+    let load = site.load();
+    load.begin(500).await;
+    site.spoil()?;
+    tokio::time::sleep(BROKEN).await;
+    site.signal("TERM")?;
+    site.gone().await?;
+    let mut starts = 1;
+    if site.start_nginx().await.is_err() {
+        tokio::time::sleep(BROKEN).await;
+        site.change()?;
+        starts += 1;
+        site.start_nginx().await?;
+    }
+    load.begin(500).await;
+    let served = if starts == 1 { "it starts with the last good files" } else { "it starts when the file is repaired" };
+    Ok((served.to_owned(), load.stop().await))
 }

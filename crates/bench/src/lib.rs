@@ -3,8 +3,10 @@
 pub mod controller;
 pub mod deaths;
 pub mod follow;
+pub mod leave;
 pub mod measure;
 pub mod profiles;
 pub mod report;
+pub mod site;
 pub mod throughput;
 pub mod world;

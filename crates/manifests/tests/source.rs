@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use manifests::{LoadError, Loaded, Pacing, Source, SourceHandle, SourceOptions, load};
 use model::Snapshot;
+use testkit::mounted::Mounted;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 
@@ -84,53 +85,17 @@ fn config_map_names(snapshot: &Snapshot) -> BTreeSet<String> {
     snapshot.config_maps.keys().map(|key| key.name.to_string()).collect()
 }
 
-/// A mounted ConfigMap as the kubelet writes it: a new hidden directory, a link to it under another name, the rename, the removal of the old one.
-struct AtomicWriter {
-    root: PathBuf,
-    version: u32,
-}
-
-impl AtomicWriter {
-    fn write(&mut self, files: &[(&str, String)]) {
-        self.version += 1;
-        let new = format!("..2024_05_06_07_08_09.{}", self.version);
-        for (name, text) in files {
-            let path = self.root.join(&new).join(name);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
-        }
-        let old = fs::read_link(self.root.join("..data")).ok();
-        symlink(&new, self.root.join("..data_tmp")).unwrap();
-        fs::rename(self.root.join("..data_tmp"), self.root.join("..data")).unwrap();
-        let tops: BTreeSet<&str> = files.iter().map(|(name, _)| name.split('/').next().unwrap()).collect();
-        for top in &tops {
-            if !self.root.join(top).is_symlink() {
-                symlink(format!("..data/{top}"), self.root.join(top)).unwrap();
-            }
-        }
-        for entry in fs::read_dir(&self.root).unwrap() {
-            let name = entry.unwrap().file_name().into_string().unwrap();
-            if !name.starts_with("..") && !tops.contains(name.as_str()) {
-                fs::remove_file(self.root.join(name)).unwrap();
-            }
-        }
-        if let Some(old) = old {
-            fs::remove_dir_all(self.root.join(old)).unwrap();
-        }
-    }
-}
-
 #[tokio::test]
 async fn a_mounted_config_map_is_followed_through_its_swaps() {
     let mut bed = Bed::new(|scratch| fs::create_dir(scratch.join("manifests")).unwrap(), |_| {});
     bed.see(&[]).await;
-    let mut writer = AtomicWriter { root: bed.path(""), version: 0 };
+    let mut writer = Mounted::new(bed.path(""));
     for round in 0..5 {
         let names: Vec<String> = (0..=round).map(|number| format!("v{round}-{number}")).collect();
         let files: Vec<(String, String)> = names.iter().map(|name| (format!("{name}.yaml"), config_maps(&[name]))).collect();
         let mut files: Vec<(&str, String)> = files.iter().map(|(path, text)| (path.as_str(), text.clone())).collect();
         files.push(("sub/same.yaml", config_maps(&[&format!("sub-{round}")])));
-        writer.write(&files);
+        writer.write(&files).unwrap();
         let sub = format!("sub-{round}");
         let expected: Vec<&str> = names.iter().map(String::as_str).chain([sub.as_str()]).collect();
         assert_eq!(bed.see(&expected).await.problems.len(), 0);

@@ -74,8 +74,10 @@ pub struct Failure {
 pub enum FailureKind {
     /// No connection.
     Connect,
-    /// The TLS handshake.
+    /// The TLS handshake was refused: the peer speaks TLS.
     Handshake,
+    /// What answers on the port speaks no TLS.
+    NoTls,
     /// Nothing came in time.
     Timeout,
     /// The connection ended before the answer, or what came was none.
@@ -89,6 +91,7 @@ impl fmt::Display for FailureKind {
         f.write_str(match self {
             Self::Connect => "no connection",
             Self::Handshake => "no TLS handshake",
+            Self::NoTls => "no TLS",
             Self::Timeout => "no answer in time",
             Self::Broken => "no whole answer",
             Self::Unsendable => "can't be sent",

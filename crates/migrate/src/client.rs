@@ -100,6 +100,19 @@ impl Client {
         self.exchange(link, request, Instant::now() + self.settings.timeout).await
     }
 
+    /// Whether something listens that speaks the scheme. A refused handshake is fine: another name may be served.
+    pub(crate) async fn reach(&self, scheme: Scheme, host: &str) -> Result<(), Failure> {
+        let wanted: Use = (scheme, host.to_owned());
+        match self.connect(&wanted).await {
+            Ok(link) => self.pool.put(wanted, link),
+            Err(failure) if matches!(failure.kind, FailureKind::Connect | FailureKind::Timeout | FailureKind::NoTls) => {
+                return Err(failure);
+            }
+            Err(_) => {}
+        }
+        Ok(())
+    }
+
     async fn connect(&self, wanted: &Use) -> Result<Link, Failure> {
         let mut left = self.settings.retries;
         loop {
@@ -127,7 +140,7 @@ impl Client {
         let name =
             ServerName::try_from(host.clone()).map_err(|_| failure(FailureKind::Unsendable, format!("{host:?} is no name for TLS")))?;
         let stream = TlsConnector::from(self.tls.clone()).connect(name, stream).await;
-        let stream = stream.map_err(|error| failure(FailureKind::Handshake, error.to_string()))?;
+        let stream = stream.map_err(|error| failure(tls::kind(&error), error.to_string()))?;
         let certificate = stream.get_ref().1.peer_certificates().and_then(|chain| chain.first()).map(|leaf| tls::shown(leaf));
         handshake(stream, certificate).await
     }

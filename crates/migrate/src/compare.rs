@@ -8,7 +8,7 @@ use tokio::sync::Mutex;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use crate::address::Address;
-use crate::answer::Outcome;
+use crate::answer::{Failure, Outcome};
 use crate::client::{Client, NoTls, Settings};
 use crate::ignore::Ignore;
 use crate::judge::{Verdict, judge};
@@ -40,6 +40,20 @@ impl Options {
     pub fn schemes(&self) -> Vec<Scheme> {
         Scheme::ALL.into_iter().filter(|scheme| self.old.port(*scheme).is_some() && self.new.port(*scheme).is_some()).collect()
     }
+}
+
+/// A controller is not where it was said to be.
+#[derive(Debug, thiserror::Error)]
+#[error("{flag} {address} can't be reached over {}: {failure}", scheme.label())]
+pub struct Unreached {
+    /// `--old` or `--new`.
+    pub flag: &'static str,
+    /// Its value.
+    pub address: Address,
+    /// With or without TLS.
+    pub scheme: Scheme,
+    /// What came of it.
+    pub failure: Failure,
 }
 
 /// What the rounds of a request came to.
@@ -76,6 +90,24 @@ impl Comparison {
             Mutex::new(interval)
         });
         Ok(Self { old: client(&options.old)?, new: client(&options.new)?, pace, options })
+    }
+
+    /// Connects to both over each scheme that they have in common, and sends nothing. Handshakes are for the host of the first request.
+    ///
+    /// # Errors
+    /// Every one that can't be reached.
+    pub async fn reach(&self, requests: &[Request]) -> Result<(), Vec<Unreached>> {
+        let mut unreached = Vec::new();
+        for scheme in self.options.schemes() {
+            let Some(request) = requests.iter().find(|request| request.scheme == scheme) else { continue };
+            let sides = [("--old", &self.old, &self.options.old), ("--new", &self.new, &self.options.new)];
+            for (flag, client, address) in sides {
+                if let Err(failure) = client.reach(scheme, &request.host).await {
+                    unreached.push(Unreached { flag, address: address.clone(), scheme, failure });
+                }
+            }
+        }
+        if unreached.is_empty() { Ok(()) } else { Err(unreached) }
     }
 
     /// Sends every request to both. `progress` is called with the number of requests that are done.

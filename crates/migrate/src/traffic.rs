@@ -1,6 +1,8 @@
 //! Requests from access logs.
 
 mod choose;
+mod format;
+mod json;
 mod line;
 
 use std::collections::HashMap;
@@ -11,6 +13,8 @@ use crate::request::{Request, Scheme};
 use crate::site::{PathKind, Rule, Site};
 use choose::shape;
 use line::Line;
+
+pub use format::{Fields, InvalidFormat, LogFormat};
 
 /// Distinct requests that are kept of a log, of whatever length.
 const KEPT: usize = 200_000;
@@ -28,6 +32,8 @@ pub struct Taste {
     pub sample: usize,
     /// The host of lines that don't say theirs.
     pub host: Option<String>,
+    /// How lines are read.
+    pub format: LogFormat,
 }
 
 /// What a log came to.
@@ -89,7 +95,7 @@ impl Reader<'_> {
     }
 
     fn take(&mut self, text: &str) -> Result<(), &'static str> {
-        let line = Line::parse(text).ok_or("not in a format that is known")?;
+        let line = Line::read(text, &self.taste.format).ok_or("not in a format that is known")?;
         if !self.taste.all_methods && !matches!(line.method.as_str(), "GET" | "HEAD") {
             return Err("another method than GET and HEAD");
         }

@@ -9,6 +9,7 @@ mod built;
 mod changes;
 mod index;
 mod kept;
+mod last;
 mod literals;
 mod names;
 mod parse;
@@ -23,6 +24,7 @@ use imbl::OrdMap;
 
 use crate::fixed::{GlobalHeaders, Globals, Listen};
 use crate::key::{BackendId, BackendPort, ObjectKey, ObjectRef};
+use crate::last::{INSTEAD, Last};
 use crate::live::BackendRecord;
 use crate::modules::{collector_remark, withhold};
 use crate::object::Ingress;
@@ -56,6 +58,7 @@ pub struct Builder {
     /// What the last configuration that NGINX confirmed was built from: the fallback of what is set aside.
     good: OrdMap<ObjectKey, Arc<Entry>>,
     kept: Kept,
+    last: Last,
 }
 
 impl Builder {
@@ -77,6 +80,7 @@ impl Builder {
             requarantined: BTreeSet::new(),
             good: OrdMap::new(),
             kept: Kept::default(),
+            last: Last::default(),
         }
     }
 
@@ -101,6 +105,17 @@ impl Builder {
         self.kept.objects()
     }
 
+    /// ConfigMaps and Secrets whose present version can't be used, with the one that is used instead.
+    pub fn last(&self) -> &Last {
+        &self.last
+    }
+
+    /// Goes on from what another builder has kept of ConfigMaps and Secrets.
+    #[must_use]
+    pub fn after(self, last: Last) -> Self {
+        Self { last, ..self }
+    }
+
     /// Remembers that NGINX confirmed what this build came to.
     pub fn confirmed(&mut self, built: &Built) {
         self.good = built.entries.clone();
@@ -119,6 +134,7 @@ impl Builder {
         for (key, forgotten) in self.kept.follow(&self.state.snapshot.ingresses, &snapshot.ingresses, accepted) {
             self.state.refer(&key, Some(&forgotten), None);
         }
+        self.last.follow(&self.state.snapshot, snapshot);
         if everything {
             self.state = State { config: Arc::new(config), owned_classes: owned, ..State::default() };
         }
@@ -152,6 +168,7 @@ impl Builder {
         self.build_hosts(&mut dirty);
         self.build_backends(&dirty);
         self.put_up_signposts(&dirty);
+        self.forget_last();
         self.state.built.clone()
     }
 
@@ -282,20 +299,18 @@ impl Builder {
         }
         let mut problems = Vec::new();
         let chosen = self.settings.default_ssl_certificate.as_ref().and_then(|key| {
-            let result = match self.state.snapshot.secrets.get(key) {
-                None => Err("it does not exist".to_owned()),
-                Some(secret) => Certificate::from_secret(secret),
+            let (certificate, what) = match self.certificate(key).unwrap_or_else(|| Err("it does not exist".to_owned())) {
+                Ok((certificate, None)) => return Some(certificate),
+                Ok((certificate, Some(fault))) => (Some(certificate), format!("{fault}; {INSTEAD}")),
+                Err(fault) => (None, format!("{fault}; a generated certificate is used")),
             };
-            result
-                .map_err(|what| {
-                    problems.push(Problem {
-                        object: ObjectRef::namespaced("Secret", key),
-                        field: String::new(),
-                        kind: ProblemKind::Certificate,
-                        detail: format!("the Secret of --default-ssl-certificate can't be used: {what}; a generated certificate is used"),
-                    });
-                })
-                .ok()
+            problems.push(Problem {
+                object: ObjectRef::namespaced("Secret", key),
+                field: String::new(),
+                kind: ProblemKind::Certificate,
+                detail: format!("the Secret of --default-ssl-certificate can't be used: {what}"),
+            });
+            certificate
         });
         let certificate = chosen.unwrap_or_else(|| self.fallback.clone());
         self.state.set_problems(Origin::DefaultCertificate, problems);

@@ -11,6 +11,7 @@
 pub mod builder;
 pub mod fixed;
 pub mod key;
+mod last;
 pub mod live;
 mod modules;
 pub mod object;
@@ -26,6 +27,7 @@ pub mod snapshot;
 pub use builder::{Builder, Built, Quarantine};
 pub use fixed::{Fixed, GlobalHeaders, Globals, Listen, Shell};
 pub use key::{BackendId, BackendPort, ObjectKey, ObjectRef};
+pub use last::Last;
 pub use live::{
     AddressLists, Alternative, AuthCache, BackendRecord, CertificateRecord, Delta, Errors, ExternalCheck, HashRule, HostRecord, Limits,
     Live, Op, PasswordCheck, Route, Stickiness, Table, UsersRecord,

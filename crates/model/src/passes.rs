@@ -13,3 +13,4 @@ pub(crate) mod inspect;
 pub(crate) mod paths;
 pub(crate) mod resolve;
 pub(crate) mod route;
+pub(crate) mod variables;

@@ -193,9 +193,15 @@ fn change(snapshot: &mut Snapshot, dice: &mut Dice, pairs: &[(String, String)]) 
         14 => {
             let controller = dice.of(&["k8s.io/ingress-nginx", "k8s.io/ingress-nginx", "example.com/other"]);
             snapshot.ingress_classes.get_or_insert_default().insert("nginx".into(), Arc::new(class(controller)));
-            let data = BTreeMap::from([("proxy-body-size".to_owned(), dice.of(&["1m", "8m", "x"]).to_owned())]);
-            let map = ConfigMap { data: Some(data), ..Default::default() };
-            snapshot.config_maps.insert(ObjectKey::new("x", "settings"), Arc::new(map));
+            let map = |pairs: &[(&str, &str)]| {
+                let data = pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+                Arc::new(ConfigMap { data: Some(data), ..Default::default() })
+            };
+            let allowed = ("global-allowed-response-headers", dice.of(&["X-A,X-B", "X-A,X-B", "X-A"]));
+            let settings = map(&[("proxy-body-size", dice.of(&["1m", "8m", "x"])), allowed]);
+            snapshot.config_maps.insert(ObjectKey::new("x", "settings"), settings);
+            let headers = map(&[(dice.of(&["X-A", "X-B", "a name"]), "1")]);
+            snapshot.config_maps.insert(ObjectKey::new("x", "a"), headers);
         }
         _ => {
             let addresses: Vec<std::net::IpAddr> =
@@ -253,12 +259,12 @@ proptest! {
                 change(&mut snapshot, &mut dice, &pairs);
             }
             let incremental = builder.build(&snapshot);
-            // What is refused now is served as it was last accepted: history that a fresh build does not have.
+            // What is refused now is served as it was last accepted, and so are objects that it names: history that a fresh build does not have.
             let mut served = snapshot.clone();
             for (key, object) in builder.kept() {
                 served.ingresses.insert(key.clone(), object.clone());
             }
-            let fresh = Builder::new(settings()).build(&served);
+            let fresh = Builder::new(settings()).after(builder.last().clone()).build(&served);
             prop_assert_eq!(&incremental.model, &fresh.model);
             if builder.kept().is_empty() {
                 prop_assert_eq!(incremental.problems(), fresh.problems());

@@ -15,6 +15,8 @@ use args::{Cli, Command, Subject};
 
 /// Exit code for findings or a failure.
 const FAILED: u8 = 1;
+/// Exit code for what was asked wrongly.
+const USAGE: u8 = 2;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();

@@ -65,4 +65,5 @@ pub use template::{Part, RewriteTarget, Template, VhostTemplate};
 pub use time::{Seconds, Time};
 pub use tokens::TokenList;
 pub use url::{RedirectTemplate, UrlTemplate};
+pub use variable::is_known as is_known_variable;
 pub use words::{HeaderName, HttpVersion, Identifier, LogLevel, NextUpstream, RetryCondition, TlsProtocol, Word};

@@ -72,7 +72,7 @@ const FAMILIES: &[&str] =
     &["arg_", "cookie_", "geoip2_", "http_", "opentelemetry_", "sent_http_", "sent_trailer_", "ssl_", "tcpinfo_", "upstream_"];
 
 /// Whether a variable is there in every NGINX that we run, or is empty where its module is missing, and tells nothing about the proxy itself.
-pub(crate) fn is_known(name: &str) -> bool {
+pub fn is_known(name: &str) -> bool {
     NAMES.binary_search(&name).is_ok() || FAMILIES.iter().any(|family| name.strip_prefix(family).is_some_and(|rest| !rest.is_empty()))
 }
 

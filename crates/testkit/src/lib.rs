@@ -6,7 +6,7 @@
 //! - [`echo`]: the server that answers with what it saw; also the binary `echo`.
 //! - [`grpc`], [`fastcgi`]: servers of other protocols that do the same. [`otlp`]: a collector of traces.
 //! - [`http`]: sends exactly the bytes asked for. [`load`]: a constant rate over time, every failure kept.
-//! - [`volume`]: a ConfigMap as the kubelet mounts it. [`remote`]: a file system that sends no events.
+//! - [`mounted`]: volumes as the kubelet writes them. [`remote`]: a file system that sends no events.
 //! - [`poll`]: waits for a state. [`ports`]: ports and addresses that no test beside this one uses.
 
 pub mod bed;
@@ -19,11 +19,11 @@ pub mod http;
 pub mod kube;
 pub mod kubelet;
 pub mod load;
+pub mod mounted;
 pub mod otlp;
 mod polling;
 pub mod ports;
 pub mod remote;
 mod trust;
-pub mod volume;
 
 pub use polling::{poll, poll_every};

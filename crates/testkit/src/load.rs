@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, RwLock};
 use std::time::{Duration, Instant};
 
 use tokio::task::JoinSet;
@@ -34,7 +34,13 @@ impl Load {
 
     /// Starts to send, until [`Running::stop`].
     pub fn start(self) -> Running {
-        let shared = Arc::new(Shared { load: self, started: Instant::now(), next: AtomicU64::new(0), stop: AtomicBool::new(false) });
+        let shared = Arc::new(Shared {
+            request: RwLock::new(Arc::new(self.request.clone())),
+            load: self,
+            started: Instant::now(),
+            next: AtomicU64::new(0),
+            stop: AtomicBool::new(false),
+        });
         let mut workers = JoinSet::new();
         for _ in 0..shared.load.connections.max(1) {
             workers.spawn(worker(Arc::clone(&shared)));
@@ -73,6 +79,14 @@ impl Running {
         }
     }
 
+    /// Sends this from now on. Kept connections stay where they lead to until they are closed, as behind a load balancer that has another target.
+    ///
+    /// # Panics
+    /// A worker panicked, which is a fault of this module.
+    pub fn turn_to(&self, request: Request) {
+        *self.shared.request.write().expect("a load worker doesn't panic") = Arc::new(request);
+    }
+
     /// Begins no more requests, waits for the open ones, and reports.
     ///
     /// # Panics
@@ -99,7 +113,7 @@ pub struct Report {
     pub latencies: Vec<Duration>,
     /// Everything else, in the order of time.
     pub failures: Vec<Failure>,
-    /// Requests sent again because a kept connection turned out to be closed, as any HTTP client does (RFC 9112, 9.3.1).
+    /// Requests sent again because a kept connection was closed while they were on their way, as any HTTP client does (RFC 9112, 9.3.1).
     pub resent: u64,
 }
 
@@ -116,6 +130,12 @@ impl Report {
     /// Requests in all.
     pub fn requests(&self) -> usize {
         self.latencies.len() + self.failures.len()
+    }
+
+    /// Requests a second that were really sent: fewer than the rate when the machine can't keep up.
+    #[expect(clippy::cast_precision_loss, reason = "a count for people")]
+    pub fn rate(&self) -> f64 {
+        self.requests() as f64 / self.duration.as_secs_f64().max(f64::MIN_POSITIVE)
     }
 
     /// The latency which `p` percent (0–100) of the answered requests stay within; zero when there are none.
@@ -137,7 +157,11 @@ impl fmt::Display for Report {
         let Self { duration, failures, resent, .. } = self;
         let (p50, p99, max) = (self.percentile(50.0), self.percentile(99.0), self.percentile(100.0));
         let (n, failed) = (self.requests(), failures.len());
-        write!(f, "{n} requests in {duration:.1?}, {failed} failed, {resent} resent, p50 {p50:.1?}, p99 {p99:.1?}, max {max:.1?}")?;
+        write!(
+            f,
+            "{n} requests in {duration:.1?} ({:.0}/s), {failed} failed, {resent} resent, p50 {p50:.1?}, p99 {p99:.1?}, max {max:.1?}",
+            self.rate()
+        )?;
         let mut kinds = BTreeMap::<&str, (usize, Duration, Duration)>::new();
         for failure in failures {
             let kind = kinds.entry(&failure.error).or_insert((0, failure.at, failure.at));
@@ -152,6 +176,8 @@ impl fmt::Display for Report {
 
 #[derive(Debug)]
 struct Shared {
+    /// What is sent now.
+    request: RwLock<Arc<Request>>,
     load: Load,
     started: Instant,
     next: AtomicU64,
@@ -169,8 +195,9 @@ async fn worker(shared: Arc<Shared>) -> Report {
         if shared.stop.load(Ordering::Relaxed) {
             break;
         }
-        let exchange = exchange(&mut connection, &load.request, &mut report.resent);
-        match tokio::time::timeout(load.request.timeout, exchange).await {
+        let request = Arc::clone(&shared.request.read().expect("a load worker doesn't panic"));
+        let exchange = exchange(&mut connection, &request, &mut report.resent);
+        match tokio::time::timeout(request.timeout, exchange).await {
             Ok(Ok(status)) if status == load.expected_status => report.latencies.push(shared.started.elapsed().saturating_sub(at)),
             Ok(Ok(status)) => report.failures.push(Failure { at, error: format!("status {status}") }),
             Ok(Err(error)) => {
@@ -179,7 +206,7 @@ async fn worker(shared: Arc<Shared>) -> Report {
             }
             Err(_) => {
                 connection = None;
-                report.failures.push(Failure { at, error: format!("no whole answer within {:?}", load.request.timeout) });
+                report.failures.push(Failure { at, error: format!("no whole answer within {:?}", request.timeout) });
             }
         }
     }
@@ -187,7 +214,7 @@ async fn worker(shared: Arc<Shared>) -> Report {
 }
 
 async fn exchange(connection: &mut Option<Connection>, request: &Request, resent: &mut u64) -> anyhow::Result<u16> {
-    if let Some(kept) = connection.as_mut().filter(|kept| kept.is_open()) {
+    if let Some(kept) = connection.as_mut().and_then(|kept| kept.is_idle().then_some(kept)) {
         match kept.send(request).await {
             Ok(response) => return Ok(response.status),
             // Not by the causes: a context is none of them.

@@ -20,9 +20,11 @@ backend - "$C"
 check "an error that Lua makes goes there" "port=$C host=err.test uri=/ route=code=503 original=/default/ ingress=n/i body=" "$(get err.test /default/)"
 check "a denied route as well" "port=$B host=err.test uri=/ route=code=503 original=/deny/ ingress=/ body=" "$(get err.test /deny/)"
 check "a body that is too large is 413 where the route's list has no 413" "413" "$(answer err.test /both/ -d 'more than ten bytes')"
-put h all.test '{"prefix":{"/":0,"/own/":1},"routes":[{"path":"/","be":"ns/a:80","lim":{"rpm":[1,0]}},{"ing":"o","path":"/own","be":"ns/a:80","prof":"errors","lim":{"rpm":[1,0]},"errs":{"codes":[404]}}]}'
+put h all.test '{"prefix":{"/":0,"/own/":1,"/only/":2},"routes":[{"path":"/","be":"ns/a:80","lim":{"rpm":[1,0]}},{"ing":"o","path":"/own","be":"ns/a:80","prof":"errors","lim":{"rpm":[1,0]},"errs":{"codes":[404]}},{"ing":"p","path":"/only","be":"ns/a:80","lim":{"rpm":[1,0]},"errs":{"be":"ns/pages:-"}}]}'
 answers=$(get all.test /x; get all.test /own/; get all.test /x; answer all.test /own/)
 check "an error of the global list goes to the default backend" "1" "$(grep -c "port=$C host=all.test uri=/ route=code=501 original=/x" <<<"$answers")"
+get all.test /only/ >/dev/null
+check "also where a route has a backend for errors and no list" "$C" "$(get all.test /only/ | port_of)"
 check "but not where the route's own list hides it" "501" "$(tail -1 <<<"$answers")"
 
 check "a backend without endpoints is replaced by the default_backend" "port=$B host=err.test uri=/none/x?a=b route=other" "$(get err.test '/none/x?a=b')"

@@ -43,7 +43,7 @@ static ENTRIES: &[Entry] = &[
     Entry {
         name: "default-backend",
         value: "the name of a Service in the same namespace",
-        doc: "Answers errors that are taken over, and requests while the backend has no endpoint. Its first port is used. A Service that does not exist counts as not set.",
+        doc: "Answers the errors of the annotation `custom-http-errors`, and requests while the backend has no endpoint; errors of the global list go to the default backend of all. Its first port is used. A Service that does not exist counts as not set.",
         example: "error-pages",
         on_invalid: OnInvalid::Refuse,
         parse: |text, draft| set(&mut draft.spec.errors.default_backend, without_blanks(text)),

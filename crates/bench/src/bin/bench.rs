@@ -1,6 +1,6 @@
 //! The end-to-end benchmarks; run by `make bench` inside the bed.
 //!
-//! Usage: `bench OUT.md [CRITERION.md]`. `BENCH_SIZES=1000,10000` chooses the numbers of Ingresses.
+//! Usage: `bench OUT.md [CRITERION.md]`. `BENCH_SIZES=1000,10000` chooses the numbers of Ingresses; none: only plain NGINX is measured.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -38,12 +38,14 @@ async fn main() -> anyhow::Result<()> {
     let a = echo::start(address(11, ports[0]), Identity::named("a")).await?;
     let b = echo::start(address(12, ports[0]), Identity::named("b")).await?;
     let mut report = Report::default();
-    bench::follow::measure(&mut report).await?;
+    let narthex = std::env::var("NARTHEX_BIN").context("NARTHEX_BIN names no binary: run `make bench`")?;
+    bench::follow::measure(&mut report, &narthex).await?;
+    bench::leave::measure(&mut report, &narthex).await?;
     let mut world = World { bed: &bed, namespace: bed.namespace("bench").await?, a: a.address(), b: b.address(), count: 0, extra: 0 };
     let class = kube::Api::all(world.namespace.client().clone());
     class.create(&PostParams::default(), &mk_ingress_class("nginx", "k8s.io/ingress-nginx")).await?;
 
-    for size in sizes.split(',') {
+    for size in sizes.split(',').filter(|size| !size.is_empty()) {
         world.grow(size.trim().parse()?).await?;
         let mut controller = Controller::start(&bed, world.namespace.name()).await?;
         world.endpoint_changes(&controller, &mut report, false).await?;

@@ -10,7 +10,7 @@ use rustls::{ClientConfig, DigitallySignedStruct, SignatureScheme};
 use sha2::{Digest, Sha256};
 use x509_parser::prelude::{FromDer, GeneralName, X509Certificate};
 
-use crate::answer::Shown;
+use crate::answer::{FailureKind, Shown};
 
 /// Common names of the certificates that controllers make for themselves.
 const GENERATED: &[&str] = &["Kubernetes Ingress Controller Fake Certificate"];
@@ -63,6 +63,14 @@ pub(super) fn configuration() -> Result<Arc<ClientConfig>, rustls::Error> {
         .with_no_client_auth();
     config.resumption = Resumption::disabled();
     Ok(Arc::new(config))
+}
+
+/// What a handshake failed of: whoever sends bytes that are no TLS at all is not asked for the right thing.
+pub(super) fn kind(error: &std::io::Error) -> FailureKind {
+    match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
+        Some(rustls::Error::InvalidMessage(_)) => FailureKind::NoTls,
+        _ => FailureKind::Handshake,
+    }
 }
 
 /// What is said of a leaf certificate.

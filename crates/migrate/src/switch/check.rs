@@ -56,6 +56,10 @@ impl Asking {
         let (moved, there): (Vec<_>, Vec<_>) = entries.iter().cloned().partition(|entry| entry.state != State::Planned);
         let (requests, bare) = (self.requests(&there), self.requests(&moved));
         let comparison = &self.comparison;
+        // A wrong address would look like a regression, after the step.
+        if let Err(unreached) = comparison.reach(&requests).await {
+            return Err(unreached.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "));
+        }
         let asked = stream::iter(requests).map(|request| async move {
             let mut rounds = Vec::with_capacity(ROUNDS);
             for _ in 0..ROUNDS {

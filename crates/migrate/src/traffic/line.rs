@@ -1,5 +1,8 @@
 //! One line of an access log: NGINX's `combined`, with or without a virtual host before it, and ingress-nginx's own format, which begins like it.
 
+use super::format::{Fields, LogFormat};
+use super::json;
+
 /// What a request is made of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Line {
@@ -14,22 +17,37 @@ pub(super) struct Line {
 
 impl Line {
     /// Reads a line; `None` for any other format, and for what was no HTTP request.
-    pub(super) fn parse(text: &str) -> Option<Self> {
+    pub(super) fn read(text: &str, format: &LogFormat) -> Option<Self> {
+        match format {
+            LogFormat::Auto if text.starts_with('{') => json::parse(text, &Fields::default()),
+            LogFormat::Auto | LogFormat::Text => Self::parse(text),
+            LogFormat::Json(fields) => json::parse(text, fields),
+        }
+    }
+
+    /// From its parts; `None` when they are no HTTP request.
+    pub(super) fn of(method: &str, target: &str, host: Option<&str>, backend: Option<String>) -> Option<Self> {
+        if method.is_empty() || !method.bytes().all(|c| c.is_ascii_uppercase()) {
+            return None;
+        }
+        let (in_target, target) = authority(target)?;
+        let host = in_target.or(host).map(without_port).filter(|host| !host.is_empty());
+        Some(Self { method: method.to_owned(), target: encode(&target), host, backend })
+    }
+
+    fn parse(text: &str) -> Option<Self> {
         let (before, rest) = text.split_once(" [")?;
         let (_, rest) = rest.split_once("] \"")?;
         let (request, rest) = quoted(rest)?;
         let mut words = request.split(' ').filter(|word| !word.is_empty());
         let (method, target, version) = (words.next()?, words.next()?, words.next());
-        let legal = !method.is_empty() && method.bytes().all(|c| c.is_ascii_uppercase());
-        if !legal || version.is_some_and(|version| !version.starts_with("HTTP/")) || words.next().is_some() {
+        if version.is_some_and(|version| !version.starts_with("HTTP/")) || words.next().is_some() {
             return None;
         }
-        let (in_target, target) = authority(target)?;
         // vhost_combined: host:port client - user
         let first = before.split(' ').collect::<Vec<_>>();
         let virtual_host = (first.len() >= 4 && first[2] == "-").then(|| first[0]);
-        let host = in_target.or(virtual_host).map(without_port).filter(|host| !host.is_empty());
-        Some(Self { method: method.to_owned(), target: encode(&target), host, backend: backend(rest) })
+        Self::of(method, target, virtual_host, backend(rest))
     }
 }
 
@@ -43,11 +61,16 @@ fn encode(target: &str) -> String {
     }
 }
 
-/// Up to the closing quote, with NGINX's `\xHH` read; and what follows.
+/// Up to the closing quote; and what follows.
 fn quoted(text: &str) -> Option<(String, &str)> {
     let end = text.find('"')?;
-    let mut bytes = Vec::with_capacity(end);
-    let mut rest = &text.as_bytes()[..end];
+    Some((unescape(&text[..end]), &text[end + 1..]))
+}
+
+/// With NGINX's `\xHH` read.
+pub(super) fn unescape(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
     while let Some((&byte, after)) = rest.split_first() {
         let escape = (byte == b'\\' && after.first() == Some(&b'x')).then(|| std::str::from_utf8(after.get(1..3)?).ok()).flatten();
         match escape.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
@@ -61,7 +84,7 @@ fn quoted(text: &str) -> Option<(String, &str)> {
             }
         }
     }
-    Some((String::from_utf8_lossy(&bytes).into_owned(), &text[end + 1..]))
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// Host and rest of a target in absolute form; a path as it is.

@@ -18,7 +18,7 @@ fn two_hosts() -> Vec<Site> {
 }
 
 fn taste() -> Taste {
-    Taste { schemes: vec![Scheme::Http], all_methods: false, sample: 10, host: None }
+    Taste { schemes: vec![Scheme::Http], all_methods: false, sample: 10, host: None, format: LogFormat::Auto }
 }
 
 fn taken(log: &str, sites: &[Site], taste: &Taste) -> Vec<String> {
@@ -29,6 +29,17 @@ fn taken(log: &str, sites: &[Site], taste: &Taste) -> Vec<String> {
 fn the_backend_of_a_line_says_its_host() {
     let log = line("GET /x", "n-a-80") + &line("HEAD /y", "n-b-80");
     assert_eq!(taken(&log, &two_hosts(), &taste()), ["http://a.example.com/x", "HEAD http://narthex-probe.b.example.com/y"]);
+}
+
+#[test]
+fn lines_of_json_and_of_text_may_be_mixed() {
+    let json = r#"{"request":"GET /j HTTP/1.1","host":"a.example.com"}"#;
+    let log = format!("{json}\n{}", line("GET /x", "n-a-80"));
+    assert_eq!(taken(&log, &two_hosts(), &taste()), ["http://a.example.com/j", "http://a.example.com/x"]);
+    let text = Taste { format: LogFormat::Text, ..taste() };
+    assert_eq!(taken(&log, &two_hosts(), &text), ["http://a.example.com/x"]);
+    let json = Taste { format: LogFormat::Json(Fields::default()), ..taste() };
+    assert_eq!(taken(&log, &two_hosts(), &json), ["http://a.example.com/j"]);
 }
 
 #[test]

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use super::built::Origin;
 use super::state::{set, set_if_changed};
 use super::{Builder, host};
-use crate::key::{ObjectKey, ObjectRef};
+use crate::key::ObjectRef;
 use crate::live::{HostRecord, NamePatterns};
-use crate::passes::certificate::{self, Certificate, Choice};
+use crate::passes::certificate::{self, Choice};
 use crate::passes::ingress::CATCH_ALL;
 use crate::problem::{Problem, ProblemKind};
 
@@ -53,7 +53,7 @@ impl Builder {
         let mut problems = if is_host { self.lost_names(name) } else { Vec::new() };
         let certificate = match twin_of.or(alias_of) {
             Some(host) => match self.choose(&host).0 {
-                Choice::Own(certificate) if certificate.covers(name) => Some(certificate),
+                Choice::Own(certificate, _) if certificate.covers(name) => Some(certificate),
                 _ => None,
             },
             None => {
@@ -62,7 +62,7 @@ impl Builder {
                 match choice {
                     Choice::None => None,
                     Choice::Default(_) => self.state.default_certificate.clone(),
-                    Choice::Own(certificate) => Some(certificate),
+                    Choice::Own(certificate, _) => Some(certificate),
                 }
             }
         };
@@ -119,10 +119,9 @@ impl Builder {
         let Some(entry) = entries.filter(|entry| !entry.is_canary()).find(|entry| !entry.tls.is_empty()) else {
             return (Choice::None, None);
         };
-        let read = |key: &ObjectKey| self.state.snapshot.secrets.get(key).map(|secret| Certificate::from_secret(secret));
-        let choice = certificate::choose(name, entry, read);
+        let choice = certificate::choose(name, entry, |key| self.certificate(key));
         let problem = match &choice {
-            Choice::Default(Some((field, detail))) => Some(Problem {
+            Choice::Default(Some((field, detail))) | Choice::Own(_, Some((field, detail))) => Some(Problem {
                 object: ObjectRef::ingress(entry.key()),
                 field: field.clone(),
                 kind: ProblemKind::Certificate,

@@ -46,7 +46,7 @@ impl Builder {
 
     fn read(&self, key: &ObjectKey, object: &Ingress) -> (Option<Entry>, Vec<Problem>) {
         let State { config, snapshot, .. } = &self.state;
-        ingress::parse(key, object, config, &self.settings, snapshot)
+        ingress::parse(key, object, config, &self.settings, snapshot, &self.last)
     }
 
     fn forget_kept(&mut self, key: &ObjectKey, object: &Ingress) {

@@ -11,6 +11,7 @@ use x509_parser::prelude::{FromDer, X509Certificate};
 
 use super::ingress::Entry;
 use crate::key::ObjectKey;
+use crate::last::INSTEAD;
 use crate::live::CertificateRecord;
 use crate::settings::PemPair;
 
@@ -93,31 +94,31 @@ pub(crate) enum Choice {
     None,
     /// TLS is on, with the default certificate. The problem, if it was meant to be another: field and detail.
     Default(Option<(String, String)>),
-    /// TLS with this certificate.
-    Own(Certificate),
+    /// TLS with this certificate. The problem, if it is that of an earlier version of the Secret: field and detail.
+    Own(Certificate, Option<(String, String)>),
 }
 
+/// What there is in a Secret, with what is wrong with its present version if it comes from the one before; or what is wrong.
+pub(crate) type Found = Result<(Certificate, Option<String>), String>;
+
 /// Which certificate a host gets from the Ingress that decides about its TLS.
-pub(crate) fn choose(host: &str, entry: &Entry, read: impl Fn(&ObjectKey) -> Option<Result<Certificate, String>>) -> Choice {
+pub(crate) fn choose(host: &str, entry: &Entry, read: impl Fn(&ObjectKey) -> Option<Found>) -> Choice {
     if entry.tls.is_empty() {
         return Choice::None;
     }
     let named = entry.tls.iter().enumerate().find(|(_, tls)| tls.hosts.iter().any(|listed| listed == host));
     let Some((i, tls)) = named else {
-        let covering = entry.tls.iter().filter_map(|tls| read(tls.secret.as_ref()?)?.ok()).find(|certificate| certificate.covers(host));
-        return covering.map_or(Choice::Default(None), Choice::Own);
+        let certificates = entry.tls.iter().filter_map(|tls| read(tls.secret.as_ref()?)?.ok());
+        let covering = certificates.map(|(certificate, _)| certificate).find(|certificate| certificate.covers(host));
+        return covering.map_or(Choice::Default(None), |certificate| Choice::Own(certificate, None));
     };
     let Some(secret) = &tls.secret else { return Choice::Default(None) };
-    let problem = |what: String| {
-        Choice::Default(Some((
-            format!("spec.tls[{i}].secretName"),
-            format!("Secret {secret}: {what}; {host} gets the default certificate"),
-        )))
-    };
+    let say = |what: String| (format!("spec.tls[{i}].secretName"), format!("Secret {secret}: {what}"));
+    let problem = |what: String| Choice::Default(Some(say(format!("{what}; {host} gets the default certificate"))));
     match read(secret) {
         None => problem("it does not exist".into()),
         Some(Err(what)) => problem(what),
-        Some(Ok(certificate)) if !certificate.covers(host) => problem(format!("its certificate is not valid for {host:?}")),
-        Some(Ok(certificate)) => Choice::Own(certificate),
+        Some(Ok((certificate, _))) if !certificate.covers(host) => problem(format!("its certificate is not valid for {host:?}")),
+        Some(Ok((certificate, fault))) => Choice::Own(certificate, fault.map(|fault| say(format!("{fault}; {INSTEAD}")))),
     }
 }

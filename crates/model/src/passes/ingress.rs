@@ -8,7 +8,9 @@ use ngx_value::{HostName, Invalid};
 
 use super::inspect::suspicious;
 use super::resolve::{Lookup, Outcome, Resolved, resolve};
+use super::variables;
 use crate::key::{BackendId, BackendPort, ObjectKey, ObjectRef};
+use crate::last::Last;
 use crate::object::{Backend, Ingress, IngressPath, PortRef};
 use crate::problem::{Problem, ProblemKind, of_value};
 use crate::settings::Settings;
@@ -144,12 +146,14 @@ pub(crate) fn parse(
     config: &Config,
     settings: &Settings,
     snapshot: &Snapshot,
+    last: &Last,
 ) -> (Option<Entry>, Vec<Problem>) {
     let mut problems = Problems { object: ObjectRef::ingress(key), found: Vec::new() };
     let mut entry = parse_into(key, ingress, config, settings, &mut problems);
     if let Some(entry) = &mut entry {
-        let lookup = Lookup { ingress: key, spec: &entry.spec, config, settings, snapshot };
-        let mut outcome = Outcome { prefix: &settings.annotations_prefix, denied: false, refused: false, problems: &mut problems };
+        let lookup = Lookup { ingress: key, spec: &entry.spec, config, settings, snapshot, last };
+        let mut outcome =
+            Outcome { prefix: &settings.annotations_prefix, denied: false, refused: false, last: Vec::new(), problems: &mut problems };
         entry.resolved = resolve(&lookup, &mut outcome);
         entry.denied |= outcome.denied;
         if outcome.refused {
@@ -194,6 +198,12 @@ fn parse_into(key: &ObjectKey, ingress: &Ingress, config: &Config, settings: &Se
     }
     if parsed.verdict == Verdict::Refused {
         return None;
+    }
+
+    let paths = ingress.rules.iter().flat_map(|rule| rule.paths.iter().map(|path| &*path.path));
+    for (annotation, detail) in variables::unknown(&parsed.spec, config, paths) {
+        let field = format!("metadata.annotations[{:?}]", format!("{}/{annotation}", settings.annotations_prefix));
+        problems.push(field, ProblemKind::Surprise, detail);
     }
 
     let default_backend =
@@ -342,7 +352,7 @@ mod tests {
     fn spec(annotation: &str, value: &str) -> Arc<Spec> {
         let key = ObjectKey::new("n", value);
         let ingress = Ingress { annotations: [(annotation.to_owned(), value.to_owned())].into(), ..Ingress::default() };
-        let (entry, _) = parse(&key, &ingress, &Config::default(), &Settings::default(), &Snapshot::default());
+        let (entry, _) = parse(&key, &ingress, &Config::default(), &Settings::default(), &Snapshot::default(), &Last::default());
         entry.expect("it is accepted").spec
     }
 

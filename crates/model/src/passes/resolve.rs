@@ -12,12 +12,15 @@ mod modules;
 mod users;
 
 use annotations::{Config, Reference, Spec};
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use ngx_value::{HeaderName, HeaderTemplate, Invalid};
 
 use super::ingress::Problems;
 use crate::key::{BackendId, ObjectKey};
+use crate::last::{self, INSTEAD, Last};
 use crate::live::Header;
 use crate::problem::ProblemKind;
+use crate::references::Reference as Named;
 use crate::settings::Settings;
 use crate::snapshot::Snapshot;
 
@@ -43,6 +46,8 @@ pub(crate) struct Resolved {
     pub(crate) users: Option<Users>,
     /// `auth-proxy-set-headers`.
     pub(crate) auth_headers: Vec<(HeaderName, HeaderTemplate)>,
+    /// What was read as it was before its last change.
+    pub(crate) last: Vec<Named>,
 }
 
 /// Where to look.
@@ -57,6 +62,8 @@ pub(crate) struct Lookup<'a> {
     pub(crate) settings: &'a Settings,
     /// All objects.
     pub(crate) snapshot: &'a Snapshot,
+    /// Versions before the last change.
+    pub(crate) last: &'a Last,
 }
 
 impl Lookup<'_> {
@@ -64,6 +71,32 @@ impl Lookup<'_> {
     fn key(&self, reference: &Reference) -> Result<ObjectKey, Invalid> {
         let (namespace, name) = reference.resolve(&self.ingress.namespace, self.config.allow_cross_namespace_resources)?;
         Ok(ObjectKey::new(namespace, name))
+    }
+
+    /// Reads a ConfigMap; one that can't be read any more as it was before. `None`: there is none.
+    fn config_map<T>(
+        &self,
+        key: &ObjectKey,
+        annotation: &str,
+        outcome: &mut Outcome<'_>,
+        read: impl Fn(&ConfigMap) -> Result<T, String>,
+    ) -> Option<Result<T, String>> {
+        let present = self.snapshot.config_maps.get(key)?;
+        let found = last::read(key, &**present, &self.last.config_maps, read);
+        Some(found.map(|found| outcome.note_last(annotation, "ConfigMap", Named::ConfigMap(key.clone()), found)))
+    }
+
+    /// The same for a Secret.
+    fn secret<T>(
+        &self,
+        key: &ObjectKey,
+        annotation: &str,
+        outcome: &mut Outcome<'_>,
+        read: impl Fn(&Secret) -> Result<T, String>,
+    ) -> Option<Result<T, String>> {
+        let present = self.snapshot.secrets.get(key)?;
+        let found = last::read(key, &**present, &self.last.secrets, read);
+        Some(found.map(|found| outcome.note_last(annotation, "Secret", Named::Secret(key.clone()), found)))
     }
 }
 
@@ -74,6 +107,8 @@ pub(crate) struct Outcome<'a> {
     pub(crate) denied: bool,
     /// The Ingress is not served.
     pub(crate) refused: bool,
+    /// What was read as it was before its last change.
+    pub(crate) last: Vec<Named>,
     pub(crate) problems: &'a mut Problems,
 }
 
@@ -81,6 +116,16 @@ impl Outcome<'_> {
     /// Reports something about an annotation: what was expected and what happens instead.
     pub(crate) fn problem(&mut self, annotation: &str, kind: ProblemKind, detail: impl Into<String>) {
         self.problems.push(format!("metadata.annotations[{:?}]", format!("{}/{annotation}", self.prefix)), kind, detail.into());
+    }
+
+    /// Reports that an object was read as it was before its last change, if it was.
+    fn note_last<T>(&mut self, annotation: &str, kind: &str, object: Named, (value, fault): (T, Option<String>)) -> T {
+        if let Some(fault) = fault {
+            let (Named::ConfigMap(key) | Named::Secret(key) | Named::Service(key)) = &object;
+            self.problem(annotation, ProblemKind::InvalidValue, format!("{kind} {key}: {fault}; {INSTEAD}"));
+            self.last.push(object);
+        }
+        value
     }
 
     /// Reports that something which protects the locations can't be had, and closes them.
@@ -99,7 +144,7 @@ impl Outcome<'_> {
 /// Reads what the annotations name.
 pub(crate) fn resolve(lookup: &Lookup<'_>, outcome: &mut Outcome<'_>) -> Resolved {
     modules::check(lookup, outcome);
-    Resolved {
+    let resolved = Resolved {
         backend_tls: backend_tls::read(lookup, outcome),
         fastcgi: fastcgi::read(lookup, outcome),
         headers: headers::resolve(lookup, outcome),
@@ -107,5 +152,7 @@ pub(crate) fn resolve(lookup: &Lookup<'_>, outcome: &mut Outcome<'_>) -> Resolve
         client_trust: client_ca::resolve(lookup, outcome),
         users: users::resolve(lookup, outcome),
         auth_headers: auth_headers::resolve(lookup, outcome),
-    }
+        last: Vec::new(),
+    };
+    Resolved { last: std::mem::take(&mut outcome.last), ..resolved }
 }

@@ -7,6 +7,7 @@ use migrate::address::Address;
 use migrate::client::{Seeing, Settings};
 use migrate::compare::Options;
 use migrate::ignore::Ignore;
+use migrate::traffic::LogFormat;
 
 use super::{Format, SourceArgs};
 
@@ -22,7 +23,7 @@ Examples:
   kubectl logs -n ingress-nginx deploy/ingress-nginx-controller | narthex compare --old 10.0.0.1 --new 10.0.0.2 --access-log -
   narthex compare --old 10.0.0.1 --new 10.0.0.2 --ignore header:x-powered-by --ignore status@legacy.example.com/old
 
-Exit codes: 0 both answer alike, 1 they differ or something could not be asked, 2 wrong usage.")]
+Exit codes: 0 both answer alike, 1 they differ or something could not be asked, 2 wrong usage, also an address where nobody answers.")]
 pub(crate) struct CompareArgs {
     /// The controller that serves now: HOST, HOST:HTTP or HOST:HTTP,HTTPS
     #[arg(long, value_name = "ADDR")]
@@ -57,9 +58,13 @@ pub(crate) struct CompareArgs {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Access log")]
 pub(crate) struct AccessLogArgs {
-    /// Also send the requests of this log, in ingress-nginx's format or NGINX's `combined`; `-` reads the standard input
+    /// Also send the requests of this log, in ingress-nginx's format, NGINX's `combined`, or JSON with an object a line; `-` reads the standard input
     #[arg(long, value_name = "FILE")]
     pub(crate) access_log: Option<String>,
+    /// How lines are read: `auto`, `text`, `json`, or `json:PART=FIELD,...` with names of fields for the parts request, method, target, query,
+    /// host and backend
+    #[arg(long, default_value = "auto", value_name = "FORMAT", requires = "access_log")]
+    pub(crate) access_log_format: LogFormat,
     /// Host of lines that don't say theirs, by their backend or otherwise
     #[arg(long, value_name = "HOST", requires = "access_log")]
     pub(crate) log_host: Option<String>,

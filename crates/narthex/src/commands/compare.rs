@@ -31,13 +31,23 @@ pub(crate) fn compare(args: &CompareArgs) -> anyhow::Result<ExitCode> {
     if requests.is_empty() {
         bail!("there is nothing to compare: {}", nothing(args, ingresses.len(), sites.len()));
     }
-    let mut report = runtime.block_on(async {
+    let report = runtime.block_on(async {
         let comparison = Comparison::new(options)?;
+        if let Err(unreached) = comparison.reach(&requests).await {
+            return Ok(Err(unreached));
+        }
         let progress = Progress::new(requests.len());
         let report = comparison.run(requests, &known::Context::new(sites), |done| progress.show(done)).await;
         progress.end();
-        anyhow::Ok(report)
+        anyhow::Ok(Ok(report))
     })?;
+    let mut report = match report {
+        Ok(report) => report,
+        Err(unreached) => {
+            unreached.iter().for_each(|one| eprintln!("narthex: {one}"));
+            return Ok(ExitCode::from(crate::USAGE));
+        }
+    };
     report.notes = notes;
     print(&report, args)?;
     Ok(if report.is_equal() { ExitCode::SUCCESS } else { ExitCode::from(crate::FAILED) })
@@ -82,6 +92,7 @@ fn requests(args: &CompareArgs, sites: &[Site], schemes: &[Scheme], notes: &mut 
             all_methods: args.ask.all_methods,
             sample: args.log.sample,
             host: args.log.log_host.as_ref().map(|host| host.to_ascii_lowercase()),
+            format: args.log.access_log_format.clone(),
         };
         let traffic = match log.as_str() {
             "-" => traffic::read(io::stdin().lock(), sites, &taste),

@@ -7,9 +7,6 @@ use annotations::{Description, GROUPS};
 
 use crate::args::ExplainAnnotationArgs;
 
-/// Exit code for a name that does not exist.
-const USAGE: u8 = 2;
-
 /// What the names of annotations begin with by default.
 const PREFIX: &str = "nginx.ingress.kubernetes.io";
 
@@ -26,7 +23,7 @@ pub(crate) fn annotation(args: &ExplainAnnotationArgs) -> anyhow::Result<ExitCod
         }
         Err(complaint) => {
             eprintln!("narthex: {name:?}: {complaint}; `narthex explain annotation` lists all");
-            Ok(ExitCode::from(USAGE))
+            Ok(ExitCode::from(crate::USAGE))
         }
     }
 }
@@ -139,6 +136,6 @@ mod tests {
     fn a_name_may_have_its_prefix_and_an_unknown_one_is_wrong_usage() {
         let run = |name: &str| annotation(&ExplainAnnotationArgs { name: Some(name.to_owned()), json: false }).unwrap();
         assert_eq!(run("nginx.ingress.kubernetes.io/ssl-redirect"), ExitCode::SUCCESS);
-        assert_eq!(run("rewrite-targt"), ExitCode::from(USAGE));
+        assert_eq!(run("rewrite-targt"), ExitCode::from(crate::USAGE));
     }
 }

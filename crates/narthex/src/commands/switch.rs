@@ -19,9 +19,6 @@ use desk::KubeDesk;
 use prepare::Prepared;
 use print::Printer;
 
-/// Exit code for a question that nobody can answer.
-const USAGE: u8 = 2;
-
 /// Moves, or brings back; the exit code says whether everything is where it shall be.
 pub(crate) fn switch(args: &SwitchArgs) -> anyhow::Result<ExitCode> {
     super::run::runtime()?.block_on(async {
@@ -97,7 +94,7 @@ fn unless_agreed(args: &SwitchArgs, question: &str) -> anyhow::Result<Option<Exi
     }
     if !io::stdin().is_terminal() || args.output == Format::Json {
         eprintln!("narthex: {question} Nobody can be asked here: give --yes to do it, --dry-run to see the plan");
-        return Ok(Some(ExitCode::from(USAGE)));
+        return Ok(Some(ExitCode::from(crate::USAGE)));
     }
     eprint!("{question} [y/N] ");
     io::stderr().flush()?;

@@ -4,7 +4,7 @@ use std::fs;
 
 use nix::sys::signal::Signal;
 use testkit::remote::Remote;
-use testkit::volume::AtomicWriter;
+use testkit::mounted::Mounted;
 
 use crate::bed::{Bed, redirect};
 
@@ -95,7 +95,7 @@ async fn a_broken_file_keeps_its_last_good_content_and_stops_nobody_else() {
 #[tokio::test]
 async fn a_mounted_config_map_is_followed_through_its_swaps() {
     let mut bed = Bed::new();
-    let mut volume = AtomicWriter::new(bed.path("manifests"));
+    let mut volume = Mounted::new(bed.path("manifests"));
     volume.write(&[("a.yaml", redirect("a", ONE))]).unwrap();
     bed.start(&[]).await;
     bed.leads("a.example.com", ONE).await;

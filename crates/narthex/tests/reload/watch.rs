@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use nix::sys::signal::Signal;
-use testkit::volume::AtomicWriter;
+use testkit::mounted::Mounted;
 
 use crate::bed::{Bed, Running, holds, is_root, until};
 
@@ -14,7 +14,7 @@ use crate::bed::{Bed, Running, holds, is_root, until};
 async fn a_mounted_config_map_is_followed_through_its_swaps() {
     let mut bed = Bed::new();
     fs::remove_file(bed.path("conf.d/site.conf")).unwrap();
-    let mut writer = AtomicWriter::new(bed.path("conf.d"));
+    let mut writer = Mounted::new(bed.path("conf.d"));
     writer.write(&[("site.conf", bed.site("v0"))]).unwrap();
     bed.start_nginx().await;
     bed.watch(&[]).await;

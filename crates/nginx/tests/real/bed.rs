@@ -68,6 +68,7 @@ http {{
     keepalive_requests 100;
     server {{
         listen unix:{run}/control.sock;
+        client_header_timeout 1s;
         location / {{ return 200 '{{\"revision\":\"{revision}\",\"generation\":null,\"rev\":1,\"digest\":\"0\",\"entries\":0,\"pid\":$pid}}'; }}
         location = /keys {{ return 200 'h\tfoo.example.com\nb\tns/svc:80\n'; }}
         location = /record {{ return 200 '$arg_k'; }}

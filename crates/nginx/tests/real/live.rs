@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::bed::Bed;
 use nginx::{Key, LiveError, Retry};
@@ -43,6 +43,23 @@ async fn no_post_fails_while_nginx_reloads() {
     posts.await.unwrap().unwrap();
     assert!(sent.load(Ordering::Relaxed) > 50);
     supervisor.quit(Duration::from_secs(5)).await.unwrap();
+}
+
+/// HTTP clients open a connection, and take another that becomes free meanwhile: NGINX would wait for a request on the first.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_without_a_request_does_not_hold_up_the_end() {
+    let bed = Bed::new().await;
+    let mut supervisor = bed.open().await;
+    supervisor.apply(&bed.set("one", "")).await.unwrap();
+    let unused = tokio::net::UnixStream::connect(bed.paths.run_dir().join("control.sock")).await.unwrap();
+    // It is accepted, as one that came later is answered.
+    for _ in 0..10 {
+        supervisor.live().fresh_state().await.unwrap();
+    }
+    let begun = Instant::now();
+    supervisor.quit(Duration::from_secs(60)).await.unwrap();
+    assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
+    drop(unused);
 }
 
 #[tokio::test(flavor = "multi_thread")]

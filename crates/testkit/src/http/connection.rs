@@ -1,9 +1,11 @@
 //! A connection that carries one request after the other.
 
 use std::net::SocketAddr;
+use std::pin::Pin;
+use std::task::{Context, Waker};
 
-use anyhow::Context;
-use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
+use anyhow::Context as _;
+use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::net::{TcpSocket, TcpStream, UnixStream};
 
 use super::head::{Framing, framing, keeps_alive, parse};
@@ -58,6 +60,12 @@ impl Connection {
     /// Whether another request can follow, as far as the last answer says.
     pub fn is_open(&self) -> bool {
         self.open
+    }
+
+    /// Whether another request can follow: nobody said otherwise, and the peer has not closed meanwhile, as far as that has arrived.
+    pub fn is_idle(&mut self) -> bool {
+        let mut context = Context::from_waker(Waker::noop());
+        self.open && Pin::new(&mut self.stream).poll_fill_buf(&mut context).is_pending()
     }
 
     /// Sends a request and reads its whole answer; interim answers (1xx) are passed over. Where the request goes is not looked at again.
@@ -211,6 +219,24 @@ mod tests {
         assert!(error.chain().any(|cause| cause.is::<Unanswered>()), "{error:#}");
         let error = Request::get(peer(b"HTTP/1.1 2").await, "/").send().await.unwrap_err();
         assert!(!error.chain().any(|cause| cause.is::<Unanswered>()), "{error:#}");
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_its_peer_has_closed_is_seen() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let mut connection = Connection::open(&Request::get(listener.local_addr().unwrap(), "/")).await.unwrap();
+        let (stream, _) = listener.accept().await.unwrap();
+        assert!(connection.is_idle());
+        drop(stream);
+        crate::poll(std::time::Duration::from_secs(10), || {
+            let idle = connection.is_idle();
+            async move {
+                anyhow::ensure!(!idle, "not seen");
+                Ok(())
+            }
+        })
+        .await
+        .unwrap();
     }
 
     #[tokio::test]

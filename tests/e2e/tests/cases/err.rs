@@ -133,13 +133,16 @@ async fn err_03_disable_proxy_intercept_errors_leaves_the_endpoints_errors_alone
 #[tokio::test]
 async fn errors_of_the_settings_go_to_the_default_backend_of_all_with_its_status() -> anyhow::Result<()> {
     let case = Case::new("err-global").await?;
-    let _servers = case.deploy(&[Echo::named("echo"), Echo::named("pages")]).await?;
+    let _servers = case.deploy(&[Echo::named("echo"), Echo::named("pages"), Echo::named("other")]).await?;
     case.settings(&[("custom-http-errors", "404,503")]).await?;
     case.create(&rule("first", HOST).build()).await?;
+    // A backend for errors counts with a list of its own only.
+    let other = mk_ingress("other").class("nginx").host(HOST).path("/status/503", PathType::Prefix, "echo", 80);
+    case.create(&other.annotation("default-backend", "other").build()).await?;
     case.create(&mk_ingress("none").class("nginx").host(HOST).path("/none", PathType::Prefix, "invalid", 80).build()).await?;
     let controller = case.controller().flag("--default-backend-service=NS/pages").start().await?;
     controller.until(HOST, "/", 200).await?;
-    for (path, code) in [("/status/404", "404"), ("/none/x", "503")] {
+    for (path, code) in [("/status/404", "404"), ("/none/x", "503"), ("/status/503", "503")] {
         let seen = poll(PATIENCE, || async {
             let seen = Seen::read(&controller.get(HOST, path).await?.body)?;
             ensure!(seen.service == "pages", "{path}: {} answers", seen.service);
@@ -148,6 +151,8 @@ async fn errors_of_the_settings_go_to_the_default_backend_of_all_with_its_status
         .await?;
         assert_eq!((seen.header("x-code"), seen.path.as_str()), (Some(code), "/"), "{path}");
     }
+    let conf = controller.conf(&[HOST])?;
+    assert!(conf.contains("error_page 503 = @custom_upstream-default-backend_503;") && !conf.contains("@custom_custom-default"), "{conf}");
     Ok(())
 }
 

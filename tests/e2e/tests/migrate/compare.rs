@@ -7,6 +7,7 @@ use e2e::{Case, Echo, PATIENCE};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::ObjectMeta;
+use serde_json::json;
 use testkit::kube::PathType;
 use testkit::poll;
 
@@ -158,6 +159,24 @@ async fn compare_sends_the_requests_of_an_access_log() -> anyhow::Result<()> {
     shown.sort_by_key(ToString::to_string);
     assert_eq!(shown, ["http://shop.example/", "http://shop.example/basket"], "{report:#}");
     assert!(report["requests"].as_u64() >= Some(4), "{report:#}");
+
+    // The same as JSON, with names of their own.
+    let object = |path: &str| json!({"site": "shop.example", "uri": path, "request_method": "GET"}).to_string();
+    std::fs::write(log.path(), paths.map(object).join("\n"))?;
+    let json = [
+        "--no-probes",
+        "--access-log",
+        &path,
+        "--access-log-format",
+        "json:host=site",
+        "--scheme",
+        "http",
+        "--class",
+        &class(&case, "old"),
+    ];
+    let (code, again) = compare(&case, &old, &new, &json).await?;
+    assert_eq!((code, differences(&again)), (Some(1), vec!["shop.example status".to_owned()]));
+    assert_eq!(again["requests"], 3, "{again:#}");
     assert!(report["notes"].to_string().contains("another method than GET and HEAD"), "{report:#}");
     Ok(())
 }
@@ -166,22 +185,35 @@ async fn compare_sends_the_requests_of_an_access_log() -> anyhow::Result<()> {
 async fn compare_says_what_it_can_not_ask() -> anyhow::Result<()> {
     let case = Case::new("compare-none").await?;
     let kubeconfig = format!("--kubeconfig={}", case.bed.kubeconfig().display());
-    let ask = |more: Vec<&'static str>| {
-        let args: Vec<String> = ["compare", &kubeconfig, "--namespace", case.ns()].into_iter().chain(more).map(str::to_owned).collect();
-        async move { narthex(&args.iter().map(String::as_str).collect::<Vec<_>>()).await }
-    };
-    let output = ask(vec!["--old", "127.0.0.1:1", "--new", "127.0.0.1:1"]).await?;
+    let ask = async |more: &[&str]| narthex(&[&["compare", &kubeconfig, "--namespace", case.ns()], more].concat()).await;
+    let output = ask(&["--old", "127.0.0.1:1", "--new", "127.0.0.1:1"]).await?;
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1), "{text}");
     assert!(text.contains("there is nothing to compare: there are no Ingresses"), "{text}");
 
     case.create(&rule(&case, "old", "shop.example").build()).await?;
-    let output = ask(vec!["--old", "127.0.0.1:1", "--new", "127.0.0.1:1", "--retries", "0"]).await?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert_eq!(output.status.code(), Some(1), "{text}");
-    assert!(text.contains("neither answers") && text.ends_with("without any answer\n"), "{text}");
+    // Each wrong address is named once, and not every request.
+    let plain = testkit::echo::start(([127, 0, 0, 1], 0).into(), testkit::echo::Identity::named("plain")).await?;
+    let good = plain.address().to_string();
+    let check = async |old: &str, new: &str, expected: &[&str]| {
+        let output = ask(&["--old", old, "--new", new, "--retries", "0", "--timeout", "2"]).await?;
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{text}");
+        assert!(output.stdout.is_empty() && text.lines().count() == expected.len(), "{text}");
+        for (line, part) in text.lines().zip(expected) {
+            assert!(line.starts_with("narthex: ") && line.contains(part), "{text}");
+        }
+        anyhow::Ok(())
+    };
+    let refused = "--old 127.0.0.1:1 can't be reached over http: no connection: 127.0.0.1 port 1: Connection refused";
+    check("127.0.0.1:1", &good, &[refused]).await?;
+    check("127.0.0.1:1", "127.0.0.1:1", &[refused, "--new 127.0.0.1:1 can't be reached"]).await?;
+    check(&good, "nobody.invalid:80", &["--new nobody.invalid:80 can't be reached over http: no connection: nobody.invalid port 80: "])
+        .await?;
+    let port = plain.address().port();
+    check(&format!("127.0.0.1:,{port}"), &format!("127.0.0.1:,{port}"), &["over https: no TLS: ", "over https: no TLS: "]).await?;
 
-    let output = ask(vec!["--old", "nowhere:x", "--new", "127.0.0.1"]).await?;
+    let output = ask(&["--old", "nowhere:x", "--new", "127.0.0.1"]).await?;
     assert_eq!(output.status.code(), Some(2));
     Ok(())
 }

@@ -13,6 +13,7 @@ use crate::passes::certificate::Certificate;
 use crate::profile::TlsMaterial;
 
 const ANNOTATION: &str = "proxy-ssl-secret";
+const NOTHING_TO_VERIFY: &str = "expected a ca.crt to verify endpoints with";
 
 /// A usable Secret.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,22 +33,20 @@ pub(crate) fn read(lookup: &Lookup<'_>, outcome: &mut Outcome<'_>) -> Option<Bac
             return None;
         }
     };
-    let Some(secret) = lookup.snapshot.secrets.get(&key) else {
-        outcome.deny(ANNOTATION, &format!("Secret {key}: expected one that exists"));
-        return None;
+    let read = |secret: &Secret| match material(secret)? {
+        // Serving without the check would be worse than not serving.
+        None if tls.verify => Err(NOTHING_TO_VERIFY.to_owned()),
+        material => Ok(material),
     };
-    match material(secret) {
-        Ok(None) if tls.verify => {
-            // Serving without the check would be worse than not serving.
-            outcome.deny("proxy-ssl-verify", &format!("Secret {key}: expected a ca.crt to verify endpoints with"));
-            None
-        }
-        Ok(material) => Some(BackendSecret { material }),
-        Err(what) => {
-            outcome.deny(ANNOTATION, &format!("Secret {key}: {what}"));
-            None
+    match lookup.secret(&key, ANNOTATION, outcome, read) {
+        None => outcome.deny(ANNOTATION, &format!("Secret {key}: expected one that exists")),
+        Some(Ok(material)) => return Some(BackendSecret { material }),
+        Some(Err(what)) => {
+            let annotation = if what == NOTHING_TO_VERIFY { "proxy-ssl-verify" } else { ANNOTATION };
+            outcome.deny(annotation, &format!("Secret {key}: {what}"));
         }
     }
+    None
 }
 
 /// CAs, and a key pair if there is one.

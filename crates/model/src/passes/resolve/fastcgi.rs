@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use k8s_openapi::api::core::v1::ConfigMap;
 use ngx_value::{FastcgiName, FastcgiValue, Invalid};
 
 use super::{Lookup, Outcome};
@@ -33,17 +34,18 @@ pub(crate) fn read(lookup: &Lookup<'_>, outcome: &mut Outcome<'_>) -> FastcgiSet
     }
     // The namespace is checked and not used.
     let key = ObjectKey::new(home.clone(), reference.name());
-    let Some(map) = lookup.snapshot.config_maps.get(&key) else {
-        outcome.deny(ANNOTATION, &format!("ConfigMap {key}: expected one that exists"));
-        return settings;
-    };
-    let read = |(name, value): (&String, &String)| -> Result<_, (String, Invalid)> {
-        let fault = |invalid| (name.clone(), invalid);
-        Ok((name.parse::<FastcgiName>().map_err(fault)?, value.parse::<FastcgiValue>().map_err(fault)?))
-    };
-    match map.data.iter().flatten().map(read).collect::<Result<Vec<_>, _>>() {
-        Ok(params) => settings.params = params.into(),
-        Err((name, invalid)) => outcome.refuse(ANNOTATION, &format!("ConfigMap {key}: entry {name:?}: {invalid}")),
+    match lookup.config_map(&key, ANNOTATION, outcome, params) {
+        None => outcome.deny(ANNOTATION, &format!("ConfigMap {key}: expected one that exists")),
+        Some(Ok(params)) => settings.params = params.into(),
+        Some(Err(fault)) => outcome.refuse(ANNOTATION, &format!("ConfigMap {key}: {fault}")),
     }
     settings
+}
+
+fn params(map: &ConfigMap) -> Result<Vec<(FastcgiName, FastcgiValue)>, String> {
+    let read = |(name, value): (&String, &String)| {
+        let fault = |invalid: Invalid| format!("entry {name:?}: {invalid}");
+        Ok((name.parse().map_err(fault)?, value.parse().map_err(fault)?))
+    };
+    map.data.iter().flatten().map(read).collect()
 }

@@ -15,12 +15,14 @@ const ANNOTATION: &str = "custom-headers";
 pub(super) fn resolve(lookup: &Lookup<'_>, outcome: &mut Outcome<'_>) -> Vec<Header> {
     let Some(reference) = &lookup.spec.headers.custom else { return Vec::new() };
     let Ok((namespace, name)) = reference.resolve(&lookup.ingress.namespace, true) else { return Vec::new() };
-    let Some(map) = lookup.snapshot.config_maps.get(&ObjectKey::new(namespace, name)) else {
-        outcome.deny(ANNOTATION, &format!("the ConfigMap {namespace}/{name} does not exist"));
+    let key = ObjectKey::new(namespace, name);
+    let allowed = &lookup.config.answers.global_allowed_response_headers;
+    let Some(found) = lookup.config_map(&key, ANNOTATION, outcome, |map| read(map, allowed)) else {
+        outcome.deny(ANNOTATION, &format!("the ConfigMap {key} does not exist"));
         return Vec::new();
     };
-    read(map, &lookup.config.answers.global_allowed_response_headers).unwrap_or_else(|fault| {
-        outcome.deny(ANNOTATION, &format!("the ConfigMap {namespace}/{name}: {fault}"));
+    found.unwrap_or_else(|fault| {
+        outcome.deny(ANNOTATION, &format!("the ConfigMap {key}: {fault}"));
         Vec::new()
     })
 }

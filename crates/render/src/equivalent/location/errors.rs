@@ -63,7 +63,8 @@ pub(super) fn substitute<'a>(model: &'a Model, route: &'a Route) -> Option<(&'a 
 }
 
 fn target<'a>(model: &'a Model, route: &'a Route) -> Target<'a> {
-    let own = route.errors.as_ref().and_then(|errors| errors.backend.as_deref());
+    // Those of the global list go to the default backend, whatever the route says.
+    let own = route.errors.as_ref().filter(|errors| errors.statuses.is_some()).and_then(|errors| errors.backend.as_deref());
     if let Some((key, backend)) = own.and_then(|key| Some((key, usable(model, key)?))) {
         return Target { key, name: &backend.name, missing: false };
     }

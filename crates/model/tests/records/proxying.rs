@@ -1,5 +1,4 @@
 //! What annotations about proxying come to: fields of routes, which are live, and profiles.
-#![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

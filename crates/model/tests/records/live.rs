@@ -1,30 +1,13 @@
 //! What the table of annotations says about reloads is so.
-#![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
-
-use std::sync::Arc;
 
 use annotations::Applies;
-use k8s_openapi::api::networking::v1::Ingress;
-use model::{Builder, Built, ObjectKey, Settings, Snapshot};
-use serde_json::json;
+use model::Built;
+
+use crate::world::World;
 
 /// Two Ingresses of the host `h`: one without annotations, one below the path `/b` with these.
 fn build(annotations: &[(&str, &str)]) -> Built {
-    let mut snapshot = Snapshot::default();
-    // There are no classes, so that of the Ingress is taken for granted.
-    snapshot.ingress_classes.get_or_insert_default();
-    for (name, path, annotations) in [("a", "/", &[][..]), ("b", "/b", annotations)] {
-        let annotations: serde_json::Map<String, serde_json::Value> =
-            annotations.iter().map(|(key, value)| (format!("nginx.ingress.kubernetes.io/{key}"), (*value).into())).collect();
-        let path = json!({"path": path, "pathType": "Prefix", "backend": {"service": {"name": "shop", "port": {"number": 80}}}});
-        let ingress: Ingress = serde_json::from_value(json!({
-            "metadata": {"annotations": annotations, "uid": name},
-            "spec": {"ingressClassName": "nginx", "rules": [{"host": "h", "http": {"paths": [path]}}]},
-        }))
-        .unwrap();
-        snapshot.ingresses.insert(ObjectKey::new("ns", name), Arc::new(ingress.into()));
-    }
-    Builder::new(Settings { implied_class: true, ..Settings::default() }).build(&snapshot)
+    World::new(&[]).ingress("a", "h", &["/"], &[]).ingress("b", "h", &["/b"], annotations).build()
 }
 
 #[test]

@@ -1,56 +1,14 @@
 //! From annotations about who may pass to records.
-#![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use model::{Built, ObjectKey, ProblemKind, Profile, Route};
 
-use k8s_openapi::ByteString;
-use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use k8s_openapi::api::networking::v1::*;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use model::{Builder, Built, ObjectKey, ProblemKind, Profile, Route, Settings, Snapshot};
+use crate::world::World;
 
-/// A cluster with one Ingress `n/i` of `foo.com`, paths `/` and `/free`, and settings that free the latter of authentication.
-struct World(Snapshot);
+const PATHS: [&str; 2] = ["/", "/free"];
 
-impl World {
-    fn new(annotations: &[(&str, &str)]) -> Self {
-        Self(Snapshot::default()).map("settings", &[("no-auth-locations", "/free")]).ingress("i", "foo.com", annotations)
-    }
-
-    fn ingress(mut self, name: &str, host: &str, annotations: &[(&str, &str)]) -> Self {
-        let backend = IngressServiceBackend { name: "s".into(), port: Some(ServiceBackendPort { number: Some(80), name: None }) };
-        let paths = ["/", "/free"].map(|path| HTTPIngressPath {
-            path: Some(path.into()),
-            path_type: "Prefix".into(),
-            backend: IngressBackend { service: Some(backend.clone()), resource: None },
-        });
-        let host = (!host.is_empty()).then(|| host.to_owned());
-        let rule = IngressRule { host, http: Some(HTTPIngressRuleValue { paths: paths.into() }) };
-        let annotations = annotations.iter().map(|(key, value)| (format!("nginx.ingress.kubernetes.io/{key}"), (*value).to_owned()));
-        let metadata = ObjectMeta { annotations: Some(annotations.collect()), ..ObjectMeta::default() };
-        let spec = IngressSpec { rules: Some(vec![rule]), ..IngressSpec::default() };
-        self.0.ingresses.insert(ObjectKey::new("n", name), Arc::new(Ingress { metadata, spec: Some(spec), status: None }.into()));
-        self
-    }
-
-    fn map(mut self, name: &str, data: &[(&str, &str)]) -> Self {
-        let data: BTreeMap<String, String> = data.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-        self.0.config_maps.insert(ObjectKey::new("n", name), Arc::new(ConfigMap { data: Some(data), ..ConfigMap::default() }));
-        self
-    }
-
-    fn secret(mut self, name: &str, data: &[(&str, &str)]) -> Self {
-        let data = data.iter().map(|(key, value)| ((*key).to_owned(), ByteString(value.as_bytes().to_vec()))).collect();
-        self.0.secrets.insert(ObjectKey::new("n", name), Arc::new(Secret { data: Some(data), ..Secret::default() }));
-        self
-    }
-
-    fn build(&self) -> Built {
-        let settings =
-            Settings { watch_ingress_without_class: true, configmap: Some(ObjectKey::new("n", "settings")), ..Settings::default() };
-        Builder::new(settings).build(&self.0)
-    }
+/// An Ingress `n/i` of `foo.com`, paths `/` and `/free`, and settings that free the latter of authentication.
+fn with(annotations: &[(&str, &str)]) -> World {
+    World::new(&[("no-auth-locations", "/free")]).ingress("i", "foo.com", &PATHS, annotations)
 }
 
 fn routes(built: &Built) -> [Route; 2] {
@@ -74,7 +32,7 @@ const BASIC: [(&str, &str); 2] = [("auth-type", "basic"), ("auth-secret", "users
 #[test]
 fn whitelist_source_range_is_an_older_name_and_lists_that_equal_the_global_ones_are_left_out() {
     let lists = |annotations: &[(&str, &str)]| {
-        let world = World::new(annotations).map("settings", &[("whitelist-source-range", "10.0.0.0/8")]);
+        let world = with(annotations).map("settings", &[("whitelist-source-range", "10.0.0.0/8")]);
         routes(&world.build())[0].addresses.clone()
     };
     assert_eq!(lists(&[("allowlist-source-range", "10.0.0.0/8")]), None);
@@ -86,7 +44,7 @@ fn whitelist_source_range_is_an_older_name_and_lists_that_equal_the_global_ones_
 
 #[test]
 fn users_of_auth_secret_are_kept_once_and_free_paths_ask_for_none() {
-    let world = World::new(&BASIC).ingress("j", "bar.com", &BASIC).secret("users", &[("auth", "# comment\nfoo:{PLAIN}bar\n")]);
+    let world = with(&BASIC).ingress("j", "bar.com", &PATHS, &BASIC).secret("users", &[("auth", "# comment\nfoo:{PLAIN}bar\n")]);
     let built = world.build();
     let [root, free] = routes(&built);
     let check = root.password.unwrap();
@@ -98,7 +56,7 @@ fn users_of_auth_secret_are_kept_once_and_free_paths_ask_for_none() {
 #[test]
 fn digest_users_have_a_realm() {
     let digest = [("auth-type", "digest"), ("auth-secret", "users"), ("auth-realm", "here"), ("auth-secret-type", "auth-map")];
-    let built = World::new(&digest).secret("users", &[("foo", "here:0123456789abcdef0123456789abcdef"), ("bar", "x")]).build();
+    let built = with(&digest).secret("users", &[("foo", "here:0123456789abcdef0123456789abcdef"), ("bar", "x")]).build();
     let check = routes(&built)[0].password.clone().unwrap();
     assert_eq!((check.digest, &*check.realm), (true, "here"));
     let problems = built.problems();
@@ -107,9 +65,9 @@ fn digest_users_have_a_realm() {
 
 #[test]
 fn users_that_can_not_be_had_close_the_locations() {
-    assert_denied(&World::new(&BASIC).build(), "auth-secret");
-    assert_denied(&World::new(&BASIC).secret("users", &[("other", "x")]).build(), "auth-secret");
-    assert_denied(&World::new(&[BASIC[0], ("auth-secret", "m/users")]).build(), "auth-secret");
+    assert_denied(&with(&BASIC).build(), "auth-secret");
+    assert_denied(&with(&BASIC).secret("users", &[("other", "x")]).build(), "auth-secret");
+    assert_denied(&with(&[BASIC[0], ("auth-secret", "m/users")]).build(), "auth-secret");
 }
 
 const URL: (&str, &str) = ("auth-url", "http://auth.example.com:81/check?a=$host");
@@ -117,7 +75,7 @@ const URL: (&str, &str) = ("auth-url", "http://auth.example.com:81/check?a=$host
 #[test]
 fn what_varies_of_external_authentication_is_data() {
     let annotations = [URL, ("auth-response-headers", "X-User,x-user,X-Other"), ("auth-signin", "/start?rd=x")];
-    let built = World::new(&annotations).ingress("j", "bar.com", &[("auth-url", "http://other/")]).build();
+    let built = with(&annotations).ingress("j", "bar.com", &PATHS, &[("auth-url", "http://other/")]).build();
     let [root, free] = routes(&built);
     let check = root.external_auth.clone().unwrap();
     assert_eq!(free.external_auth, None);
@@ -132,7 +90,7 @@ fn what_varies_of_external_authentication_is_data() {
 #[test]
 fn kept_connections_need_an_upstream_block() {
     let annotations = [URL, ("auth-keepalive", "5")];
-    let settings = |http2| World::new(&annotations).map("settings", &[("use-http2", http2)]).build();
+    let settings = |http2| with(&annotations).map("settings", &[("use-http2", http2)]).build();
     let built = settings("false");
     let route = &routes(&built)[0];
     let upstream = profile(&built, route).external_auth.unwrap().upstream.unwrap();
@@ -146,9 +104,9 @@ fn kept_connections_need_an_upstream_block() {
 #[test]
 fn headers_for_the_service_that_can_not_be_had_close_the_locations() {
     let annotations = [URL, ("auth-proxy-set-headers", "n/headers")];
-    assert_denied(&World::new(&annotations).build(), "auth-proxy-set-headers");
-    assert_denied(&World::new(&annotations).map("headers", &[("X A", "1")]).build(), "auth-proxy-set-headers");
-    let built = World::new(&annotations).map("headers", &[("X-A", "$host")]).build();
+    assert_denied(&with(&annotations).build(), "auth-proxy-set-headers");
+    assert_denied(&with(&annotations).map("headers", &[("X A", "1")]).build(), "auth-proxy-set-headers");
+    let built = with(&annotations).map("headers", &[("X-A", "$host")]).build();
     assert_eq!(profile(&built, &routes(&built)[0]).external_auth.unwrap().headers.len(), 1);
 }
 
@@ -156,7 +114,7 @@ fn headers_for_the_service_that_can_not_be_had_close_the_locations() {
 fn the_global_service_is_asked_where_no_other_is() {
     let built = |annotations: &[(&str, &str)]| {
         let settings = [("global-auth-url", "http://global/"), ("global-auth-cache-key", "$remote_user")];
-        let built = World::new(annotations).map("settings", &settings).build();
+        let built = with(annotations).map("settings", &settings).build();
         routes(&built)[0].external_auth.as_ref().map(|check| (check.url.to_string(), check.cache.clone()))
     };
     let (url, cache) = built(&[]).unwrap();
@@ -174,8 +132,8 @@ const PASSED: (&str, &str) = ("auth-tls-pass-certificate-to-upstream", "true");
 
 #[test]
 fn the_oldest_ca_decides_for_the_whole_host() {
-    let world = World::new(&[]).secret("ca", &[("ca.crt", &authority())]);
-    let built = world.ingress("j", "foo.com", &[CA, ("auth-tls-match-cn", "CN=a"), ("auth-tls-verify-depth", "0"), PASSED]).build();
+    let world = with(&[]).secret("ca", &[("ca.crt", &authority())]);
+    let built = world.ingress("j", "foo.com", &PATHS, &[CA, ("auth-tls-match-cn", "CN=a"), ("auth-tls-verify-depth", "0"), PASSED]).build();
     let clients = built.model.fixed.shells["foo.com"].clients.clone().unwrap();
     assert_eq!(clients.depth, 1);
     for route in routes(&built) {
@@ -187,10 +145,10 @@ fn the_oldest_ca_decides_for_the_whole_host() {
 
 #[test]
 fn a_ca_that_can_not_be_had_closes_the_whole_host() {
-    let other = World::new(&[]).ingress("j", "foo.com", &[CA]);
-    let no_ca = World::new(&[CA]).secret("ca", &[("tls.crt", &authority())]);
-    let bad_crl = World::new(&[CA]).secret("ca", &[("ca.crt", &authority()), ("ca.crl", "x")]);
-    for world in [other, no_ca, bad_crl, World::new(&[("auth-tls-secret", "m/ca")]), World::new(&[("auth-tls-secret", "ca")])] {
+    let other = with(&[]).ingress("j", "foo.com", &PATHS, &[CA]);
+    let no_ca = with(&[CA]).secret("ca", &[("tls.crt", &authority())]);
+    let bad_crl = with(&[CA]).secret("ca", &[("ca.crt", &authority()), ("ca.crl", "x")]);
+    for world in [other, no_ca, bad_crl, with(&[("auth-tls-secret", "m/ca")]), with(&[("auth-tls-secret", "ca")])] {
         let built = world.build();
         assert!(routes(&built).iter().all(|route| route.forbidden));
         assert!(built.model.fixed.shells.is_empty());
@@ -200,7 +158,7 @@ fn a_ca_that_can_not_be_had_closes_the_whole_host() {
 
 #[test]
 fn requests_without_a_host_can_not_be_asked_for_a_certificate() {
-    let built = World::new(&[]).ingress("j", "", &[CA]).secret("ca", &[("ca.crt", &authority())]).build();
+    let built = with(&[]).ingress("j", "", &PATHS, &[CA]).secret("ca", &[("ca.crt", &authority())]).build();
     let routes = &built.model.live.hosts["_"].routes;
     assert!(routes.iter().filter(|route| &*route.ingress == "j").all(|route| route.forbidden));
     assert!(built.model.fixed.shells.is_empty());

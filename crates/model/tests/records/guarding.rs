@@ -1,5 +1,4 @@
 //! Limits, pages for errors and the firewall: from annotations and settings to routes and profiles.
-#![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,53 +1,16 @@
 //! From annotations about redirects, headers and names to records.
-#![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::ConfigMap;
-use k8s_openapi::api::networking::v1::*;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use model::live::Redirects;
-use model::{Builder, Built, ObjectKey, ProblemKind, Route, Settings, Snapshot};
+use model::{Built, ObjectKey, ProblemKind, Route};
 
-/// A cluster of one's own making.
-#[derive(Default)]
-struct World(Snapshot);
-
-impl World {
-    /// An Ingress of namespace `n` with one host, these paths (`=` before one: Exact) and annotations.
-    fn ingress(mut self, name: &str, host: &str, paths: &[&str], annotations: &[(&str, &str)]) -> Self {
-        let backend = IngressServiceBackend { name: "s".into(), port: Some(ServiceBackendPort { number: Some(80), name: None }) };
-        let paths = paths.iter().map(|path| HTTPIngressPath {
-            path: Some(path.trim_start_matches('=').into()),
-            path_type: if path.starts_with('=') { "Exact" } else { "Prefix" }.into(),
-            backend: IngressBackend { service: Some(backend.clone()), resource: None },
-        });
-        let rule = IngressRule { host: Some(host.into()), http: Some(HTTPIngressRuleValue { paths: paths.collect() }) };
-        let annotations = annotations.iter().map(|(key, value)| (format!("nginx.ingress.kubernetes.io/{key}"), (*value).to_owned()));
-        let metadata = ObjectMeta { annotations: Some(annotations.collect()), ..ObjectMeta::default() };
-        let spec = IngressSpec { rules: Some(vec![rule]), ..IngressSpec::default() };
-        self.0.ingresses.insert(ObjectKey::new("n", name), Arc::new(Ingress { metadata, spec: Some(spec), status: None }.into()));
-        self
-    }
-
-    fn map(mut self, name: &str, data: &[(&str, &str)]) -> Self {
-        let data: BTreeMap<String, String> = data.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-        let map = ConfigMap { data: Some(data), ..ConfigMap::default() };
-        self.0.config_maps.insert(ObjectKey::new("n", name), Arc::new(map));
-        self
-    }
-
-    fn build(&self) -> Built {
-        let settings =
-            Settings { watch_ingress_without_class: true, configmap: Some(ObjectKey::new("n", "settings")), ..Settings::default() };
-        Builder::new(settings).build(&self.0)
-    }
-}
+use crate::world::World;
 
 /// An Ingress `i` of `foo.com` with the path `/`.
 fn with(annotations: &[(&str, &str)]) -> World {
-    World::default().map("settings", &[]).ingress("i", "foo.com", &["/"], annotations)
+    World::new(&[]).ingress("i", "foo.com", &["/"], annotations)
 }
 
 fn route(built: &Built) -> Route {
@@ -131,7 +94,7 @@ fn custom_headers_that_cannot_be_had_close_the_locations() {
 #[test]
 fn from_to_www_redirect_gives_the_host_another_name() {
     for (host, twin) in [("foo.com", "www.foo.com"), ("www.foo.com", "foo.com")] {
-        let world = World::default().map("settings", &[]).ingress("i", host, &["/"], &[("from-to-www-redirect", "true")]);
+        let world = World::new(&[]).ingress("i", host, &["/"], &[("from-to-www-redirect", "true")]);
         let built = world.build();
         assert_eq!(built.model.live.hosts[twin].redirect_to.as_deref(), Some(host));
         let taken = world.ingress("j", twin, &["/"], &[]).build();
@@ -139,7 +102,7 @@ fn from_to_www_redirect_gives_the_host_another_name() {
         let problems = found(&taken, ProblemKind::Conflict);
         assert!(problems.len() == 1 && problems[0].contains("nothing is redirected"), "{problems:?}");
     }
-    let wild = World::default().map("settings", &[]).ingress("i", "*.foo.com", &["/"], &[("from-to-www-redirect", "true")]).build();
+    let wild = World::new(&[]).ingress("i", "*.foo.com", &["/"], &[("from-to-www-redirect", "true")]).build();
     assert_eq!((wild.model.live.hosts.len(), found(&wild, ProblemKind::Surprise).len()), (2, 1));
 }
 
@@ -167,7 +130,7 @@ fn ssl_ciphers_need_a_server_of_the_host_s_own() {
 #[test]
 fn headers_of_the_settings_are_read_and_faults_are_left_out() {
     let settings = [("add-headers", "n/answer"), ("proxy-set-headers", "n/missing")];
-    let world = World::default().map("settings", &settings).map("answer", &[("X-A", "$host"), ("X-B", "$nothing"), ("X B", "1")]);
+    let world = World::new(&settings).map("answer", &[("X-A", "$host"), ("X-B", "$nothing"), ("X B", "1")]);
     let built = world.build();
     let headers = &built.model.fixed.globals.headers;
     assert_eq!(headers.answer.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>(), ["X-A=$host"]);

@@ -1,0 +1,10 @@
+//! What annotations and settings come to: records, profiles, problems.
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
+
+mod access;
+mod answers;
+mod guarding;
+mod kept;
+mod live;
+mod proxying;
+mod world;
