@@ -3,8 +3,8 @@
 use std::fs;
 
 use nix::sys::signal::Signal;
-use testkit::remote::Remote;
 use testkit::mounted::Mounted;
+use testkit::remote::Remote;
 
 use crate::bed::{Bed, redirect};
 
