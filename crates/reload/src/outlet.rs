@@ -36,11 +36,13 @@ impl Writer {
         if is_news {
             log(report);
         }
+        let error = self.write_error(report);
+        // The state last: who waits for it finds the error.
         let state = self.outlets.status_file.as_ref().map_or(Ok(()), |path| {
             let text = serde_json::to_string_pretty(report).map_err(io::Error::other)?;
             replace(path, &format!("{text}\n"))
         });
-        let failure = state.and_then(|()| self.write_error(report)).err().map(|error| error.to_string());
+        let failure = error.and(state).err().map(|error| error.to_string());
         if failure != self.failure {
             if let Some(error) = &failure {
                 tracing::warn!(error, "the state can't be written to a file");

@@ -140,14 +140,24 @@ struct Grpc {
 
 impl Grpc {
     async fn start(id: &str, tls: bool, settings: &[(&str, &str)], protocol: &str, annotations: &[(&str, &str)]) -> anyhow::Result<Self> {
-        let case = Case::new(id).await?;
+        Self::of(Case::new(id).await?, tls, settings, protocol, annotations, &[]).await
+    }
+
+    async fn of(
+        case: Case,
+        tls: bool,
+        settings: &[(&str, &str)],
+        protocol: &str,
+        annotations: &[(&str, &str)],
+        flags: &[&str],
+    ) -> anyhow::Result<Self> {
         case.settings(settings).await?;
         let certificate = mk_certificate(&["echo"])?;
         let server = grpc::Server::start(address(9000)?, tls.then_some(&certificate)).await?;
         service(&case, "grpc", 9000, server.address()).await?;
         let ingress = to("echo", "grpc", 9000, protocol).tls("echo", "");
         case.create(&annotations.iter().fold(ingress, |ingress, (name, value)| ingress.annotation(name, value)).build()).await?;
-        let controller = case.controller().start().await?;
+        let controller = flags.iter().fold(case.controller(), |controller, flag| controller.flag(flag)).start().await?;
         Ok(Self { case, _server: server, controller })
     }
 
@@ -231,9 +241,12 @@ async fn custom_http_errors_take_over_what_fastcgi_answers() -> anyhow::Result<(
 
 #[tokio::test]
 async fn custom_http_errors_take_over_what_grpc_servers_answer() -> anyhow::Result<()> {
-    for (id, settings, annotations) in [("own", &[][..], &PAGES[..]), ("global", &[("custom-http-errors", "404")], &PAGES[1..])] {
-        let grpc = Grpc::start(&format!("bproto-grpc-errors-{id}"), false, settings, "GRPC", annotations).await?;
-        let _pages = grpc.case.deploy(&[Echo::named("pages")]).await?;
+    // Errors of the annotation go to the Service of the annotation, those of the settings to the default backend of all.
+    let global = (&PAGES[..1], &[][..], &["--default-backend-service=NS/pages"][..]);
+    for (id, (settings, annotations, flags)) in [("own", (&[][..], &PAGES[..], &[][..])), ("global", global)] {
+        let case = Case::new(&format!("bproto-grpc-errors-{id}")).await?;
+        let _pages = case.deploy(&[Echo::named("pages")]).await?;
+        let grpc = Grpc::of(case, false, settings, "GRPC", annotations, flags).await?;
         grpc.call("echo", &[]).await?;
         let address = grpc.controller.https();
         poll(PATIENCE, || async {

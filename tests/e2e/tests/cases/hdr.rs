@@ -45,11 +45,19 @@ async fn hdr_03_custom_headers_of_a_configmap_are_on_every_answer() -> anyhow::R
     let conf = controller.conf(&[HOST, "/"])?;
     assert!(conf.contains("add_header My-Custom-Header \"42\" always;"), "{conf}");
 
-    // The ConfigMap is followed without a reload; a header that is not allowed closes the location.
+    // The ConfigMap is followed without a reload. One with a header that is not allowed is used as it was; without one the location is closed.
     let reloads = controller.reloads().await?;
     case.patch::<ConfigMap>("custom-headers", json!({"data": {"My-Custom-Header": "43"}})).await?;
     controller.until_that("43", HOST, "/", |response| response.header("my-custom-header") == Some("43")).await?;
     case.patch::<ConfigMap>("custom-headers", json!({"data": {"my-custom-header": "44"}})).await?;
+    poll(PATIENCE, || async {
+        ensure!(controller.log().contains("its last accepted version goes on being used"), "not noticed");
+        Ok(())
+    })
+    .await?;
+    let response = controller.until(HOST, "/", 200).await?;
+    assert_eq!(response.header_all("my-custom-header").collect::<Vec<_>>(), ["43"]);
+    case.delete::<ConfigMap>("custom-headers").await?;
     controller.until(HOST, "/", 503).await?;
     assert_eq!(controller.reloads().await?, reloads);
     Ok(())
