@@ -12,6 +12,8 @@ use crate::http::Front;
 use crate::lock::Wanted;
 use crate::report::{Outcome, Report};
 
+/// The clock is not asked more often than this.
+const SHORTEST: Duration = Duration::from_secs(1);
 /// After a failure the clock tries again so soon, or sooner.
 const RETRY: Duration = Duration::from_secs(300);
 
@@ -72,6 +74,7 @@ impl Front {
     /// Without [`Front::before`] there is nothing to do, for ever.
     pub async fn by_the_clock(self, period: Duration) {
         let Some(before) = self.before.clone() else { return std::future::pending().await };
+        let period = period.max(SHORTEST);
         loop {
             let wait = match before.run(Wanted::UnlessWithin(period)).await {
                 Ok(Done::Here) => {

@@ -46,6 +46,8 @@ pub(super) fn options(args: &WatchArgs, environment: impl Fn(&str) -> Option<Str
     let helper = std::env::current_exe().context("path of this program")?;
     let mut excluded = roots.excluded.to_vec();
     excluded.extend(error_file.clone());
+    // It says when the command of --before was run: that is no change of the configuration.
+    excluded.extend(args.http.lock_file.as_deref().map(absolute).transpose()?);
     let cycle = CycleOptions {
         roots: Roots { excluded: excluded.into(), ..roots },
         locator: args.target.locator(),
@@ -144,6 +146,14 @@ mod tests {
         assert_eq!(options.cycle.roots.paths, ["/a", "/b", "/c"].map(PathBuf::from));
         assert_eq!(options.follow.pacing.bound, Duration::from_secs(5));
         assert!(options.outlets.error_file.is_none());
+    }
+
+    #[test]
+    fn a_lock_file_beside_the_certificates_is_not_content() {
+        let words = ["--config-dir", "/certs", "--listen", ":1", "--before", "x", "--lock-file", "/certs/lock"];
+        let options = parse(&words, &[]).unwrap();
+        assert!(options.cycle.roots.excluded.contains(&PathBuf::from("/certs/lock")));
+        assert!(parse(&["--config-dir", "/certs", "--lock-lease", "x"], &[]).is_err());
     }
 
     #[test]
