@@ -50,9 +50,7 @@ impl Claim {
     /// Takes or renews it, if that is possible.
     pub(crate) async fn attempt(&mut self) -> Result<Claimed, kube::Error> {
         if self.held.is_none() {
-            self.held = self.api.get_opt(&self.options.lease.name).await?;
-            self.observed.observe(self.held.as_ref().map(|lease| lease.spec.clone().unwrap_or_default()), Instant::now());
-            self.note = self.held.as_ref().and_then(|lease| lease.metadata.annotations.as_ref()?.get(NOTE).cloned());
+            self.read().await?;
         }
         match self.observed.decide(&self.options.identity, self.options.ttl, Instant::now(), MicroTime(Timestamp::now())) {
             Step::Write(spec) => {
@@ -70,6 +68,13 @@ impl Claim {
         }
     }
 
+    async fn read(&mut self) -> Result<(), kube::Error> {
+        self.held = self.api.get_opt(&self.options.lease.name).await?;
+        self.observed.observe(self.held.as_ref().map(|lease| lease.spec.clone().unwrap_or_default()), Instant::now());
+        self.note = self.held.as_ref().and_then(|lease| lease.metadata.annotations.as_ref()?.get(NOTE).cloned());
+        Ok(())
+    }
+
     /// Nobody knows what the server holds now: it is read again.
     pub(crate) fn forget(&mut self) {
         self.held = None;
@@ -82,13 +87,31 @@ impl Claim {
 
     /// Gives it away, with another note if there is one. `false`: it runs out by itself.
     pub(crate) async fn release(&mut self, note: Option<String>) -> bool {
-        let Some(spec) = self.observed.release(&self.options.identity, MicroTime(Timestamp::now())) else { return true };
-        let Some(held) = &mut self.held else { return false };
-        if let Some(note) = note {
-            held.metadata.annotations.get_or_insert_default().insert(NOTE.to_owned(), note.clone());
-            self.note = Some(note);
+        matches!(timeout(RELEASE, self.give_away(note)).await, Ok(Ok(true)))
+    }
+
+    async fn give_away(&mut self, note: Option<String>) -> Result<bool, kube::Error> {
+        // A second time when a renewal of our own has arrived whose answer we did not wait for.
+        for _ in 0..2 {
+            if self.spec_without_us().is_some() && self.held.is_none() {
+                self.read().await?;
+            }
+            let (Some(spec), Some(held)) = (self.spec_without_us(), &mut self.held) else { return Ok(true) };
+            if let Some(note) = &note {
+                held.metadata.annotations.get_or_insert_default().insert(NOTE.to_owned(), note.clone());
+                self.note = Some(note.clone());
+            }
+            if self.write(spec).await? {
+                return Ok(true);
+            }
+            self.held = None;
         }
-        matches!(timeout(RELEASE, self.write(spec)).await, Ok(Ok(true)))
+        Ok(false)
+    }
+
+    /// `None` when it is not ours, as far as is known.
+    fn spec_without_us(&self) -> Option<LeaseSpec> {
+        self.observed.release(&self.options.identity, MicroTime(Timestamp::now()))
     }
 
     /// Writes the lease. `false` when somebody else was faster.

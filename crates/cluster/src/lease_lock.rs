@@ -146,6 +146,28 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_renewal_whose_answer_is_still_on_its_way_does_not_keep_it() {
+        let fake = Fake::start().await;
+        let mut lock = lock(&fake, "first").await;
+        assert!(lock.take().await.unwrap());
+        let renewed = || fake.get("leases", "web", "renewal").unwrap()["spec"]["renewTime"].clone();
+        let before = renewed();
+        let renewal = async {
+            while renewed() == before {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::select! {
+            biased;
+            () = renewal => {}
+            lost = lock.keep() => panic!("{lost}"),
+        }
+        lock.release(Some("then".into())).await;
+        let lease = fake.get("leases", "web", "renewal").unwrap();
+        assert_eq!((&lease["spec"]["holderIdentity"], &lease["metadata"]["annotations"]["narthex.dev/done"]), (&"".into(), &"then".into()));
+    }
+
+    #[tokio::test]
     async fn one_that_died_is_followed_and_one_that_can_not_renew_knows() {
         let fake = Fake::start().await;
         let (mut first, mut second) = (lock(&fake, "first").await, lock(&fake, "second").await);
