@@ -13,6 +13,9 @@ use crate::procfs::Identity;
 use crate::state::State;
 
 const FIRST_POLL: Duration = Duration::from_millis(2);
+/// Longest pause while most changes come to an end, and after that time.
+const SHORT_POLL: Duration = Duration::from_millis(5);
+const SHORT_TIME: Duration = Duration::from_millis(500);
 const LONGEST_POLL: Duration = Duration::from_millis(25);
 
 /// What is waited for.
@@ -34,7 +37,8 @@ pub(crate) struct Expected<'a> {
 
 /// Watches the master, its workers, its log and the control socket until the outcome is known.
 pub(crate) async fn confirm<P: Process>(process: &P, tail: &mut Tail, expected: &Expected<'_>) -> Result<State, ApplyError> {
-    let deadline = Instant::now() + expected.patience;
+    let begun = Instant::now();
+    let deadline = begun + expected.patience;
     let mut answered = None;
     let mut sockets_cleared = false;
     let mut pause = FIRST_POLL;
@@ -69,7 +73,7 @@ pub(crate) async fn confirm<P: Process>(process: &P, tail: &mut Tail, expected: 
             });
         }
         sleep(pause).await;
-        pause = (pause * 2).min(LONGEST_POLL);
+        pause = (pause * 2).min(if begun.elapsed() < SHORT_TIME { SHORT_POLL } else { LONGEST_POLL });
     }
 }
 
