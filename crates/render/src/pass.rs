@@ -304,3 +304,15 @@ fn pair_file(material: &TlsMaterial) -> String {
 fn ca_file(material: &TlsMaterial) -> String {
     format!("certs/backend-{}-ca.pem", material.id)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_the_script_is_the_one_with_the_index() {
+        assert_eq!(script("/var/www$fastcgi_script_name"), "/var/www$narthex_script_name");
+        assert_eq!(script("${fastcgi_script_name}x$host"), "${narthex_script_name}x$host");
+        assert_eq!(script("$fastcgi_script_name_too $ a"), "$fastcgi_script_name_too $ a");
+    }
+}

@@ -40,3 +40,19 @@ fn every_protocol_and_switch_has_its_profile() {
         assert!(build(&annotation).model.fixed == none, "{annotation:?} needs a reload");
     }
 }
+
+#[test]
+fn beside_a_snippet_what_snippets_ask_for_is_text() {
+    let settings = [("allow-snippet-annotations", "true"), ("annotations-risk-level", "Critical")];
+    let snippet = ("configuration-snippet", "set $a 1;");
+    let text = |annotations: &[(&str, &str)]| {
+        let built = World::new(&settings).ingress("a", "h", &["/"], annotations).build();
+        let route = built.model.live.hosts["h"].routes[0].clone();
+        let profile = built.model.fixed.profiles[&route.profile].clone();
+        (profile.transport.fastcgi_index.is_some(), profile.watching.rewrite_log)
+    };
+    let (index, log) = (("fastcgi-index", "index.php"), ("enable-rewrite-log", "true"));
+    let fcgi = ("backend-protocol", "FCGI");
+    assert_eq!(text(&[fcgi, index, log]), (false, false));
+    assert_eq!(text(&[fcgi, index, log, snippet]), (true, true));
+}

@@ -15,7 +15,7 @@ pub(crate) struct HttpArgs {
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) listen: Option<String>,
     /// Addresses and ranges that may ask for /reload and /status, by commas; what headers claim doesn't count
-    #[arg(long, value_name = "RANGES", default_value = "127.0.0.0/8,::1")]
+    #[arg(long, requires = "listen", value_name = "RANGES", default_value = "127.0.0.0/8,::1")]
     pub(crate) allow: ngx_value::CidrSet,
     /// File with a token that has to be shown as well (Authorization: Bearer)
     #[arg(long, value_name = "FILE", requires = "listen")]
