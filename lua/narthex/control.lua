@@ -15,12 +15,16 @@ local MARKER_LENGTH = 64
 local M = {}
 
 local state = ngx.shared.configuration_data
-local revision
+local revision, profiles
 
 --- Takes the global settings. Phase: init.
 -- @tparam table config from `narthex.config`
 function M.setup(config)
-  revision = config.revision
+  revision, profiles = config.revision, {}
+  for name in pairs(config.profiles) do
+    profiles[#profiles + 1] = name
+  end
+  table.sort(profiles)
 end
 
 local function say(status, text)
@@ -46,6 +50,7 @@ local function say_state(status, extra)
     worker = ngx.worker.id(),
     dicts = dicts,
     errors = extra.errors,
+    profiles = extra.profiles,
   })
   ngx.status = status
   ngx.header.content_type = "application/json"
@@ -138,7 +143,7 @@ end
 local HANDLERS = {
   ["/live"] = { POST = post_live },
   ["/generation"] = { POST = post_generation },
-  ["/state"] = { GET = function() return say_state(200, {}) end },
+  ["/state"] = { GET = function() return say_state(200, { profiles = profiles }) end },
   ["/keys"] = { GET = get_keys },
   ["/audit"] = { GET = get_audit },
   ["/spans"] = { GET = get_spans },

@@ -23,8 +23,8 @@ pub struct Attempt {
     pub result: Result<String, ApplyError>,
     /// The revision that NGINX runs after it; empty before its first start.
     pub serving: String,
-    /// Ingresses that were set aside on the way, with the reason; for people.
-    pub set_aside: Vec<String>,
+    /// What was quarantined on the way, with the reason; for people.
+    pub quarantined: Vec<String>,
     /// From its beginning to its end.
     pub took: Duration,
     /// When it ended.

@@ -9,6 +9,7 @@ use tokio::sync::{mpsc, watch};
 use tracing::{info, warn};
 
 use crate::Feedback;
+use crate::fixed_lane::Subject;
 use crate::metrics::{Metrics, Stage};
 use crate::port::Report;
 
@@ -45,8 +46,17 @@ pub(crate) async fn run(
             message = feedback.recv() => match message {
                 None => return "builder",
                 Some(Feedback::Confirmed(confirmed)) => { builder.confirmed(&confirmed); continue }
-                Some(Feedback::SetAside(ingresses, reason)) => for ingress in &ingresses {
-                    builder.set_aside(ingress, &reason);
+                Some(Feedback::Quarantine(refused, subjects)) => for (subject, reason) in subjects {
+                    match subject {
+                        Subject::Ingress(ingress) => builder.quarantine(&ingress, &reason, &refused),
+                        Subject::Setting(key) => builder.refuse_key(&key, &reason, &refused),
+                    }
+                },
+                Some(Feedback::Release(subjects)) => for subject in subjects {
+                    match subject {
+                        Subject::Ingress(ingress) => builder.release(&ingress),
+                        Subject::Setting(key) => builder.release_key(&key),
+                    }
                 },
             },
         }

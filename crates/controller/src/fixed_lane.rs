@@ -1,28 +1,36 @@
 //! The fixed lane: starts NGINX, reloads it as rarely as possible, restarts it when it dies.
 //!
-//! Leading edge after a quiet time, then spaced by the reload interval. A refused text never replaces the one that serves:
-//! the Ingresses behind the part that NGINX points at (or that trying each new part alone finds) are set aside, and the
-//! builder makes a model without them.
+//! Leading edge after a quiet time, then spaced by the reload interval. A refused text never replaces the one that serves: what asked for the part
+//! that NGINX refuses ([`search`]) is quarantined, and the builder makes a model without it. Whatever else fails (a test that is killed, a full disk,
+//! no descriptors) blames no object and is tried again.
 //!
 //! What is asked for waits for its turn as changes do, and shares the reload with those that are pending.
+
+mod quarantine;
+mod search;
+mod words;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use model::plan::{Reason, reasons};
-use model::{Built, Fixed, ObjectKey};
+use model::{Built, Data, Fixed};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
-use tracing::{error, info, warn};
+use tracing::{debug, error, info, warn};
 
 use crate::ask::Attempt;
 use crate::metrics::{Metrics, Stage};
-use crate::port::{Applied, ApplyError, Culprit, Nginx, Report};
+use crate::port::{Applied, ApplyError, Nginx, Report};
 use crate::{Feedback, LiveStatus, Loaded, Pace};
+use quarantine::HeldParts;
+pub(crate) use quarantine::Subject;
+use search::{Faulty, Part, Search};
 
-const FIRST_RETRY: Duration = Duration::from_millis(500);
-const LAST_RETRY: Duration = Duration::from_secs(30);
+const FIRST_RETRY: Duration = Duration::from_millis(250);
+/// Short: what comes back (memory, disk, descriptors) is used soon, and a failed test costs little.
+const LAST_RETRY: Duration = Duration::from_secs(4);
 
 pub(crate) async fn run<N: Nginx>(
     mut lane: Lane<N>,
@@ -30,28 +38,36 @@ pub(crate) async fn run<N: Nginx>(
     mut asked: watch::Receiver<u64>,
     pace: Pace,
 ) -> &'static str {
+    lane.adopt();
     // When to act on the newest build: nothing to do, or not before this moment.
     let mut due: Option<Instant> = None;
     let mut last = None::<Instant>;
     let mut retry = FIRST_RETRY;
+    // After a failure, not before this moment.
+    let mut patient = None::<Instant>;
     loop {
-        let running = lane.ends.loaded.borrow().starts > 0;
+        let started = lane.ends.loaded.borrow().starts > 0;
         let soon = |due: Option<Instant>| {
             let now = Instant::now();
-            let quiet = if running { now + pace.reload_debounce } else { now };
+            let quiet = if started { now + pace.reload_debounce } else { now };
             let spaced = last.map_or(quiet, |last: Instant| (last + pace.reload_interval).max(quiet));
+            let spaced = patient.map_or(spaced, |patient| spaced.max(patient));
             // A stream of changes may not put off what is already due.
             due.map_or(spaced, |due| if due > now { due.min(spaced).max(now) } else { due })
         };
+        let look = lane.held.next();
         tokio::select! {
             biased;
-            () = lane.nginx.exited(), if running => {
-                lane.revive().await;
+            () = lane.nginx.exited(), if started && !lane.down => {
+                lane.down = true;
+                error!("the nginx master ended; it is started again with its last good configuration");
+                due = Some(Instant::now());
             }
             changed = built.changed() => {
                 if changed.is_err() { return "fixed lane" }
                 let wanted = built.borrow_and_update().clone();
                 let asked = *asked.borrow() > lane.answered;
+                if let Some(wanted) = &wanted { lane.held.follow(wanted) }
                 due = wanted.filter(|wanted| asked || lane.differs(wanted)).map(|_| soon(due));
             }
             changed = asked.changed() => {
@@ -61,21 +77,33 @@ pub(crate) async fn run<N: Nginx>(
             }
             () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {
                 due = None;
-                // Without a build what is asked for waits for the first one.
-                let Some(wanted) = built.borrow().clone() else { continue };
-                let first = lane.ends.loaded.borrow().starts == 0;
-                // Who asks from now on is answered by another reload.
+                let revived = !lane.down || lane.revive().await;
+                let wanted = built.borrow().clone();
+                // Requests from now on are answered by another reload.
                 let number = *asked.borrow();
-                match lane.apply(&wanted, number).await {
-                    Outcome::Done => { retry = FIRST_RETRY; if !first { last = Some(Instant::now()) } }
-                    Outcome::Nothing | Outcome::SetAside => retry = FIRST_RETRY,
-                    // Whoever asks again and again waits as changes do.
+                let outcome = match &wanted {
+                    Some(wanted) => lane.apply(wanted, number).await,
+                    // Without a build what is asked for waits for the first one.
+                    None if revived => Outcome::Nothing,
+                    None => Outcome::Failed,
+                };
+                match outcome {
+                    Outcome::Done => { if started { last = Some(Instant::now()) } }
+                    Outcome::Nothing | Outcome::Quarantined => {}
+                    // Who asks again and again waits as changes do.
                     Outcome::Kept => last = Some(Instant::now()),
                     Outcome::Failed => {
-                        due = Some(Instant::now() + retry);
+                        patient = Some(Instant::now() + retry);
+                        due = patient;
                         retry = (retry * 2).min(LAST_RETRY);
+                        continue;
                     }
                 }
+                (retry, patient) = (FIRST_RETRY, None);
+            }
+            () = sleep_until(look.unwrap_or_else(Instant::now)), if look.is_some() && due.is_none() => {
+                let wanted = built.borrow().clone();
+                if let Some(wanted) = wanted { lane.look_again(&wanted).await }
             }
         }
     }
@@ -86,8 +114,8 @@ enum Outcome {
     Done,
     /// There is nothing to bring NGINX to.
     Nothing,
-    /// The builder will come with a model without the offenders.
-    SetAside,
+    /// The builder will come with a model without what is refused.
+    Quarantined,
     Failed,
     /// What was asked for failed, and nothing else is to be done.
     Kept,
@@ -99,12 +127,17 @@ pub(crate) struct Lane<N> {
     ends: Ends,
     report: Arc<dyn Report>,
     metrics: Metrics,
+    /// The master ended and was not started again yet.
+    down: bool,
+    /// The data of the ConfigMap that NGINX confirmed last.
+    confirmed: Data,
+    held: HeldParts,
     /// Number of the last attempt.
     runs: u64,
     /// What was asked for up to this number has its answer.
     answered: u64,
-    /// Who was set aside since the last answer.
-    set_aside: Vec<String>,
+    /// What was quarantined since the last answer, for people.
+    quarantined: Vec<String>,
 }
 
 /// The channels of the lane.
@@ -113,61 +146,90 @@ pub(crate) struct Ends {
     pub(crate) loaded: watch::Sender<Loaded>,
     pub(crate) feedback: mpsc::Sender<Feedback>,
     pub(crate) attempts: watch::Sender<Option<Arc<Attempt>>>,
+    /// Why NGINX can't be brought to what is wanted, for as long as it can't.
+    pub(crate) fault: watch::Sender<Option<String>>,
 }
 
 impl<N: Nginx> Lane<N> {
-    pub(crate) fn new(nginx: N, ends: Ends, report: Arc<dyn Report>, metrics: Metrics) -> Self {
-        Self { nginx, ends, report, metrics, runs: 0, answered: 0, set_aside: Vec::new() }
+    pub(crate) fn new(nginx: N, ends: Ends, report: Arc<dyn Report>, metrics: Metrics, confirmed: Data) -> Self {
+        let (held, quarantined) = (HeldParts::default(), Vec::new());
+        Self { nginx, ends, report, metrics, down: false, confirmed, held, runs: 0, answered: 0, quarantined }
+    }
+
+    /// An NGINX that runs already gets its data at once, whatever becomes of the configuration.
+    fn adopt(&mut self) {
+        if let Some(adopted) = self.nginx.adopted() {
+            self.metrics.running(&adopted.revision);
+            let (revision, profiles) = (adopted.revision, adopted.profiles);
+            self.ends.loaded.send_replace(Loaded { starts: 1, revision, profiles, fixed: None });
+        }
     }
 
     fn differs(&self, wanted: &Built) -> bool {
-        let loaded = self.ends.loaded.borrow();
-        loaded.starts == 0 || !reasons(&loaded.fixed, &pinned(&wanted.model.fixed, &loaded.fixed)).is_empty()
+        self.down
+            || self
+                .ends
+                .loaded
+                .borrow()
+                .fixed
+                .as_ref()
+                .is_none_or(|running| !reasons(running, &pinned(&wanted.model.fixed, running)).is_empty())
     }
 
     /// `number`: what was asked for up to there is answered by it.
     async fn apply(&mut self, wanted: &Arc<Built>, number: u64) -> Outcome {
-        let running = self.ends.loaded.borrow().clone();
-        let fixed = if running.starts == 0 { wanted.model.fixed.clone() } else { pinned(&wanted.model.fixed, &running.fixed) };
-        let mut reasons = if running.starts == 0 { vec![Reason::Start] } else { reasons(&running.fixed, &fixed) };
+        let loaded = self.ends.loaded.borrow().clone();
+        let running = loaded.fixed.as_ref();
+        let fixed = running.map_or_else(|| wanted.model.fixed.clone(), |running| pinned(&wanted.model.fixed, running));
+        let mut reasons = match running {
+            Some(running) if !self.down => reasons(running, &fixed),
+            _ => vec![Reason::Start],
+        };
         let (differs, asked) = (!reasons.is_empty(), number > self.answered);
         if asked {
             reasons.push(Reason::Asked);
         } else if !differs {
+            self.sound();
             return Outcome::Nothing;
         }
-        let fixed = self.with_held_profiles(&fixed, &running.fixed);
+        let fixed = self.with_held_profiles(fixed, running);
         let labels: Vec<&'static str> = reasons.iter().map(Reason::label).collect::<BTreeSet<_>>().into_iter().collect();
-        let words: Vec<String> = reasons.iter().map(|reason| explain(reason, wanted)).collect();
+        let words: Vec<String> = reasons.iter().map(|reason| words::explain(reason, wanted)).collect();
         let started = Instant::now();
         let applied = if asked { self.nginx.reload(&fixed).await } else { self.nginx.apply(&fixed).await };
         let result = applied.as_ref().map(|applied| applied.revision.clone()).map_err(Clone::clone);
         let outcome = match applied {
             Ok(applied) => {
                 self.confirmed(&applied, &labels, &words.join("; "), started.elapsed());
+                self.sound();
+                self.down = false;
+                if self.confirmed != *wanted.basis.data() {
+                    self.confirmed = wanted.basis.data().clone();
+                    self.nginx.keep(&self.confirmed);
+                }
                 let profiles = fixed.profiles.keys().cloned().collect();
-                let starts = running.starts + u64::from(applied.started || running.starts == 0);
-                self.ends.loaded.send_replace(Loaded { starts, revision: applied.revision, profiles, fixed });
+                let starts = loaded.starts + u64::from(applied.started || loaded.starts == 0);
+                self.ends.loaded.send_replace(Loaded { starts, revision: applied.revision, profiles, fixed: Some(fixed) });
                 let _ = self.ends.feedback.send(Feedback::Confirmed(wanted.clone())).await;
                 Outcome::Done
             }
             Err(error) => {
                 self.metrics.reload_failed(&labels);
-                self.report.reload(Err(&error.to_string()));
                 if differs {
-                    self.blame(&fixed, &running.fixed, wanted, error).await
+                    self.blame(&fixed, running, wanted, error).await
                 } else {
-                    // It runs this text: nobody's Ingress is at fault, and whoever asked may ask again.
-                    error!(%error, "a reload that was asked for failed; nginx goes on with what it had");
+                    // It runs this text: no object is at fault, and the caller may ask again.
+                    self.report.reload(Err(&error.to_string()));
+                    error!(%error, "a reload that was asked for failed; the last known good configuration stays active");
                     Outcome::Kept
                 }
             }
         };
-        self.tell(labels, result, started.elapsed(), (outcome != Outcome::SetAside).then_some(number));
+        self.publish(labels, result, started.elapsed(), (outcome != Outcome::Quarantined).then_some(number));
         outcome
     }
 
-    /// Counts and tells of what NGINX confirmed.
+    /// Counts and reports what NGINX confirmed.
     fn confirmed(&self, applied: &Applied, labels: &[&'static str], words: &str, took: Duration) {
         self.metrics.stage(Stage::Reload, took);
         let revision = &applied.revision;
@@ -186,66 +248,122 @@ impl<N: Nginx> Lane<N> {
     }
 
     /// Ends an attempt; `answers`: it is the answer to all that was asked for up to this number.
-    fn tell(&mut self, reasons: Vec<&'static str>, result: Result<String, ApplyError>, took: Duration, answers: Option<u64>) {
+    fn publish(&mut self, reasons: Vec<&'static str>, result: Result<String, ApplyError>, took: Duration, answers: Option<u64>) {
         self.runs += 1;
         self.answered = answers.unwrap_or(self.answered);
-        let set_aside = if answers.is_some() { std::mem::take(&mut self.set_aside) } else { self.set_aside.clone() };
+        let quarantined = if answers.is_some() { std::mem::take(&mut self.quarantined) } else { self.quarantined.clone() };
         let serving = self.ends.loaded.borrow().revision.clone();
         let (run, answers, finished) = (self.runs, self.answered, SystemTime::now());
-        self.ends.attempts.send_replace(Some(Arc::new(Attempt { run, answers, reasons, result, serving, set_aside, took, finished })));
+        self.ends.attempts.send_replace(Some(Arc::new(Attempt { run, answers, reasons, result, serving, quarantined, took, finished })));
     }
 
-    /// Finds the Ingresses behind a refusal and has them set aside.
-    async fn blame(&mut self, fixed: &Fixed, running: &Fixed, wanted: &Built, error: ApplyError) -> Outcome {
-        let ApplyError::Refused { message, culprit } = error else {
-            error!(%error, "nginx keeps its old configuration; it is tried again");
-            return Outcome::Failed;
+    /// Finds what NGINX refuses and has it quarantined.
+    async fn blame(&mut self, fixed: &Fixed, running: Option<&Fixed>, wanted: &Arc<Built>, error: ApplyError) -> Outcome {
+        let message = error.to_string();
+        let mut search = Search { nginx: &mut self.nginx, basis: &wanted.basis, running: running.filter(|_| !self.down) };
+        match search.faulty(fixed, &self.confirmed, error).await {
+            Err(error) => self.failed(&error.to_string()),
+            Ok(faulty) => {
+                let mut refused = Vec::new();
+                for (part, message) in faulty {
+                    refused.extend(self.quarantine(wanted, (part, message)));
+                }
+                if refused.is_empty() {
+                    return self.failed(&message);
+                }
+                self.report.reload(Err(&message));
+                self.sound();
+                let _ = self.ends.feedback.send(Feedback::Quarantine(wanted.clone(), refused)).await;
+                Outcome::Quarantined
+            }
+        }
+    }
+
+    /// What asked for a part that is refused, each with NGINX's words.
+    fn quarantine(&mut self, wanted: &Built, (part, message): Faulty) -> Vec<(Subject, String)> {
+        let subjects: Vec<Subject> = match &part {
+            Part::Setting(key, _) => vec![Subject::Setting(key.clone())],
+            Part::Profile(id, _) => wanted.users_of_profile(id).into_iter().map(Subject::Ingress).collect(),
+            Part::Shell(host, _) => wanted.users_of_shell(host).into_iter().map(Subject::Ingress).collect(),
+            Part::Stream(ingress, _) => vec![Subject::Ingress(ingress.clone())],
         };
-        let mut found: Vec<(ObjectKey, String)> = Vec::new();
-        match culprit {
-            Some(culprit) => found.extend(users(wanted, &culprit).into_iter().map(|user| (user, message.clone()))),
-            None => {
-                for (culprit, alone) in each_alone(fixed, running) {
-                    if let Err(ApplyError::Refused { message, .. }) = self.nginx.test(&alone).await {
-                        found.extend(users(wanted, &culprit).into_iter().map(|user| (user, message.clone())));
-                    }
+        for subject in &subjects {
+            match subject {
+                Subject::Ingress(ingress) => {
+                    warn!(%ingress, message, "nginx refuses what this Ingress asks for; it is quarantined");
+                    self.quarantined.push(format!("Ingress {ingress} is quarantined: {message}"));
+                }
+                Subject::Setting(key) => {
+                    warn!(key, message, "nginx refuses this value of the ConfigMap; the last accepted one stays active");
+                    self.quarantined.push(format!("the key {key:?} of the ConfigMap is not used: {message}"));
                 }
             }
         }
-        if found.is_empty() {
-            error!(message, "nginx refuses the configuration and no object is found at fault; the old configuration goes on");
-            return Outcome::Failed;
+        if !subjects.is_empty() {
+            self.held.add(part, subjects.clone());
         }
-        for (ingress, message) in found {
-            warn!(%ingress, message, "nginx refuses what this Ingress asks for; it is set aside");
-            self.set_aside.push(format!("Ingress {ingress} is set aside: {message}"));
-            let _ = self.ends.feedback.send(Feedback::SetAside(vec![ingress], message)).await;
+        subjects.into_iter().map(|subject| (subject, message.clone())).collect()
+    }
+
+    /// Tests again what is quarantined and due.
+    async fn look_again(&mut self, wanted: &Built) {
+        let running = self.ends.loaded.borrow().fixed.clone();
+        let mut released = Vec::new();
+        for (part, subjects) in self.held.due() {
+            let mut search = Search { nginx: &mut self.nginx, basis: &wanted.basis, running: running.as_ref() };
+            if matches!(search.accepts(&part).await, Ok(true)) {
+                info!(?subjects, "nginx accepts what it refused: no longer quarantined");
+                released.extend(subjects);
+            }
         }
-        Outcome::SetAside
+        if !released.is_empty() {
+            let _ = self.ends.feedback.send(Feedback::Release(released)).await;
+        }
+    }
+
+    /// NGINX can't be brought to what is wanted, and no object is at fault. Said once for as long as it stays so.
+    fn failed(&self, message: &str) -> Outcome {
+        if self.ends.fault.borrow().as_deref() == Some(message) {
+            debug!(message, "nginx still can't be brought to its configuration");
+        } else {
+            error!(message, "nginx can't be brought to its configuration; no object is at fault, and it is tried again");
+            self.report.reload(Err(message));
+            self.ends.fault.send_replace(Some(message.to_owned()));
+        }
+        Outcome::Failed
+    }
+
+    fn sound(&self) {
+        if self.ends.fault.borrow().is_some() {
+            info!("nginx takes its configuration again");
+            self.ends.fault.send_replace(None);
+        }
     }
 
     /// Keeps profiles that NGINX's present records still use, for hosts whose new records wait for this reload.
-    fn with_held_profiles(&self, wanted: &Fixed, running: &Fixed) -> Fixed {
-        let mut fixed = wanted.clone();
+    fn with_held_profiles(&self, mut fixed: Fixed, running: Option<&Fixed>) -> Fixed {
         for id in &self.ends.live.borrow().held_profiles {
-            if let (None, Some(profile)) = (fixed.profiles.get(id), running.profiles.get(id)) {
+            if let (None, Some(profile)) = (fixed.profiles.get(id), running.and_then(|running| running.profiles.get(id))) {
                 fixed.profiles.insert(id.clone(), profile.clone());
             }
         }
         fixed
     }
 
-    /// The master is gone: starts it again with what it ran, at once, and as often as it takes.
-    async fn revive(&mut self) {
-        error!("the nginx master ended; it is started again with its last good configuration");
-        let mut retry = Duration::from_millis(50);
-        while let Err(error) = self.nginx.restart().await {
-            error!(%error, retry_in = ?retry, "nginx does not start");
-            tokio::time::sleep(retry).await;
-            retry = (retry * 2).min(LAST_RETRY);
+    /// The master is gone: starts it again with what it ran. Whether it runs.
+    async fn revive(&mut self) -> bool {
+        match self.nginx.restart().await {
+            Ok(()) => {
+                self.down = false;
+                self.metrics.started();
+                info!("nginx was started again");
+                self.ends.loaded.send_modify(|loaded| loaded.starts += 1);
+            }
+            Err(error) => {
+                self.failed(&format!("nginx does not start: {error}"));
+            }
         }
-        self.metrics.started();
-        self.ends.loaded.send_modify(|loaded| loaded.starts += 1);
+        !self.down
     }
 }
 
@@ -261,47 +379,5 @@ fn pinned(wanted: &Fixed, running: &Fixed) -> Fixed {
     Fixed { globals: Arc::new(globals), ..wanted.clone() }
 }
 
-/// A reason with the Ingress that is behind it.
-fn explain(reason: &Reason, wanted: &Built) -> String {
-    let who = match reason {
-        Reason::ProfileAdded(id, _) => wanted.users_of_profile(id),
-        Reason::Shell(host) => wanted.users_of_shell(host),
-        Reason::Stream(ingress) => ingress.iter().cloned().collect(),
-        Reason::Start | Reason::Globals(_) | Reason::Literal(_) | Reason::Asked => Vec::new(),
-    };
-    match (reason, who.as_slice()) {
-        (Reason::ProfileAdded(_, what), [first, ..]) => format!("{first} is the first to use {what}"),
-        (_, [first, ..]) => format!("{reason} ({first})"),
-        _ => reason.to_string(),
-    }
-}
-
-fn users(wanted: &Built, culprit: &Culprit) -> Vec<ObjectKey> {
-    match culprit {
-        Culprit::Profile(id) => wanted.users_of_profile(id),
-        Culprit::Shell(host) => wanted.users_of_shell(host),
-        Culprit::Stream(ingress) => vec![ingress.clone()],
-    }
-}
-
-/// What runs plus one new part, for each new part.
-fn each_alone(wanted: &Fixed, running: &Fixed) -> Vec<(Culprit, Fixed)> {
-    // Without a running text there is nothing to add to: the wanted globals alone must do.
-    let base = if running.profiles.is_empty() { Fixed { globals: wanted.globals.clone(), ..Fixed::default() } } else { running.clone() };
-    let profiles = wanted.profiles.iter().filter(|(id, profile)| base.profiles.get(*id) != Some(*profile)).map(|(id, profile)| {
-        let mut alone = base.clone();
-        alone.profiles.insert(id.clone(), profile.clone());
-        (Culprit::Profile(id.clone()), alone)
-    });
-    let shells = wanted.shells.iter().filter(|(host, shell)| base.shells.get(*host) != Some(*shell)).map(|(host, shell)| {
-        let mut alone = base.clone();
-        alone.shells.insert(host.clone(), shell.clone());
-        (Culprit::Shell(host.clone()), alone)
-    });
-    let streams = wanted.streams.iter().filter(|stream| !base.streams.contains(stream)).map(|stream| {
-        let mut alone = base.clone();
-        alone.streams.push(stream.clone());
-        (Culprit::Stream(stream.0.clone()), alone)
-    });
-    profiles.chain(shells).chain(streams).collect()
-}
+#[cfg(test)]
+mod tests;

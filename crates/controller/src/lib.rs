@@ -5,7 +5,7 @@
 //! ```text
 //! snapshots ─▶ builder ─▶ Built ─┬─▶ live lane   (posts records; milliseconds)
 //!                 ▲              └─▶ fixed lane  (reloads; spaced) ─▶ Loaded ─▶ live lane
-//!                 └────────── set aside / confirmed ──────┘
+//!                 └────────── quarantined / confirmed ────┘
 //! ```
 //!
 //! A reload that somebody asks for ([`Asking`]) takes the same way: through the builder, so that what was there before is part of it, to the fixed lane.
@@ -15,6 +15,8 @@
 
 mod ask;
 mod build;
+#[cfg(test)]
+mod fake;
 mod fixed_lane;
 mod live_lane;
 pub mod metrics;
@@ -25,13 +27,15 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use model::{Builder, Built, Fixed, ProfileId, Settings, Snapshot};
+use model::{Builder, Built, Data, Fixed, ProfileId, Settings, Snapshot};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
+use fixed_lane::Subject;
+
 pub use ask::{Asking, Attempt};
 pub use metrics::Metrics;
-pub use port::{Addresses, Applied, ApplyError, LiveError, LiveNginx, LiveState, Nginx, Report};
+pub use port::{Addresses, Adopted, Applied, ApplyError, LiveError, LiveNginx, LiveState, Nginx, Posted, Report};
 
 /// How the lanes are paced.
 #[derive(Debug, Clone, Copy)]
@@ -63,8 +67,8 @@ pub struct Loaded {
     pub revision: String,
     /// Profiles that the new workers know.
     pub profiles: BTreeSet<ProfileId>,
-    /// The text they run.
-    pub fixed: Fixed,
+    /// The text they run; `None` of an NGINX that ran before this process did, until it is brought to a text of ours.
+    pub fixed: Option<Fixed>,
 }
 
 /// What the live lane has reached.
@@ -76,6 +80,8 @@ pub struct LiveStatus {
     pub held: usize,
     /// Profiles that NGINX's present records of these hosts use: they must stay until the new records are in.
     pub held_profiles: BTreeSet<ProfileId>,
+    /// Names of records (`letter\tkey`) for which NGINX has no room.
+    pub without_room: Vec<String>,
 }
 
 /// Views of the running controller, for health and debugging.
@@ -87,7 +93,9 @@ pub struct Handle {
     pub loaded: watch::Receiver<Loaded>,
     /// What it holds.
     pub live: watch::Receiver<LiveStatus>,
-    /// For whoever wants a reload.
+    /// Why NGINX can't be brought to what is wanted, for as long as it can't.
+    pub fault: watch::Receiver<Option<String>>,
+    /// For callers that want a reload.
     pub asking: Asking,
 }
 
@@ -101,8 +109,10 @@ impl Handle {
 /// Messages to the builder from the fixed lane.
 #[derive(Debug)]
 pub(crate) enum Feedback {
-    /// NGINX refused what these Ingresses ask for.
-    SetAside(Vec<model::ObjectKey>, String),
+    /// NGINX refused what these ask for in a build, each for its reason.
+    Quarantine(Arc<Built>, Vec<(Subject, String)>),
+    /// NGINX accepts again what these ask for.
+    Release(Vec<Subject>),
     /// NGINX confirmed what was built.
     Confirmed(Arc<Built>),
 }
@@ -122,7 +132,9 @@ pub struct Parts<N, L> {
     pub live: L,
     /// Takes resolved names back into the snapshots.
     pub addresses: Arc<dyn Addresses>,
-    /// Who is told.
+    /// The data of the ConfigMap that NGINX confirmed for an earlier controller of the same work directory.
+    pub confirmed: Data,
+    /// Where findings are reported.
     pub report: Arc<dyn Report>,
     /// Where it is counted.
     pub metrics: Metrics,
@@ -132,22 +144,24 @@ pub struct Parts<N, L> {
 
 /// Starts the tasks. They run until the set is aborted.
 pub fn spawn<N: Nginx, L: LiveNginx>(parts: Parts<N, L>, tasks: &mut Tasks) -> Handle {
-    let Parts { settings, snapshots, nginx, live, addresses, report, metrics, pace } = parts;
+    let Parts { settings, snapshots, nginx, live, addresses, confirmed, report, metrics, pace } = parts;
     let (built_tx, built) = watch::channel(None);
     let (loaded_tx, loaded) = watch::channel(Loaded::default());
     let (status_tx, status) = watch::channel(LiveStatus::default());
     // Bounded: the fixed lane says at most one thing per reload.
     let (feedback_tx, feedback) = mpsc::channel(16);
 
-    let builder = Builder::new(settings);
+    let builder = Builder::new(settings).with_confirmed(&confirmed);
     let (attempts_tx, attempts) = watch::channel(None);
     let asking = Asking::new(attempts);
     let (passed, asked) = watch::channel(0);
     let inputs = build::Inputs { snapshots, feedback, asked: asking.numbers() };
     tasks.spawn(build::run(builder, inputs, build::Outputs { built: built_tx, passed }, report.clone(), metrics.clone()));
-    let ends = fixed_lane::Ends { live: status.clone(), loaded: loaded_tx, feedback: feedback_tx, attempts: attempts_tx };
-    tasks.spawn(fixed_lane::run(fixed_lane::Lane::new(nginx, ends, report, metrics.clone()), built.clone(), asked, pace));
+    let (fault_tx, fault) = watch::channel(None);
+    let ends = fixed_lane::Ends { live: status.clone(), loaded: loaded_tx, feedback: feedback_tx, attempts: attempts_tx, fault: fault_tx };
+    let lane = fixed_lane::Lane::new(nginx, ends, report, metrics.clone(), confirmed);
+    tasks.spawn(fixed_lane::run(lane, built.clone(), asked, pace));
     tasks.spawn(live_lane::run(live, built.clone(), loaded.clone(), status_tx, metrics, pace));
     tasks.spawn(resolve::run(built.clone(), addresses));
-    Handle { built, loaded, live: status, asking }
+    Handle { built, loaded, live: status, fault, asking }
 }

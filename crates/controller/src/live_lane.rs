@@ -3,6 +3,11 @@
 //! It keeps its own picture of what NGINX holds and the digest that this must give; every answer carries NGINX's digest.
 //! A difference, a failed post or a restarted NGINX leads to a full comparison: equal digests adopt what is there,
 //! otherwise everything is sent again and what does not belong there is removed. Nothing is emptied in between.
+//!
+//! A record that finds no room is held back alone ([`refused`]); the version that NGINX has of it stays.
+
+mod batches;
+mod refused;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,13 +19,11 @@ use tokio::time::{Instant, sleep, sleep_until};
 use tracing::{debug, info, warn};
 
 use crate::metrics::{Metrics, Stage};
-use crate::port::{LiveError, LiveNginx};
+use crate::port::{LiveError, LiveNginx, LiveState};
 use crate::{LiveStatus, Loaded, Pace};
+use batches::{BATCH, batches, lines};
+use refused::{Refused, listed};
 
-/// Records in one post: a post of 100 holds a worker for 2 ms.
-const BATCH: usize = 150;
-/// Bytes in one post, so that certificates don't make it large.
-const BATCH_BYTES: usize = 256 * 1024;
 /// Marks the content of a dictionary as complete. The format of records is part of it.
 const GENERATION: &str = "narthex-1";
 const FIRST_RETRY: Duration = Duration::from_millis(50);
@@ -34,7 +37,8 @@ pub(crate) async fn run<L: LiveNginx>(
     metrics: Metrics,
     pace: Pace,
 ) -> &'static str {
-    let mut lane = Lane { nginx, held: Live::default(), digest: 0, known: false, starts: 0, metrics };
+    let (foreign, refused) = (BTreeSet::new(), Refused::default());
+    let mut lane = Lane { nginx, held: Live::default(), digest: 0, known: false, foreign, refused, starts: 0, metrics };
     let mut retry = FIRST_RETRY;
     let mut next_post = Instant::now();
     loop {
@@ -51,7 +55,7 @@ pub(crate) async fn run<L: LiveNginx>(
         let wait = match outcome {
             Ok(()) => {
                 retry = FIRST_RETRY;
-                None
+                lane.refused.next().map(|at| at.saturating_duration_since(Instant::now()))
             }
             Err(error) => {
                 warn!(%error, retry_in = ?retry, "live update failed; it is sent again");
@@ -76,6 +80,10 @@ struct Lane<L> {
     digest: u64,
     /// Whether `held` is true. Not after a start, a failure, or before the first look.
     known: bool,
+    /// Names of records that NGINX holds in a version that is not known: from before this process, and with no room for the wanted one or no profile
+    /// for it yet.
+    foreign: BTreeSet<String>,
+    refused: Refused,
     starts: u64,
     metrics: Metrics,
 }
@@ -95,21 +103,34 @@ impl<L: LiveNginx> Lane<L> {
         let delta = self.held.delta(live);
         self.metrics.stage(Stage::Plan, started.elapsed());
         let (now, later): (Delta, Delta) = delta.into_iter().partition(|op| op.needs.iter().all(|id| loaded.profiles.contains(id)));
+        let now = self.refused.sendable(now);
         if !now.is_empty() {
-            self.send(&now, live).await?;
+            let sent = self.send(&now, live).await?;
             self.metrics.stage(Stage::Live, started.elapsed());
-            let tables: BTreeSet<Table> = now.iter().map(|op| op.table).collect();
-            for table in tables {
+            for table in sent {
                 self.metrics.avoided(table);
             }
             debug!(records = now.len(), seconds = started.elapsed().as_secs_f64(), "live update confirmed");
         }
+        self.remove_foreign(live).await?;
+        self.refused.wait(now.iter().any(|op| op.value.is_none()));
         if later.is_empty() {
             self.metrics.synced();
         }
         self.metrics.held(later.len());
         let held_profiles = later.iter().filter_map(|op| self.held.hosts.get(&op.key)).flat_map(|record| record.profiles()).collect();
-        let next = LiveStatus { synced: true, held: later.len(), held_profiles };
+        let without_room: Vec<String> = self.refused.names().cloned().collect();
+        self.metrics.without_room(without_room.len());
+        if status.borrow().without_room != without_room {
+            match without_room.first() {
+                Some(first) => warn!(
+                    records = without_room.len(),
+                    first, "nginx has no room for records, or they are too large; everything else is sent"
+                ),
+                None => info!("nginx has room for every record again"),
+            }
+        }
+        let next = LiveStatus { synced: true, held: later.len(), held_profiles, without_room };
         status.send_if_modified(|old| {
             let changed = *old != next;
             *old = next;
@@ -128,52 +149,91 @@ impl<L: LiveNginx> Lane<L> {
         } else {
             let started = Instant::now();
             let keys: BTreeSet<String> = self.nginx.keys().await?.into_iter().collect();
-            self.held = Live::default();
+            (self.held, self.refused, self.foreign) = (wanted.clone(), Refused::default(), BTreeSet::new());
             // NGINX's digest counts what it held before; it is compared again only once everything was sent.
-            for batch in batches(&Live::default().delta(&wanted)) {
-                self.nginx.post(lines(batch)).await.inspect_err(|_| self.count(batch, false))?;
+            let everything = self.refused.sendable(Live::default().delta(&wanted));
+            for batch in batches(&everything) {
+                let posted = self.nginx.post(lines(batch)).await.inspect_err(|_| self.count(batch, false))?;
                 self.count(batch, true);
+                batch.iter().filter(|op| posted.refused.contains(&listed(op))).for_each(|op| self.refused.add(op));
             }
-            let extra: Vec<String> = keys.into_iter().filter(|key| !wanted.holds(key)).map(|key| format!("-{key}\n")).collect();
-            for batch in extra.chunks(BATCH) {
-                self.nginx.post(batch.concat()).await?;
+            let nowhere = Live::default();
+            for op in Live::default().delta(&wanted).iter().filter(|op| self.refused.names().any(|name| *name == listed(op))) {
+                self.held.accept(op, &nowhere);
             }
+            // What NGINX has of hosts that wait for a profile or for room stays, in whatever version.
+            let stays = |key: &String| self.held.holds(key) || live.holds(key);
+            let (stays, extra): (BTreeSet<String>, BTreeSet<String>) = keys.into_iter().partition(stays);
+            self.foreign = stays.into_iter().filter(|key| !self.held.holds(key)).collect();
+            self.remove(&extra).await?;
             self.nginx.set_generation(GENERATION).await?;
             let state = self.nginx.audit().await?;
-            if state.digest != digest {
-                return Err(LiveError::Unreachable(format!(
-                    "nginx holds digest {} after everything was sent, expected {digest}",
-                    state.digest
-                )));
+            self.digest = self.held.digest();
+            if self.foreign.is_empty() && state.digest != self.digest {
+                let (nginx, expected) = (state.digest, self.digest);
+                return Err(LiveError::Unreachable(format!("nginx holds digest {nginx} after everything was sent, expected {expected}")));
             }
-            info!(records = wanted.len(), removed = extra.len(), seconds = started.elapsed().as_secs_f64(), "everything was sent to nginx");
+            self.digest = state.digest;
+            info!(
+                records = state.entries,
+                removed = extra.len(),
+                seconds = started.elapsed().as_secs_f64(),
+                "everything was sent to nginx"
+            );
+            self.known = true;
+            return Ok(());
         }
-        self.held = wanted;
-        self.digest = digest;
-        self.known = true;
+        (self.held, self.digest, self.known) = (wanted, digest, true);
+        (self.foreign, self.refused) = (BTreeSet::new(), Refused::default());
         Ok(())
     }
 
-    async fn send(&mut self, delta: &Delta, live: &Live) -> Result<(), LiveError> {
+    /// Posts a delta. Returns the tables of which NGINX took records.
+    async fn send(&mut self, delta: &Delta, live: &Live) -> Result<BTreeSet<Table>, LiveError> {
+        let mut tables = BTreeSet::new();
         for batch in batches(delta) {
-            let state = match self.nginx.post(lines(batch)).await {
-                Ok(state) => state,
-                Err(error) => {
-                    self.count(batch, false);
-                    return Err(error);
-                }
-            };
+            let posted = self.nginx.post(lines(batch)).await.inspect_err(|_| self.count(batch, false))?;
             self.count(batch, true);
+            let mut comparable = true;
             for op in batch {
-                self.digest = self.digest + u64::from(op.new_crc()) - u64::from(op.old_crc);
+                if posted.refused.contains(&listed(op)) {
+                    self.refused.add(op);
+                    continue;
+                }
+                self.refused.remove(op);
+                // Of a foreign version nobody here knows what it counted.
+                comparable &= !self.foreign.remove(&listed(op));
+                self.digest = self.digest.wrapping_add(u64::from(op.new_crc())).wrapping_sub(u64::from(op.old_crc));
                 self.held.accept(op, live);
+                tables.insert(op.table);
             }
-            if state.digest != self.digest {
-                let (nginx, expected) = (state.digest, self.digest);
+            let (nginx, expected) = (posted.state.digest, self.digest);
+            if comparable && nginx != expected {
                 return Err(LiveError::Unreachable(format!("nginx holds digest {nginx}, expected {expected}")));
             }
+            self.digest = nginx;
         }
+        Ok(tables)
+    }
+
+    /// Removes foreign versions of records that are not wanted any more.
+    async fn remove_foreign(&mut self, live: &Live) -> Result<(), LiveError> {
+        let gone: BTreeSet<String> = self.foreign.iter().filter(|key| !live.holds(key)).cloned().collect();
+        if let Some(state) = self.remove(&gone).await? {
+            self.digest = state.digest;
+        }
+        self.foreign.retain(|key| !gone.contains(key));
         Ok(())
+    }
+
+    /// Removes records by their names. The state after it, if there were any.
+    async fn remove(&self, keys: &BTreeSet<String>) -> Result<Option<LiveState>, LiveError> {
+        let lines: Vec<String> = keys.iter().map(|key| format!("-{key}\n")).collect();
+        let mut state = None;
+        for batch in lines.chunks(BATCH) {
+            state = Some(self.nginx.post(batch.concat()).await?.state);
+        }
+        Ok(state)
     }
 
     fn count(&self, batch: &[Op], ok: bool) {
@@ -198,24 +258,5 @@ fn usable(live: &Live, loaded: &Loaded) -> Live {
     usable
 }
 
-fn lines(ops: &[Op]) -> String {
-    ops.iter().map(|op| op.line() + "\n").collect()
-}
-
-/// Cuts a delta into batches of bounded number and size; an op is never cut.
-fn batches(delta: &Delta) -> impl Iterator<Item = &[Op]> {
-    let mut rest: &[Op] = delta;
-    std::iter::from_fn(move || {
-        if rest.is_empty() {
-            return None;
-        }
-        let mut bytes = 0;
-        let fits = rest.iter().take(BATCH).take_while(|op| {
-            bytes += op.value.as_ref().map_or(0, String::len);
-            bytes <= BATCH_BYTES
-        });
-        let (batch, later) = rest.split_at(fits.count().max(1));
-        rest = later;
-        Some(batch)
-    })
-}
+#[cfg(test)]
+mod tests;

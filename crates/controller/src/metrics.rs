@@ -53,6 +53,7 @@ pub struct Metrics {
     problems: IntGaugeVec,
     ingresses: IntGauge,
     held_hosts: IntGauge,
+    without_room: IntGauge,
     nginx_starts: IntCounter,
     last_success: Gauge,
     revision: IntGaugeVec,
@@ -98,6 +99,8 @@ impl Metrics {
             problems: IntGaugeVec::new(ours("problems", "Present findings by kind."), &["kind"]).expect(valid),
             ingresses: IntGauge::with_opts(ours("ingresses", "Ingresses that are served.")).expect(valid),
             held_hosts: IntGauge::with_opts(ours("held_hosts", "Hosts whose newest routes wait for a reload.")).expect(valid),
+            without_room: IntGauge::with_opts(ours("records_without_room", "Records that NGINX's shared dictionaries have no room for."))
+                .expect(valid),
             nginx_starts: IntCounter::with_opts(ours("nginx_starts_total", "Starts of the NGINX master.")).expect(valid),
             last_success: Gauge::with_opts(ours("last_success_timestamp_seconds", "When NGINX last confirmed the newest state."))
                 .expect(valid),
@@ -125,6 +128,7 @@ impl Metrics {
             Box::new(metrics.problems.clone()),
             Box::new(metrics.ingresses.clone()),
             Box::new(metrics.held_hosts.clone()),
+            Box::new(metrics.without_room.clone()),
             Box::new(metrics.nginx_starts.clone()),
             Box::new(metrics.last_success.clone()),
             Box::new(metrics.revision.clone()),
@@ -171,6 +175,11 @@ impl Metrics {
     /// How many hosts wait for a reload.
     pub fn held(&self, count: usize) {
         self.held_hosts.set(count as i64);
+    }
+
+    /// How many records NGINX has no room for.
+    pub fn without_room(&self, count: usize) {
+        self.without_room.set(count as i64);
     }
 
     /// NGINX was started.

@@ -1,12 +1,13 @@
 //! What the controller needs of the world: an NGINX, its live interface, and somebody to tell.
 
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use imbl::OrdMap;
-use model::{Fixed, Problem, ProfileId};
+use model::{Data, Fixed, Problem, ProfileId};
 
 /// The process: start, reload, watch. Applies text and confirms it.
 pub trait Nginx: Send + 'static {
@@ -22,8 +23,23 @@ pub trait Nginx: Send + 'static {
     /// Starts it again with the last text it confirmed.
     fn restart(&mut self) -> impl Future<Output = Result<(), ApplyError>> + Send;
 
+    /// The NGINX that ran before this process did, if there is one.
+    fn adopted(&self) -> Option<Adopted>;
+
+    /// Keeps the data of the ConfigMap that NGINX confirmed, for a controller that starts while the present one is refused. A failure is logged.
+    fn keep(&mut self, confirmed: &Data);
+
     /// Resolves when the master process is gone.
     fn exited(&mut self) -> impl Future<Output = ()> + Send;
+}
+
+/// An NGINX that was found running.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Adopted {
+    /// Content address of its text.
+    pub revision: String,
+    /// Profiles that its workers know.
+    pub profiles: BTreeSet<ProfileId>,
 }
 
 /// A confirmed application of text.
@@ -39,12 +55,20 @@ pub struct Applied {
     pub duration: Duration,
 }
 
-/// Why text was not applied. What served before goes on serving.
+/// Why text was not applied. The last known good configuration stays active.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ApplyError {
-    /// NGINX refuses the text.
+    /// NGINX refuses the text, and will at any other time.
     #[error("nginx refuses the configuration: {message}")]
     Refused {
+        /// What it says.
+        message: String,
+        /// Which part it points at, when its message has a line.
+        culprit: Option<Culprit>,
+    },
+    /// NGINX complains, perhaps about something outside of the text: a file, the system.
+    #[error("nginx does not accept the configuration: {message}")]
+    Doubtful {
         /// What it says.
         message: String,
         /// Which part it points at, when its message has a line.
@@ -70,8 +94,8 @@ pub enum Culprit {
 pub trait LiveNginx: Clone + Send + Sync + 'static {
     /// What it holds, counted anew over every record, so that counters which a killed worker left wrong are right again.
     fn audit(&self) -> impl Future<Output = Result<LiveState, LiveError>> + Send;
-    /// Applies lines of the live protocol; answers the state after.
-    fn post(&self, lines: String) -> impl Future<Output = Result<LiveState, LiveError>> + Send;
+    /// Applies lines of the live protocol; answers the state after, and what found no room.
+    fn post(&self, lines: String) -> impl Future<Output = Result<Posted, LiveError>> + Send;
     /// The keys it holds, as `letter\tkey`.
     fn keys(&self) -> impl Future<Output = Result<Vec<String>, LiveError>> + Send;
     /// Marks its content as complete.
@@ -89,12 +113,18 @@ pub struct LiveState {
     pub entries: u64,
 }
 
+/// What became of posted lines.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Posted {
+    /// What NGINX holds now.
+    pub state: LiveState,
+    /// Records (`letter\tkey`) for which a dictionary has no room: what it held of them stays. All others were applied.
+    pub refused: Vec<String>,
+}
+
 /// Why a live request failed.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum LiveError {
-    /// A dictionary is full: these keys (`letter\tkey`) were not stored, the rest was.
-    #[error("a shared dictionary is full: {} records were not stored, first {:?}", .0.len(), .0.first())]
-    Full(Vec<String>),
     /// No answer, or not a good one. The request may have been applied in part; sending it again is safe.
     #[error("{0}")]
     Unreachable(String),

@@ -13,6 +13,7 @@ mod last;
 mod literals;
 mod names;
 mod parse;
+mod settings;
 mod signposts;
 mod state;
 
@@ -22,7 +23,7 @@ use std::sync::Arc;
 use annotations::Config;
 use imbl::OrdMap;
 
-use crate::fixed::{GlobalHeaders, Globals, Listen};
+use crate::fixed::GlobalHeaders;
 use crate::key::{BackendId, BackendPort, ObjectKey, ObjectRef};
 use crate::last::{INSTEAD, Last};
 use crate::live::BackendRecord;
@@ -39,11 +40,13 @@ use crate::snapshot::{Objects, Snapshot};
 use built::Origin;
 use changes::Changes;
 use kept::Kept;
+use settings::RefusedKeys;
 use state::{State, set, set_if_changed};
 
 pub use built::Built;
+pub use settings::{Basis, Data};
 
-/// Ingresses that are set aside because NGINX refused what they ask for, each with the reason.
+/// Ingresses of which NGINX refused what they ask for, each with the reason.
 pub type Quarantine = OrdMap<ObjectKey, Arc<str>>;
 
 /// Keeps what the last build found, so that the next one costs what changed.
@@ -52,13 +55,13 @@ pub struct Builder {
     settings: Arc<Settings>,
     fallback: Certificate,
     state: State,
-    quarantine: Quarantine,
     /// Ingresses whose quarantine began or ended since the last build.
     requarantined: BTreeSet<ObjectKey>,
     /// What the last configuration that NGINX confirmed was built from: the fallback of what is set aside.
     good: OrdMap<ObjectKey, Arc<Entry>>,
     kept: Kept,
     last: Last,
+    refused: RefusedKeys,
 }
 
 impl Builder {
@@ -76,11 +79,11 @@ impl Builder {
             settings: Arc::new(settings),
             fallback,
             state: State::default(),
-            quarantine: Quarantine::new(),
             requarantined: BTreeSet::new(),
             good: OrdMap::new(),
             kept: Kept::default(),
             last: Last::default(),
+            refused: RefusedKeys::default(),
         }
     }
 
@@ -89,15 +92,43 @@ impl Builder {
         &self.settings
     }
 
-    /// Sets an Ingress aside until it changes: its last version that NGINX confirmed is used, or none.
-    pub fn set_aside(&mut self, ingress: &ObjectKey, reason: &str) {
-        self.quarantine.insert(ingress.clone(), reason.into());
-        self.requarantined.insert(ingress.clone());
+    /// Quarantines an Ingress, until it or the settings change: its last version that NGINX confirmed is used, or none.
+    ///
+    /// `built`: what NGINX refused. An Ingress that has changed since then is not meant.
+    pub fn quarantine(&mut self, ingress: &ObjectKey, reason: &str, built: &Built) {
+        let (then, now) = (built.entries.get(ingress), self.state.built.entries.get(ingress));
+        if then.zip(now).is_some_and(|(then, now)| Arc::ptr_eq(then, now)) {
+            self.state.built.quarantined.insert(ingress.clone(), reason.into());
+            self.requarantined.insert(ingress.clone());
+        }
     }
 
-    /// What is set aside now.
-    pub fn quarantine(&self) -> &Quarantine {
-        &self.quarantine
+    /// Ends the quarantine of an Ingress.
+    pub fn release(&mut self, ingress: &ObjectKey) {
+        if self.state.built.quarantined.remove(ingress).is_some() {
+            self.requarantined.insert(ingress.clone());
+        }
+    }
+
+    /// Refuses the value of a key of the ConfigMap until it changes: its last value that NGINX confirmed is used, or its default.
+    ///
+    /// `built`: what NGINX refused. A value that has changed since then is not meant.
+    pub fn refuse_key(&mut self, key: &str, reason: &str, built: &Built) {
+        if let Some(value) = built.basis.data().get(key) {
+            self.refused.refuse(key, value, reason);
+        }
+    }
+
+    /// Accepts the value of a key again.
+    pub fn release_key(&mut self, key: &str) {
+        self.refused.release(key);
+    }
+
+    /// Goes on from the data of a ConfigMap that NGINX confirmed earlier.
+    #[must_use]
+    pub fn with_confirmed(mut self, data: &Data) -> Self {
+        self.refused.confirm(data);
+        self
     }
 
     /// Ingresses whose present version is refused, with the version that is served instead.
@@ -119,28 +150,31 @@ impl Builder {
     /// Remembers that NGINX confirmed what this build came to.
     pub fn confirmed(&mut self, built: &Built) {
         self.good = built.entries.clone();
+        self.refused.confirm(built.basis.data());
     }
 
     /// Brings the model up to `snapshot`. Cheap when little changed since the last call.
     pub fn build(&mut self, snapshot: &Snapshot) -> Built {
-        let (config, mut config_problems) = self.read_config(snapshot);
+        let mut config_problems = Vec::new();
+        let (config, data) = self.read_config(snapshot, &mut config_problems);
         let headers = self.read_headers(&config, snapshot, &mut config_problems);
         let owned = accept::owned_classes(snapshot, &self.settings);
         let everything = config != *self.state.config
             || owned != self.state.owned_classes
             || self.state.built.model.live.hosts.is_empty()
             || (!self.settings.namespace_selector.is_empty() && snapshot.namespaces != self.state.snapshot.namespaces);
-        let accepted = |key: &ObjectKey| self.state.built.entries.contains_key(key) && !self.quarantine.contains_key(key);
+        let accepted = |key: &ObjectKey| self.state.built.entries.contains_key(key) && !self.state.built.quarantined.contains_key(key);
         for (key, forgotten) in self.kept.follow(&self.state.snapshot.ingresses, &snapshot.ingresses, accepted) {
             self.state.refer(&key, Some(&forgotten), None);
         }
         self.last.follow(&self.state.snapshot, snapshot);
         if everything {
+            // Quarantines end, too: what NGINX refused it refused beside the settings of then.
             self.state = State { config: Arc::new(config), owned_classes: owned, ..State::default() };
         }
         let mut changes = Changes::between(&self.state.snapshot, snapshot);
         for key in changes.ingresses.iter() {
-            self.quarantine.remove(key);
+            self.state.built.quarantined.remove(key);
         }
         changes.ingresses.append(&mut self.requarantined);
         for key in &changes.ingresses {
@@ -153,9 +187,13 @@ impl Builder {
         changes.ingresses.extend(referrers);
         self.state.snapshot = snapshot.clone();
         self.state.set_problems(Origin::Config, config_problems);
+        let refused = self.refused.names();
+        if refused != *self.state.built.refused_keys {
+            self.state.built.refused_keys = Arc::new(refused);
+        }
 
-        if everything || headers != self.state.built.model.fixed.globals.headers {
-            self.globals(headers);
+        if everything || headers != self.state.built.model.fixed.globals.headers || data != *self.state.built.basis.data() {
+            self.globals(data, headers);
         }
         if everything {
             self.stock_profiles();
@@ -172,36 +210,29 @@ impl Builder {
         self.state.built.clone()
     }
 
-    fn read_config(&self, snapshot: &Snapshot) -> (Config, Vec<Problem>) {
-        let Some(key) = &self.settings.configmap else { return (Config::default(), Vec::new()) };
+    fn read_config(&mut self, snapshot: &Snapshot, problems: &mut Vec<Problem>) -> (Config, Data) {
+        let Some(key) = &self.settings.configmap else { return (Config::default(), Data::new()) };
         let object = ObjectRef::namespaced("ConfigMap", key);
-        let empty = Default::default();
+        let empty = Data::new();
         let Some(map) = snapshot.config_maps.get(key) else {
             let detail = "the ConfigMap of --configmap does not exist; every setting has its default".to_owned();
-            return (Config::default(), vec![Problem { object, field: String::new(), kind: ProblemKind::Configuration, detail }]);
+            problems.push(Problem { object, field: String::new(), kind: ProblemKind::Configuration, detail });
+            return (Config::default(), empty);
         };
-        let (mut config, findings) = Config::parse(map.data.as_ref().unwrap_or(&empty));
-        let absent = withhold(&mut config, &self.settings.missing);
-        let absent = absent.into_iter().map(|(key, module)| Problem {
+        let data = self.refused.replace(map.data.as_ref().unwrap_or(&empty), &object, problems);
+        let (mut config, findings) = Config::parse(&data);
+        let problem = |key: &str, detail: String| Problem {
             object: object.clone(),
             field: format!("data[{key:?}]"),
             kind: ProblemKind::Configuration,
-            detail: format!("NGINX lacks {}; it is as if this was not set", module.describe()),
-        });
-        let mut absent: Vec<Problem> = absent.collect();
-        absent.extend(collector_remark(&config).map(|(key, detail)| Problem {
-            object: object.clone(),
-            field: format!("data[{key:?}]"),
-            kind: ProblemKind::Configuration,
-            detail: detail.to_owned(),
-        }));
-        let problems = findings.into_iter().map(|finding| Problem {
-            object: object.clone(),
-            field: format!("data[{:?}]", finding.key),
-            kind: ProblemKind::Configuration,
-            detail: of_value(&finding.value, finding.detail),
-        });
-        (config, problems.chain(absent).collect())
+            detail,
+        };
+        problems.extend(findings.into_iter().map(|finding| problem(&finding.key, of_value(&finding.value, finding.detail))));
+        for (key, module) in withhold(&mut config, &self.settings.missing) {
+            problems.push(problem(key, format!("NGINX lacks {}; it is as if this was not set", module.describe())));
+        }
+        problems.extend(collector_remark(&config).map(|(key, detail)| problem(key, detail.to_owned())));
+        (config, data.into_owned())
     }
 
     fn read_headers(&self, config: &Config, snapshot: &Snapshot, problems: &mut Vec<Problem>) -> GlobalHeaders {
@@ -209,15 +240,10 @@ impl Builder {
         globals::headers(&ObjectRef::namespaced("ConfigMap", key), config, snapshot, problems)
     }
 
-    fn globals(&mut self, headers: GlobalHeaders) {
-        self.state.built.model.fixed.globals = Arc::new(Globals {
-            config: (*self.state.config).clone(),
-            headers,
-            listen: Listen { http: self.settings.http_port, https: self.settings.https_port, passthrough: self.settings.passthrough() },
-            static_certificate: self.settings.fallback_certificate.clone(),
-            health_check_path: self.settings.health_check_path.clone(),
-            counting: self.settings.counting.clone(),
-        });
+    fn globals(&mut self, data: Data, headers: GlobalHeaders) {
+        let built = &mut self.state.built;
+        built.model.fixed.globals = Arc::new(settings::globals(&self.settings, (*self.state.config).clone(), headers.clone()));
+        built.basis = Arc::new(Basis::new(self.settings.clone(), data, headers));
     }
 
     fn stock_profiles(&mut self) {

@@ -24,7 +24,7 @@ pub mod settings;
 pub mod signposts;
 pub mod snapshot;
 
-pub use builder::{Builder, Built, Quarantine};
+pub use builder::{Basis, Builder, Built, Data, Quarantine};
 pub use fixed::{Fixed, GlobalHeaders, Globals, Listen, Shell};
 pub use key::{BackendId, BackendPort, ObjectKey, ObjectRef};
 pub use last::Last;
@@ -33,6 +33,7 @@ pub use live::{
     Live, Op, PasswordCheck, Route, Stickiness, Table, UsersRecord,
 };
 pub use modules::Module;
+pub use ngx_value::Snippet;
 pub use object::{EndpointSlice, Ingress, Service};
 pub use plan::{Plan, Reason, plan};
 pub use problem::{Problem, ProblemKind};

@@ -44,9 +44,9 @@ pub(crate) async fn confirm<P: Process>(process: &P, tail: &mut Tail, expected: 
     let mut pause = FIRST_POLL;
     loop {
         let alive = process.alive(expected.master);
-        match complaint(tail.messages(), expected) {
-            Some(Complaint::Final(error)) => return Err(error),
-            Some(Complaint::StaleSocket) if !sockets_cleared => {
+        match objection(tail.messages(), expected) {
+            Some(Objection::Final(error)) => return Err(error),
+            Some(Objection::StaleSocket) if !sockets_cleared => {
                 // The master tries again half a second later.
                 process.clear_sockets(false).await;
                 sockets_cleared = true;
@@ -77,7 +77,7 @@ pub(crate) async fn confirm<P: Process>(process: &P, tail: &mut Tail, expected: 
     }
 }
 
-enum Complaint {
+enum Objection {
     /// The change has failed.
     Final(ApplyError),
     /// A socket file is in the way.
@@ -85,7 +85,7 @@ enum Complaint {
 }
 
 /// What the master says against the change. What workers say (`emerg` too) doesn't decide: the master may start others.
-fn complaint(messages: &[Message], expected: &Expected<'_>) -> Option<Complaint> {
+fn objection(messages: &[Message], expected: &Expected<'_>) -> Option<Objection> {
     let by_master = |message: &&Message| message.level == "emerg" && message.pid == Some(expected.master.pid);
     let mut taken = None;
     for message in messages.iter().filter(by_master) {
@@ -95,25 +95,25 @@ fn complaint(messages: &[Message], expected: &Expected<'_>) -> Option<Complaint>
                 let error = bind_error(&failure, expected.flags)?;
                 // NGINX tries five times, half a second apart, and may yet succeed; then the new configuration runs.
                 if !expected.patient {
-                    return Some(Complaint::Final(error));
+                    return Some(Objection::Final(error));
                 }
                 taken = taken.or(Some(error));
             }
             Some(failure) if failure.port.is_none() && Errno::from_raw(failure.errno) == Errno::EADDRINUSE => {
                 return stale(messages, expected);
             }
-            Some(failure) => return Some(Complaint::Final(bind_error(&failure, expected.flags).unwrap_or_else(|| refused(text)))),
-            None if log::gave_up_binding(text) => return Some(Complaint::Final(taken.unwrap_or_else(|| refused(text)))),
-            None => return Some(Complaint::Final(refused(text))),
+            Some(failure) => return Some(Objection::Final(bind_error(&failure, expected.flags).unwrap_or_else(|| not_taken(text)))),
+            None if log::gave_up_binding(text) => return Some(Objection::Final(taken.unwrap_or_else(|| not_taken(text)))),
+            None => return Some(Objection::Final(not_taken(text))),
         }
     }
     None
 }
 
-fn stale(messages: &[Message], expected: &Expected<'_>) -> Option<Complaint> {
+fn stale(messages: &[Message], expected: &Expected<'_>) -> Option<Objection> {
     let gave_up = messages.iter().find(|message| message.pid == Some(expected.master.pid) && log::gave_up_binding(&message.text));
     let first = messages.iter().find(|message| log::bind_failure(&message.text).is_some());
-    Some(gave_up.and(first).map_or(Complaint::StaleSocket, |message| Complaint::Final(refused(&message.text))))
+    Some(gave_up.and(first).map_or(Objection::StaleSocket, |message| Objection::Final(not_taken(&message.text))))
 }
 
 /// The error for a port that could not be opened; `None` for other reasons than a taken port or a missing privilege.
@@ -127,6 +127,6 @@ pub(crate) fn bind_error(failure: &log::BindFailure, flags: &BTreeMap<u16, &'sta
     }
 }
 
-fn refused(text: &str) -> ApplyError {
-    ApplyError::Refused { message: text.to_owned(), file: "nginx.conf".to_owned(), line: None, stderr: text.to_owned() }
+fn not_taken(text: &str) -> ApplyError {
+    ApplyError::NotTaken(text.to_owned())
 }

@@ -1,21 +1,21 @@
 //! The state machine: one file set after the other, each confirmed or taken back.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 use render::{FileSet, Paths};
 
-use crate::confirm::{Expected, bind_error, confirm};
+use crate::confirm::{Expected, confirm};
 use crate::error::ApplyError;
-use crate::log::{self, Tail};
+use crate::log::Tail;
 use crate::orphans;
-use crate::process::{Process, Verdict};
+use crate::process::{Process, Tested};
 use crate::procfs::{Identity, Worker};
 use crate::state::State;
 use crate::store::{self, Store, StoreError};
 use crate::supervisor::Applied;
+use crate::verdict;
 
 /// How long a killed process may take to go.
 const KILL_PATIENCE: Duration = Duration::from_secs(2);
@@ -54,7 +54,7 @@ impl<P: Process> Cycle<P> {
 
     /// Makes the disk hold what served last.
     pub(crate) fn repair(&self) -> Result<(), StoreError> {
-        self.good.as_ref().map_or(Ok(()), |good| self.store.repair(good))
+        self.good.as_ref().map_or(Ok(()), |good| self.store.restore(good))
     }
 
     /// Takes over a master that somebody else started.
@@ -84,20 +84,18 @@ impl<P: Process> Cycle<P> {
         self.bury();
         // Orphans answer too, but nobody can reload them.
         let running = if self.master.is_some() { self.process.state().await } else { None };
-        let (store, files) = (self.store.clone(), set.clone());
-        let mut staged = on_disk(move || store.stage(&files)).await?;
         let unchanged = !force && running.is_some_and(|state| state.revision == set.revision);
-        let mut warnings = Vec::new();
-        if !unchanged {
-            let verdict = self.process.test(&self.store.staged_conf()).await?;
-            warnings = self.judge(verdict)?;
-        }
-        staged.promote()?;
-        let how = if unchanged { How::Unchanged } else { self.switch(set, &mut staged).await? };
-        staged.keep();
-        let (store, files, before) = (self.store.clone(), set.clone(), self.good.take());
-        self.good = Some(set.clone());
-        on_disk(move || store.remember(&files, before.as_ref())).await?;
+        let (how, warnings) = if unchanged {
+            // What runs needs no disk: that its files are whole there is for the next start.
+            let (store, files) = (self.store.clone(), set.clone());
+            on_disk(move || store.restore(&files)).await.unwrap_or_else(not_on_disk);
+            (How::Unchanged, Vec::new())
+        } else {
+            self.change(set).await?
+        };
+        let before = self.good.replace(set.clone());
+        let (store, files) = (self.store.clone(), set.clone());
+        on_disk(move || store.remember(&files, before.as_ref())).await.unwrap_or_else(not_on_disk);
         Ok(Applied {
             revision: set.revision.clone(),
             started: how == How::Started,
@@ -107,13 +105,25 @@ impl<P: Process> Cycle<P> {
         })
     }
 
+    /// Stages, tests, switches. On an error the files are those of before.
+    async fn change(&mut self, set: &FileSet) -> Result<(How, Vec<String>), ApplyError> {
+        let (store, files) = (self.store.clone(), set.clone());
+        let mut staged = on_disk(move || store.stage(&files)).await?;
+        let tested = self.process.test(&self.store.staged_conf()).await?;
+        let warnings = self.judge(&tested)?;
+        staged.promote()?;
+        let how = self.switch(set, &mut staged).await?;
+        staged.keep();
+        Ok((how, warnings))
+    }
+
     /// Asks NGINX whether it would accept this file set; the disk is as before afterwards. Gives its warnings.
     pub(crate) async fn test(&mut self, set: &FileSet) -> Result<Vec<String>, ApplyError> {
         let (store, files) = (self.store.clone(), set.clone());
         let staged = on_disk(move || store.stage(&files)).await?;
-        let verdict = self.process.test(&self.store.staged_conf()).await;
+        let tested = self.process.test(&self.store.staged_conf()).await;
         drop(staged);
-        self.judge(verdict?)
+        self.judge(&tested?)
     }
 
     /// Starts NGINX with what served last.
@@ -167,26 +177,9 @@ impl<P: Process> Cycle<P> {
         self.past.iter().flat_map(|&master| self.process.orphans(master)).collect()
     }
 
-    /// The warnings of `nginx -t`, or why it refuses.
-    fn judge(&self, verdict: Verdict) -> Result<Vec<String>, ApplyError> {
-        let conf = self.paths.conf().display().to_string();
-        let stderr = verdict.stderr.replace(&self.store.staged_conf().display().to_string(), &conf);
-        let messages: Vec<_> = stderr.lines().filter_map(log::parse).collect();
-        if verdict.accepted {
-            return Ok(messages.into_iter().filter(|message| message.level == "warn").map(|message| message.text).collect());
-        }
-        let of_level = |level| messages.iter().find(|message| message.level == level);
-        let Some(message) = ["emerg", "alert", "crit", "error"].into_iter().find_map(of_level) else {
-            let message = stderr.trim().to_owned();
-            return Err(ApplyError::Refused { message, file: "nginx.conf".to_owned(), line: None, stderr });
-        };
-        if let Some(error) = log::bind_failure(&message.text).and_then(|failure| bind_error(&failure, &self.limits.flags)) {
-            return Err(error);
-        }
-        let (text, place) = log::place(&message.text);
-        let relative = |file| Path::new(file).strip_prefix(&self.paths.work_dir).unwrap_or(Path::new(file)).display().to_string();
-        let (file, line) = place.map_or(("nginx.conf".to_owned(), None), |(file, line)| (relative(file), Some(line)));
-        Err(ApplyError::Refused { message: text.to_owned(), file, line, stderr: stderr.clone() })
+    /// The warnings of a test that accepts, or what its end proves.
+    fn judge(&self, tested: &Tested) -> Result<Vec<String>, ApplyError> {
+        verdict::judge(tested, &self.store.staged_conf(), &self.paths, &self.limits.flags)
     }
 
     /// Reloads or starts. On failure the files are taken back, and a master that no longer serves the old ones reads them.
@@ -246,6 +239,7 @@ impl<P: Process> Cycle<P> {
 
     /// Starts a master. Orphans serve until it does; where their sockets can't be had, until just before.
     async fn start(&mut self, revision: &str) -> Result<State, ApplyError> {
+        self.end_strays().await;
         let orphans = self.orphans();
         let sockets = self.process.listening(&orphans);
         if sockets.is_empty() {
@@ -261,9 +255,9 @@ impl<P: Process> Cycle<P> {
         self.process.clear_sockets(true).await;
         let mut tail = Tail::new(&self.paths.error_log());
         let master = self.process.start(sockets)?;
-        // Recorded before anything can interrupt us: the next controller finds the workers of all of them.
-        record(&self.paths, self.past.iter().copied().chain([master]).collect())?;
+        // Ours from here on: no error below may leave it behind.
         self.master = Some(master);
+        self.record(master);
         let (patience, flags) = (self.limits.start_timeout, &self.limits.flags);
         // Orphans that had to leave first have just closed their sockets, or are about to.
         let patient = !orphans.is_empty();
@@ -273,7 +267,7 @@ impl<P: Process> Cycle<P> {
                 orphans::retire(&self.process, &orphans).await;
                 self.leaving.extend(orphans);
                 self.past.retain(|past| !self.process.orphans(*past).is_empty());
-                record(&self.paths, self.past.iter().copied().chain([master]).collect())?;
+                self.record(master);
                 Ok(state)
             }
             Err(error) => {
@@ -281,6 +275,22 @@ impl<P: Process> Cycle<P> {
                 self.master = None;
                 Err(error)
             }
+        }
+    }
+
+    /// Notes the masters whose processes may be alive, the current one last. A note that can't be written is no reason to stop: the next controller
+    /// looks at all processes, too.
+    fn record(&self, master: Identity) {
+        let masters: Vec<Identity> = self.past.iter().copied().chain([master]).collect();
+        let text = serde_json::to_vec(&masters).expect("a list of numbers");
+        store::write(&self.paths.run_dir().join("masters"), 0o600, &text).unwrap_or_else(not_on_disk);
+    }
+
+    /// Ends every master of this configuration but ours: two generations beside each other would answer differently.
+    pub(crate) async fn end_strays(&self) {
+        for stray in self.process.masters().into_iter().filter(|&master| Some(master) != self.master) {
+            tracing::warn!(pid = stray.pid, "another NGINX runs this configuration: it is ended");
+            self.kill(stray).await;
         }
     }
 
@@ -324,10 +334,9 @@ async fn on_disk<T: Send + 'static>(work: impl FnOnce() -> Result<T, StoreError>
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
 }
 
-/// Notes the masters whose processes may be alive, the current one last.
-fn record(paths: &Paths, masters: Vec<Identity>) -> Result<(), StoreError> {
-    let text = serde_json::to_vec(&masters).expect("a list of numbers");
-    store::write(&paths.run_dir().join("masters"), 0o600, &text)
+/// NGINX runs what it should, and the disk does not say so: a full disk, as a rule.
+fn not_on_disk(error: StoreError) {
+    tracing::warn!(error = &error as &dyn std::error::Error, "the running configuration could not be kept on disk");
 }
 
 /// The masters noted by a predecessor. A damaged note is none.

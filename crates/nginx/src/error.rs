@@ -67,21 +67,40 @@ impl OpenError {
     }
 }
 
-/// A file set is not what NGINX runs. The files on disk are those of before; what served goes on serving.
+/// What NGINX says against a configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Complaint {
+    /// NGINX's words without time, pid and place.
+    pub message: String,
+    /// The file, relative to the work directory; `nginx.conf` unless NGINX names another.
+    pub file: String,
+    /// The line in it, counted from 1, where NGINX names one.
+    pub line: Option<u32>,
+    /// Everything that NGINX said.
+    pub stderr: String,
+}
+
+impl Complaint {
+    fn place(&self) -> String {
+        self.line.map(|line| format!(" at {}:{line}", self.file)).unwrap_or_default()
+    }
+}
+
+/// A file set is not what NGINX runs. The files on disk are those of before, and the last known good configuration stays active.
 #[derive(Debug, thiserror::Error)]
 pub enum ApplyError {
-    /// NGINX doesn't accept the configuration.
-    #[error("NGINX refuses the configuration{}: {message}", line.map(|line| format!(" at {file}:{line}")).unwrap_or_default())]
-    Refused {
-        /// NGINX's words without time, pid and place.
-        message: String,
-        /// The file, relative to the work directory; `nginx.conf` unless NGINX names another.
-        file: String,
-        /// The line in it, counted from 1, where NGINX names one.
-        line: Option<u32>,
-        /// Everything that NGINX said.
-        stderr: String,
-    },
+    /// NGINX doesn't accept the text of the configuration, and won't at another time.
+    #[error("NGINX refuses the configuration{}: {}", .0.place(), .0.message)]
+    Refused(Complaint),
+    /// NGINX doesn't accept the configuration, for something that may lie outside of it: only a test of another one beside it shows.
+    #[error("NGINX does not accept the configuration{}: {}", .0.place(), .0.message)]
+    Doubtful(Complaint),
+    /// `nginx -t` came to no result.
+    #[error("the test of the configuration {0}")]
+    TestFailed(String),
+    /// The master does not take a configuration that passed its test: what it needs beside the text is missing.
+    #[error("NGINX does not take the configuration: {0}")]
+    NotTaken(String),
     /// A listen port belongs to another process.
     #[error("port {port} on {address} is taken by another process{}: the previous configuration goes on", by_flag(*flag))]
     PortTaken {
@@ -165,7 +184,7 @@ impl ApplyError {
     /// Whether to try again.
     pub fn retry(&self) -> Retry {
         match self {
-            Self::Refused { .. } | Self::PortDenied { .. } | Self::NothingGood => Retry::Never,
+            Self::Refused(_) | Self::PortDenied { .. } | Self::NothingGood => Retry::Never,
             Self::Store(error) => error.retry(),
             _ => Retry::Later,
         }
@@ -174,7 +193,10 @@ impl ApplyError {
     /// The value of a metric label.
     pub fn label(&self) -> &'static str {
         match self {
-            Self::Refused { .. } => "refused",
+            Self::Refused(_) => "refused",
+            Self::Doubtful(_) => "doubtful",
+            Self::TestFailed(_) => "test_failed",
+            Self::NotTaken(_) => "not_taken",
             Self::PortTaken { .. } => "port_taken",
             Self::PortDenied { .. } => "port_denied",
             Self::Unconfirmed { .. } => "unconfirmed",

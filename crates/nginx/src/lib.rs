@@ -32,13 +32,14 @@ mod state;
 mod store;
 mod supervisor;
 mod usage;
+mod verdict;
 mod workdir;
 
 use ngx_proc::{exit, log, procfs};
 
 pub use connections::Connections;
 pub use detect::{DetectError, detect, find_binary};
-pub use error::{ApplyError, OpenError, Retry};
+pub use error::{ApplyError, Complaint, OpenError, Retry};
 pub use live::{Key, LiveClient, LiveError, RecordError};
 pub use signposts::put_up;
 pub use state::{Dictionary, State};

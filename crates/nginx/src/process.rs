@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -22,11 +22,11 @@ use crate::procfs::{self, Identity, Worker};
 use crate::sockets;
 use crate::state::State;
 
-/// What `nginx -t` says.
+/// The end of an `nginx -t`.
 #[derive(Debug, Clone)]
-pub(crate) struct Verdict {
-    /// Exit status 0.
-    pub(crate) accepted: bool,
+pub(crate) struct Tested {
+    /// How it ended.
+    pub(crate) status: ExitStatus,
     /// Everything it printed.
     pub(crate) stderr: String,
 }
@@ -34,7 +34,7 @@ pub(crate) struct Verdict {
 /// What the state machine does to NGINX, and what it sees of it.
 pub(crate) trait Process: Send + Sync {
     /// Runs `nginx -t` on a configuration file.
-    fn test(&self, conf: &Path) -> impl Future<Output = Result<Verdict, ApplyError>> + Send;
+    fn test(&self, conf: &Path) -> impl Future<Output = Result<Tested, ApplyError>> + Send;
     /// Starts a master on `nginx.conf`, with these listening sockets already open.
     fn start(&self, sockets: Vec<OwnedFd>) -> Result<Identity, ApplyError>;
     /// Sends a signal.
@@ -43,6 +43,8 @@ pub(crate) trait Process: Send + Sync {
     fn alive(&self, id: Identity) -> bool;
     /// How the master that was started last ended, if it has ended.
     fn exit_status(&self) -> Option<String>;
+    /// The masters that run our configuration. More than one only after a fault.
+    fn masters(&self) -> Vec<Identity>;
     /// The workers of a living master.
     fn workers(&self, master: Identity) -> Vec<Worker>;
     /// The workers that a dead master left.
@@ -94,13 +96,13 @@ impl Nginx {
 }
 
 impl Process for Nginx {
-    async fn test(&self, conf: &Path) -> Result<Verdict, ApplyError> {
+    async fn test(&self, conf: &Path) -> Result<Tested, ApplyError> {
         let mut command = self.command(conf);
         command.args(["-t", "-e", "stderr"]).stdout(Stdio::null()).stderr(Stdio::piped()).kill_on_drop(true);
         let child = command.spawn().map_err(self.spawn_error())?;
         let output = tokio::time::timeout(self.test_timeout, child.wait_with_output()).await;
         let output = output.map_err(|_| ApplyError::TestTimeout(self.test_timeout))?.map_err(self.spawn_error())?;
-        Ok(Verdict { accepted: output.status.success(), stderr: String::from_utf8_lossy(&output.stderr).into_owned() })
+        Ok(Tested { status: output.status, stderr: String::from_utf8_lossy(&output.stderr).into_owned() })
     }
 
     /// In a process group of its own, with our standard output and error and no pipe to us: it outlives us.
@@ -118,7 +120,7 @@ impl Process for Nginx {
         let child = command.spawn().map_err(self.spawn_error())?;
         let pid = child.id().map_or(0, |pid| pid as i32);
         *self.child.lock().unwrap_or_else(PoisonError::into_inner) = Some(child);
-        // A child that was not waited for keeps its pid, so a missing identity means that it is a zombie already.
+        // A child that was not waited for keeps its pid, so a missing identity means that it is a zombie already, or that `/proc` can't be read.
         Ok(procfs::identity(pid).unwrap_or(Identity { pid, start: 0 }))
     }
 
@@ -137,6 +139,11 @@ impl Process for Nginx {
     fn exit_status(&self) -> Option<String> {
         let mut child = self.child.lock().unwrap_or_else(PoisonError::into_inner);
         child.as_mut()?.try_wait().ok()?.map(|status| status.to_string())
+    }
+
+    fn masters(&self) -> Vec<Identity> {
+        let conf = self.paths.conf();
+        procfs::pids().into_iter().filter(|&pid| procfs::is_master(pid, &self.binary, &conf)).filter_map(procfs::identity).collect()
     }
 
     fn workers(&self, master: Identity) -> Vec<Worker> {

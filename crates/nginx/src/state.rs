@@ -27,6 +27,9 @@ pub struct State {
     /// Its number, from 0.
     #[serde(default)]
     pub worker: u32,
+    /// Profiles that the worker knows; empty but in the answer to `GET /state`.
+    #[serde(default)]
+    pub profiles: Vec<String>,
     /// The shared dictionaries by name.
     #[serde(default)]
     pub dicts: BTreeMap<String, Dictionary>,

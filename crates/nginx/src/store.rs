@@ -126,8 +126,8 @@ impl Store {
         check(&set).ok().map(|()| set)
     }
 
-    /// Makes the disk hold this set, after a controller was killed in the middle of a change.
-    pub(crate) fn repair(&self, set: &FileSet) -> Result<(), StoreError> {
+    /// Makes the disk hold this set: after a controller was killed in the middle of a change, or found the disk full. Writes nothing that is there.
+    pub(crate) fn restore(&self, set: &FileSet) -> Result<(), StoreError> {
         remove(&self.staged_conf())?;
         for file in &set.files {
             let path = self.paths.work_dir.join(&file.path);
@@ -353,7 +353,7 @@ mod tests {
         assert_eq!(decode(&zeroed), None);
         fs::write(dir.path().join("nginx.conf"), "half").unwrap();
         fs::write(store.staged_conf(), "half").unwrap();
-        store.repair(&new).unwrap();
+        store.restore(&new).unwrap();
         assert_eq!(listing(dir.path()), [("lua/ü.lua".into(), String::new()), ("nginx.conf".into(), "two\n".into())]);
     }
 

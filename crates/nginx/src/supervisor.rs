@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::future::Future;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use render::{FileSet, Paths};
@@ -14,6 +14,7 @@ use crate::live::LiveClient;
 use crate::process::{Nginx, Process};
 use crate::procfs::{self, Identity};
 use crate::state::State;
+use crate::store::{self, StoreError};
 use crate::workdir::{self, Lock};
 
 const LOCK_PATIENCE: Duration = Duration::from_millis(500);
@@ -74,6 +75,7 @@ pub struct Supervisor {
     cycle: Cycle<Nginx>,
     live: LiveClient,
     adopted: Option<State>,
+    paths: Paths,
     _lock: Lock,
 }
 
@@ -84,19 +86,19 @@ impl Supervisor {
         let lock = take(&paths, worker_user.as_deref()).await?;
         let live = LiveClient::new(&paths.control_socket()).map_err(OpenError::Client)?;
         let past = cycle::recorded(&paths);
-        let found = find_master(&paths, &binary, &past);
         let process = Nginx::new(binary, paths.clone(), start_timeout, live.clone());
         let limits = Limits { start_timeout, confirm_timeout, flags: port_flags };
+        let kept_paths = paths.clone();
         let mut cycle = Cycle::new(process, paths, limits, past);
-        cycle.repair()?;
-        let mut adopted = None;
-        if let Some(master) = found {
-            cycle.adopt(master);
-            adopted = cycle.process.state().await;
-            let revision = adopted.as_ref().map(|state| state.revision.as_str());
-            tracing::info!(pid = master.pid, revision, "NGINX runs already: adopted");
+        // Without room on the disk what runs goes on, and each start tries again.
+        if let Err(error) = cycle.repair() {
+            tracing::warn!(error = &error as &dyn std::error::Error, "the last good configuration could not be restored on disk");
         }
-        Ok(Self { cycle, live, adopted, _lock: lock })
+        let adopted = adopt(&mut cycle).await;
+        if let Some(master) = cycle.master() {
+            correct_pid_file(&kept_paths, master);
+        }
+        Ok(Self { cycle, live, adopted, paths: kept_paths, _lock: lock })
     }
 
     /// What the NGINX that was found running says; `None` if none was found or it does not answer.
@@ -152,6 +154,19 @@ impl Supervisor {
         self.cycle.quit(drain).await
     }
 
+    /// Keeps a note in the work directory, for the next controller.
+    ///
+    /// # Errors
+    /// When it can't be written: the earlier one stays.
+    pub fn keep_note(&self, name: &str, content: &[u8]) -> Result<(), StoreError> {
+        store::write(&self.paths.run_dir().join(name), 0o600, content)
+    }
+
+    /// A note that was kept.
+    pub fn note(&self, name: &str) -> Option<Vec<u8>> {
+        std::fs::read(self.paths.run_dir().join(name)).ok()
+    }
+
     /// The client of the control socket. Its clones share connections.
     pub fn live(&self) -> LiveClient {
         self.live.clone()
@@ -170,10 +185,26 @@ async fn take(paths: &Paths, worker_user: Option<&str>) -> Result<Lock, OpenErro
     }
 }
 
-/// The master that runs our configuration: noted by a predecessor, in the pid file, or anywhere.
-fn find_master(paths: &Paths, binary: &Path, recorded: &[Identity]) -> Option<Identity> {
-    let conf = paths.conf();
-    let in_file = std::fs::read_to_string(paths.pid()).ok().and_then(|text| text.trim().parse().ok());
-    let candidates = recorded.iter().rev().map(|master| master.pid).chain(in_file).chain(procfs::pids());
-    candidates.filter(|&pid| procfs::is_master(pid, binary, &conf)).find_map(procfs::identity)
+/// Takes over the master whose worker answers on the control socket, and ends all others: two generations would answer differently.
+async fn adopt<P: Process>(cycle: &mut Cycle<P>) -> Option<State> {
+    let found = cycle.process.masters();
+    let state = cycle.process.state().await;
+    let answering = state.as_ref().and_then(|state| procfs::parent(i32::try_from(state.pid).ok()?));
+    let chosen = found.iter().copied().find(|master| Some(master.pid) == answering).or(found.last().copied())?;
+    cycle.adopt(chosen);
+    cycle.end_strays().await;
+    let revision = state.as_ref().map(|state| state.revision.as_str());
+    tracing::info!(pid = chosen.pid, revision, "NGINX runs already: adopted");
+    state
+}
+
+/// NGINX writes the file when it starts. What somebody else wrote into it since would mislead `nginx -s` and scripts.
+fn correct_pid_file(paths: &Paths, master: Identity) {
+    let named = std::fs::read_to_string(paths.pid()).ok().and_then(|text| text.trim().parse().ok());
+    if named != Some(master.pid) {
+        tracing::warn!(path = %paths.pid().display(), pid = master.pid, "the pid file does not name the running NGINX: corrected");
+        if let Err(error) = store::write(&paths.pid(), 0o644, format!("{}\n", master.pid).as_bytes()) {
+            tracing::warn!(error = &error as &dyn std::error::Error, "the pid file could not be corrected");
+        }
+    }
 }

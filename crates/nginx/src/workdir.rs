@@ -87,7 +87,10 @@ fn lock(paths: &Paths) -> Result<Lock, OpenError> {
         file.set_len(0)?;
         writeln!(file, "{}", std::process::id())
     };
-    tell(&mut file).map_err(failed("writing", &path))?;
+    // The number is for messages only: a full disk is no reason not to start.
+    if let Err(error) = tell(&mut file) {
+        tracing::warn!(path = %path.display(), %error, "the lock of the work directory does not name its holder");
+    }
     Ok(Lock { _file: file })
 }
 

@@ -2,10 +2,12 @@
 //!
 //! A pid alone names nobody: it is used again. Here a process is its pid and its start time.
 
-use std::fs;
 use std::path::Path;
 use std::time::Duration;
+use std::{fs, io};
 
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
 use serde::{Deserialize, Serialize};
 
 /// One process, for as long as it lives.
@@ -13,7 +15,7 @@ use serde::{Deserialize, Serialize};
 pub struct Identity {
     /// Process id.
     pub pid: i32,
-    /// Start time in clock ticks since boot.
+    /// Start time in clock ticks since boot; 0 where it could not be read.
     pub start: u64,
 }
 
@@ -35,7 +37,19 @@ struct Stat {
 }
 
 fn stat(pid: i32) -> Option<Stat> {
-    parse_stat(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+    try_stat(pid).ok().flatten()
+}
+
+/// `None`: there is no such process.
+///
+/// # Errors
+/// When `/proc` can't be read, for want of descriptors, say: nothing is known of the process then.
+fn try_stat(pid: i32) -> io::Result<Option<Stat>> {
+    match fs::read_to_string(format!("/proc/{pid}/stat")) {
+        Ok(text) => Ok(parse_stat(&text)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(Errno::SRCH.raw_os_error()) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// The command's name is in parentheses and may hold anything, so the fields are counted from the last `)`.
@@ -55,8 +69,13 @@ pub fn identity(pid: i32) -> Option<Identity> {
 }
 
 /// Whether this very process still lives.
+///
+/// Where `/proc` can't be read the kernel is asked about the number alone, which needs no descriptor: a process is taken for dead only when it is.
 pub fn alive(id: Identity) -> bool {
-    identity(id.pid) == Some(id)
+    match try_stat(id.pid) {
+        Ok(stat) => id.pid > 0 && stat.is_some_and(|stat| !stat.dead && (id.start == 0 || stat.start == id.start)),
+        Err(_) => Pid::from_raw(id.pid).is_some_and(|pid| !matches!(test_kill_process(pid), Err(Errno::SRCH))),
+    }
 }
 
 /// The parent of a living process.

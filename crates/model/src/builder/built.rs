@@ -1,10 +1,13 @@
 //! One build's result.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use imbl::OrdMap;
 
+use super::Quarantine;
 use super::index::Counted;
+use super::settings::Basis;
 use crate::Model;
 use crate::key::{BackendId, ObjectKey};
 use crate::passes::host;
@@ -17,6 +20,12 @@ use crate::profile::ProfileId;
 pub struct Built {
     /// The desired state.
     pub model: Model,
+    /// What its globals are made of.
+    pub basis: Arc<Basis>,
+    /// Ingresses of which NGINX refused what they ask for.
+    pub quarantined: Quarantine,
+    /// Keys of the ConfigMap whose value NGINX refused.
+    pub refused_keys: Arc<BTreeSet<String>>,
     pub(super) entries: OrdMap<ObjectKey, Arc<Entry>>,
     pub(super) problems: OrdMap<Origin, Arc<[Problem]>>,
     pub(super) external_names: Counted<Arc<str>>,

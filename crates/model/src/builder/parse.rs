@@ -25,10 +25,10 @@ impl Builder {
             let detail = "default backends are switched off by --disable-catch-all; the Ingress is not served".to_owned();
             return (None, vec![Problem { field: "spec.defaultBackend".to_owned(), ..about(key, ProblemKind::Refused, detail) }]);
         }
-        if let Some(reason) = self.quarantine.get(key) {
+        if let Some(reason) = self.state.built.quarantined.get(key) {
             let last = self.good.get(key).cloned();
             let instead = if last.is_some() { "its last good version is served" } else { "it is not served" };
-            let detail = format!("NGINX refuses what it asks for: {reason}; {instead} until it changes");
+            let detail = format!("NGINX refuses what it asks for: {reason}; {instead} until it or the settings change");
             return (last, vec![about(key, ProblemKind::Quarantined, detail)]);
         }
         let (entry, mut problems) = self.read(key, &object);

@@ -67,6 +67,7 @@ async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
 
     let control = supervisor.live();
     let live = LivePort(supervisor.live());
+    let confirmed = adapter::confirmed(&supervisor);
     let nginx = NginxPort { supervisor, capabilities: capabilities.clone(), paths: paths.clone() };
     let parts = Parts {
         settings: (*settings).clone(),
@@ -74,6 +75,7 @@ async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
         nginx,
         live,
         addresses: source.addresses,
+        confirmed,
         report: source.report,
         metrics: metrics.clone(),
         pace,

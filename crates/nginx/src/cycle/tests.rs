@@ -3,9 +3,13 @@
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::os::fd::OwnedFd;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::ExitStatus;
 use std::sync::Mutex;
 
 use super::*;
+use crate::error::Complaint;
 
 /// How the fake takes a reload or a start.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -30,6 +34,7 @@ struct World {
     mood: Mood,
     refuse: Option<&'static str>,
     master: Option<Identity>,
+    stray: Option<Identity>,
     workers: Vec<Worker>,
     orphans: Vec<Worker>,
     revision: Option<String>,
@@ -88,12 +93,13 @@ impl Fake {
 }
 
 impl Process for Fake {
-    async fn test(&self, conf: &Path) -> Result<Verdict, ApplyError> {
+    async fn test(&self, conf: &Path) -> Result<Tested, ApplyError> {
         let text = fs::read_to_string(conf).unwrap();
         self.trace(format!("test {text}"));
         let refuse = self.world.lock().unwrap().refuse;
         let stderr = refuse.map(|text| text.replace("CONF", &conf.display().to_string()));
-        Ok(Verdict { accepted: refuse.is_none(), stderr: stderr.unwrap_or_else(|| "nginx: [warn] odd\n".into()) })
+        let status = ExitStatus::from_raw(if refuse.is_some() { 1 << 8 } else { 0 });
+        Ok(Tested { status, stderr: stderr.unwrap_or_else(|| "nginx: [warn] odd\n".into()) })
     }
 
     fn start(&self, sockets: Vec<OwnedFd>) -> Result<Identity, ApplyError> {
@@ -109,7 +115,13 @@ impl Process for Fake {
 
     fn signal(&self, id: Identity, signal: Signal) -> Result<(), ApplyError> {
         let mut world = self.world.lock().unwrap();
-        let who = if world.master == Some(id) { "master" } else { "worker" };
+        let who = if world.master == Some(id) {
+            "master"
+        } else if world.stray.take_if(|stray| *stray == id).is_some() {
+            "stray"
+        } else {
+            "worker"
+        };
         world.trace.push(format!("{} {who}", signal.as_str()));
         match (signal, who) {
             (Signal::SIGHUP, _) => self.take(&mut world, id),
@@ -141,6 +153,11 @@ impl Process for Fake {
 
     fn exit_status(&self) -> Option<String> {
         self.world.lock().unwrap().master.is_none().then(|| "exit status: 1".to_owned())
+    }
+
+    fn masters(&self) -> Vec<Identity> {
+        let world = self.world.lock().unwrap();
+        world.master.into_iter().chain(world.stray).collect()
     }
 
     fn workers(&self, master: Identity) -> Vec<Worker> {
@@ -197,6 +214,7 @@ impl Bed {
             mood: Mood::Obeys,
             refuse: None,
             master: None,
+            stray: None,
             workers: Vec::new(),
             orphans: Vec::new(),
             revision: None,
@@ -267,7 +285,7 @@ async fn a_refused_set_is_not_signalled() {
     });
     let error = bed.apply("two").await.unwrap_err();
     assert_eq!(error.to_string(), "NGINX refuses the configuration at nginx.conf:7: unknown directive \"x\"");
-    assert!(matches!(&error, ApplyError::Refused { stderr, .. } if !stderr.contains(".new")));
+    assert!(matches!(&error, ApplyError::Refused(complaint) if !complaint.stderr.contains(".new")));
     bed.check(&["test two"], "one");
 }
 
@@ -276,7 +294,7 @@ async fn a_test_changes_nothing() {
     let mut bed = Bed::serving().await;
     assert_eq!(bed.cycle.test(&set("two")).await.unwrap(), ["odd"]);
     bed.world(|world| world.refuse = Some("nginx: [emerg] no in CONF:7"));
-    assert!(matches!(bed.cycle.test(&set("three")).await, Err(ApplyError::Refused { line: Some(7), .. })));
+    assert!(matches!(bed.cycle.test(&set("three")).await, Err(ApplyError::Refused(Complaint { line: Some(7), .. }))));
     bed.check(&["test two", "test three"], "one");
 }
 
@@ -336,7 +354,7 @@ async fn what_the_master_says_decides_and_what_a_worker_says_does_not() {
     let mut bed = Bed::serving().await;
     bed.world(|world| world.mood = Mood::Emerg);
     let error = bed.apply("two").await.unwrap_err();
-    assert!(matches!(&error, ApplyError::Refused { message, .. } if message.contains("Too many open files")), "{error}");
+    assert!(matches!(&error, ApplyError::NotTaken(message) if message.contains("Too many open files")), "{error}");
     bed.world(|world| world.mood = Mood::WorkerEmerg);
     assert!(bed.apply("two").await.unwrap().reloaded);
 }
@@ -376,4 +394,29 @@ async fn there_is_nothing_to_restart_before_anything_served() {
     let mut bed = Bed::serving().await;
     assert!(!bed.cycle.restart().await.unwrap().started);
     bed.check(&[], "one");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_full_disk_takes_no_configuration_back_that_nginx_confirmed() {
+    let mut bed = Bed::new();
+    // A directory in the way stands for all that can go wrong with a note.
+    for note in ["masters", "last-good"] {
+        fs::create_dir(bed.cycle.paths.run_dir().join(note)).unwrap();
+    }
+    assert!(bed.apply("one").await.unwrap().started);
+    assert!(bed.apply("two").await.unwrap().reloaded);
+    bed.check(&["test one", "clear all sockets", "start one with 0 sockets", "test two", "SIGHUP master"], "two");
+    assert!(bed.cycle.master().is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_master_that_was_left_beside_ours_is_ended_before_another_starts() {
+    let mut bed = Bed::serving().await;
+    bed.world(|world| {
+        world.master = None;
+        world.workers.clear();
+        world.stray = Some(Identity { pid: 77, start: 1 });
+    });
+    assert!(bed.cycle.restart().await.unwrap().started);
+    bed.check(&["SIGKILL stray", "clear all sockets", "start one with 0 sockets"], "one");
 }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::bed::{Bed, body, eventually, free_port, holds, signal};
-use nginx::{ApplyError, OpenError, Supervisor};
+use nginx::{ApplyError, Complaint, OpenError, Supervisor};
 use nix::sys::signal::Signal;
 
 const DRAIN: Duration = Duration::from_secs(5);
@@ -51,7 +51,7 @@ async fn a_forced_reload_reads_what_the_same_text_refers_to() {
     fs::write(&extra, "server_tokens nonsense;").unwrap();
     assert!(!supervisor.apply(&set).await.unwrap().reloaded);
     let refused = supervisor.reload(&set).await.unwrap_err();
-    assert!(matches!(&refused, ApplyError::Refused { message, .. } if message.contains("nonsense")), "{refused}");
+    assert!(matches!(&refused, ApplyError::Refused(complaint) if complaint.message.contains("nonsense")), "{refused}");
     assert_eq!((bed.workers(), bed.get().unwrap().as_str()), (workers.clone(), "one"));
     fs::write(&extra, "server_tokens off;").unwrap();
     let again = supervisor.reload(&set).await.unwrap();
@@ -69,11 +69,11 @@ async fn a_refused_configuration_names_its_line_and_changes_nothing() {
     supervisor.apply(&bed.set("one", "")).await.unwrap();
     let before = bed.conf();
     let bad = bed.set("two", "no_such_directive on;");
-    let line = bad.conf().split(|&byte| byte == b'\n').position(|line| line.starts_with(b"    no_such")).unwrap() as u32 + 1;
+    let wanted = bad.conf().split(|&byte| byte == b'\n').position(|line| line.starts_with(b"    no_such")).unwrap() as u32 + 1;
     match supervisor.apply(&bad).await.unwrap_err() {
-        ApplyError::Refused { message, file, line: Some(found), stderr } => {
-            assert_eq!((message.as_str(), file.as_str(), found), ("unknown directive \"no_such_directive\"", "nginx.conf", line));
-            assert!(stderr.contains(&format!("{}:{line}", bed.paths.conf().display())), "{stderr}");
+        ApplyError::Refused(Complaint { message, file, line, stderr }) => {
+            assert_eq!((message.as_str(), file.as_str(), line), ("unknown directive \"no_such_directive\"", "nginx.conf", Some(wanted)));
+            assert!(stderr.contains(&format!("{}:{wanted}", bed.paths.conf().display())), "{stderr}");
         }
         other => panic!("{other}"),
     }

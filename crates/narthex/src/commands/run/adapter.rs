@@ -2,10 +2,14 @@
 
 use cluster::chain;
 use controller::port::Culprit;
-use controller::{Applied, ApplyError, LiveError, LiveNginx, LiveState, Nginx};
-use model::Fixed;
-use nginx::{LiveClient, Supervisor};
+use controller::{Adopted, Applied, ApplyError, LiveError, LiveNginx, LiveState, Nginx, Posted};
+use model::{Data, Fixed, ProfileId};
+use nginx::{Complaint, LiveClient, Supervisor};
 use render::{Capabilities, FileSet, OriginKind, Paths};
+use tracing::warn;
+
+/// The note of the accepted ConfigMap in the work directory.
+const CONFIRMED: &str = "confirmed-configmap";
 
 /// Renders and applies.
 pub(super) struct NginxPort {
@@ -40,6 +44,19 @@ impl Nginx for NginxPort {
         self.supervisor.restart().await.map(drop).map_err(|error| ApplyError::Failed(chain(&error)))
     }
 
+    fn adopted(&self) -> Option<Adopted> {
+        let state = self.supervisor.adopted()?;
+        let profiles = state.profiles.iter().map(|id| ProfileId(id.as_str().into())).collect();
+        Some(Adopted { revision: state.revision.clone(), profiles })
+    }
+
+    fn keep(&mut self, confirmed: &Data) {
+        let text = serde_json::to_vec(confirmed).expect("a map of texts");
+        if let Err(error) = self.supervisor.keep_note(CONFIRMED, &text) {
+            warn!(error = chain(&error), "the accepted ConfigMap could not be kept on disk");
+        }
+    }
+
     async fn exited(&mut self) {
         self.supervisor.exited().await;
     }
@@ -50,16 +67,27 @@ fn applied(applied: nginx::Applied) -> Applied {
     Applied { revision, started, unchanged: !started && !reloaded, duration }
 }
 
-/// Names the part of the text that a refusal points at.
+/// The data of the ConfigMap that an earlier controller of the work directory had confirmed. A damaged note is none.
+pub(super) fn confirmed(supervisor: &Supervisor) -> Data {
+    supervisor.note(CONFIRMED).and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default()
+}
+
+/// Names the part of the text that a complaint points at.
 fn refine(error: nginx::ApplyError, files: &FileSet) -> ApplyError {
-    let nginx::ApplyError::Refused { message, file, line, .. } = &error else { return ApplyError::Failed(chain(&error)) };
-    let culprit = line.filter(|_| file == "nginx.conf").and_then(|line| match files.origin(line) {
-        OriginKind::Profile(id) => Some(Culprit::Profile(id.clone())),
-        OriginKind::Shell(host) => Some(Culprit::Shell(host.clone())),
-        OriginKind::Stream(ingress) => Some(Culprit::Stream(ingress.clone())),
-        OriginKind::Globals => None,
-    });
-    ApplyError::Refused { message: message.clone(), culprit }
+    let culprit = |complaint: &Complaint| {
+        let line = complaint.line.filter(|_| complaint.file == "nginx.conf")?;
+        match files.origin(line) {
+            OriginKind::Profile(id) => Some(Culprit::Profile(id.clone())),
+            OriginKind::Shell(host) => Some(Culprit::Shell(host.clone())),
+            OriginKind::Stream(ingress) => Some(Culprit::Stream(ingress.clone())),
+            OriginKind::Globals => None,
+        }
+    };
+    match &error {
+        nginx::ApplyError::Refused(complaint) => ApplyError::Refused { message: complaint.message.clone(), culprit: culprit(complaint) },
+        nginx::ApplyError::Doubtful(complaint) => ApplyError::Doubtful { message: complaint.message.clone(), culprit: culprit(complaint) },
+        error => ApplyError::Failed(chain(error)),
+    }
 }
 
 /// Posts.
@@ -68,20 +96,26 @@ pub(super) struct LivePort(pub(super) LiveClient);
 
 impl LiveNginx for LivePort {
     async fn audit(&self) -> Result<LiveState, LiveError> {
-        self.0.audit().await.map(live_state).map_err(live_error)
+        self.0.audit().await.map(live_state).map_err(|error| live_error(&error))
     }
 
-    async fn post(&self, lines: String) -> Result<LiveState, LiveError> {
-        self.0.post(lines).await.map(live_state).map_err(live_error)
+    async fn post(&self, lines: String) -> Result<Posted, LiveError> {
+        match self.0.post(lines).await {
+            Ok(state) => Ok(Posted { state: live_state(state), refused: Vec::new() }),
+            Err(nginx::LiveError::Full { state: Some(state), errors }) => {
+                Ok(Posted { state: live_state(*state), refused: errors.into_iter().map(|error| error.key).collect() })
+            }
+            Err(error) => Err(live_error(&error)),
+        }
     }
 
     async fn keys(&self) -> Result<Vec<String>, LiveError> {
-        let keys = self.0.keys().await.map_err(live_error)?;
+        let keys = self.0.keys().await.map_err(|error| live_error(&error))?;
         Ok(keys.into_iter().map(|key| format!("{}\t{}", key.table, key.key)).collect())
     }
 
     async fn set_generation(&self, marker: &str) -> Result<(), LiveError> {
-        self.0.set_generation(marker).await.map(drop).map_err(live_error)
+        self.0.set_generation(marker).await.map(drop).map_err(|error| live_error(&error))
     }
 }
 
@@ -89,9 +123,6 @@ fn live_state(state: nginx::State) -> LiveState {
     LiveState { generation: state.generation, digest: state.digest, entries: state.entries }
 }
 
-fn live_error(error: nginx::LiveError) -> LiveError {
-    match error {
-        nginx::LiveError::Full { errors, .. } => LiveError::Full(errors.into_iter().map(|error| error.key).collect()),
-        error => LiveError::Unreachable(chain(&error)),
-    }
+fn live_error(error: &nginx::LiveError) -> LiveError {
+    LiveError::Unreachable(chain(error))
 }

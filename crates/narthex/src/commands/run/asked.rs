@@ -84,7 +84,7 @@ fn report(attempt: &Attempt) -> Report {
     let result = match &attempt.result {
         Ok(_) => Outcome::Applied,
         Err(ApplyError::Refused { .. }) => Outcome::Rejected,
-        Err(ApplyError::Failed(_)) => Outcome::Failed,
+        Err(ApplyError::Doubtful { .. } | ApplyError::Failed(_)) => Outcome::Failed,
     };
     let finished = jiff::Timestamp::try_from(attempt.finished).unwrap_or_default();
     Report {
@@ -94,7 +94,7 @@ fn report(attempt: &Attempt) -> Report {
         // Each text is tested where it will stand; what failed otherwise may not have come so far.
         tested: (result != Outcome::Failed).then_some(Tested::Exact),
         message: attempt.result.as_ref().err().map(ToString::to_string),
-        warnings: attempt.set_aside.clone(),
+        warnings: attempt.quarantined.clone(),
         duration_ms: attempt.took.as_millis().try_into().unwrap_or(u64::MAX),
         finished: format!("{finished:.3}"),
         ..Report::new(attempt.run, result)

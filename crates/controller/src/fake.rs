@@ -1,0 +1,241 @@
+//! The whole controller over an NGINX that writes down what it is asked for, for tests.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use imbl::OrdMap;
+use k8s_openapi::api::core::v1::ConfigMap;
+use model::{Data, Fixed, ObjectKey, Problem, Settings, Snapshot};
+use tokio::sync::{Notify, Semaphore, watch};
+
+use crate::metrics::Identity;
+use crate::{
+    Addresses, Adopted, Applied, ApplyError, Handle, LiveError, LiveNginx, LiveState, Metrics, Nginx, Pace, Parts, Posted, Report, Tasks,
+};
+
+type Judge = dyn Fn(&Fixed) -> Result<(), ApplyError> + Send;
+
+#[derive(Default)]
+pub(crate) struct World {
+    /// `apply`, `reload`, `restart`.
+    pub(crate) told: Vec<&'static str>,
+    /// What the next call comes to.
+    pub(crate) refuses: Option<ApplyError>,
+    /// What it thinks of a text; `None`: it accepts every one.
+    pub(crate) judge: Option<Box<Judge>>,
+    /// Whether the master lives.
+    pub(crate) up: bool,
+    /// What it runs.
+    pub(crate) runs: Fixed,
+    pub(crate) adopted: Option<Adopted>,
+    /// Problems as they were reported last.
+    pub(crate) problems: Vec<Problem>,
+    /// Failures of reloads as they were reported.
+    pub(crate) failures: Vec<String>,
+    /// What it holds, by name, with the checksum.
+    pub(crate) records: BTreeMap<String, u32>,
+    /// How many records it has room for.
+    pub(crate) room: Option<usize>,
+    pub(crate) generation: Option<String>,
+    /// Posts of records.
+    pub(crate) posts: usize,
+}
+
+/// Each call takes a permit.
+#[derive(Clone)]
+pub(crate) struct Fake {
+    world: Arc<Mutex<World>>,
+    pub(crate) permits: Arc<Semaphore>,
+    died: Arc<Notify>,
+}
+
+impl Fake {
+    pub(crate) fn world(&self) -> MutexGuard<'_, World> {
+        self.world.lock().unwrap()
+    }
+
+    /// The master ends.
+    pub(crate) fn die(&self) {
+        self.world().up = false;
+        self.died.notify_one();
+    }
+
+    async fn take(&self, how: &'static str, fixed: &Fixed) -> Result<Applied, ApplyError> {
+        self.world().told.push(how);
+        self.permits.acquire().await.unwrap().forget();
+        let mut world = self.world();
+        let (started, revision) = (!world.up, world.told.len().to_string());
+        let judged = world.judge.as_ref().map_or(Ok(()), |judge| judge(fixed));
+        match world.refuses.take().map_or(judged, Err) {
+            Err(error) => Err(error),
+            Ok(()) => {
+                world.runs = fixed.clone();
+                world.up = true;
+                Ok(Applied { revision, started, unchanged: false, duration: Duration::ZERO })
+            }
+        }
+    }
+}
+
+impl Nginx for Fake {
+    async fn apply(&mut self, fixed: &Fixed) -> Result<Applied, ApplyError> {
+        self.take("apply", fixed).await
+    }
+
+    async fn reload(&mut self, fixed: &Fixed) -> Result<Applied, ApplyError> {
+        self.take("reload", fixed).await
+    }
+
+    async fn test(&mut self, fixed: &Fixed) -> Result<(), ApplyError> {
+        self.world().judge.as_ref().map_or(Ok(()), |judge| judge(fixed))
+    }
+
+    async fn restart(&mut self) -> Result<(), ApplyError> {
+        let mut world = self.world();
+        world.told.push("restart");
+        world.up = world.refuses.is_none();
+        world.refuses.take().map_or(Ok(()), Err)
+    }
+
+    fn adopted(&self) -> Option<Adopted> {
+        self.world().adopted.clone()
+    }
+
+    fn keep(&mut self, _: &Data) {}
+
+    async fn exited(&mut self) {
+        self.died.notified().await;
+    }
+}
+
+/// Takes every record, and counts.
+impl LiveNginx for Fake {
+    async fn audit(&self) -> Result<LiveState, LiveError> {
+        let world = self.world();
+        let digest = world.records.values().map(|&crc| u64::from(crc)).sum();
+        Ok(LiveState { generation: world.generation.clone(), digest, entries: world.records.len() as u64 })
+    }
+
+    async fn post(&self, lines: String) -> Result<Posted, LiveError> {
+        let refused = {
+            let mut world = self.world();
+            world.posts += 1;
+            let room = world.room.unwrap_or(usize::MAX);
+            let mut refused = Vec::new();
+            for line in lines.lines() {
+                let (op, line) = line.split_at(1);
+                let mut fields = line.splitn(3, '\t');
+                let name = format!("{}\t{}", fields.next().unwrap(), fields.next().unwrap());
+                if op == "-" {
+                    world.records.remove(&name);
+                } else if world.records.contains_key(&name) || world.records.len() < room {
+                    world.records.insert(name, crc32(line.as_bytes()));
+                } else {
+                    refused.push(name);
+                }
+            }
+            refused
+        };
+        Ok(Posted { state: self.audit().await?, refused })
+    }
+
+    async fn keys(&self) -> Result<Vec<String>, LiveError> {
+        Ok(self.world().records.keys().cloned().collect())
+    }
+
+    async fn set_generation(&self, marker: &str) -> Result<(), LiveError> {
+        self.world().generation = Some(marker.to_owned());
+        Ok(())
+    }
+}
+
+impl Addresses for Fake {
+    fn set(&self, _: OrdMap<Arc<str>, Arc<[IpAddr]>>) {}
+}
+
+impl Report for Fake {
+    fn problems(&self, problems: &[Problem]) {
+        self.world().problems = problems.to_vec();
+    }
+
+    fn served(&self, _: Vec<ObjectKey>) {}
+
+    fn reload(&self, outcome: Result<&str, &str>) {
+        self.world().failures.extend(outcome.err().map(str::to_owned));
+    }
+}
+
+/// As `ngx.crc32_long`.
+fn crc32(bytes: &[u8]) -> u32 {
+    !bytes.iter().fold(!0, |crc, &byte| {
+        (0..8).fold(crc ^ u32::from(byte), |crc: u32, _| if crc & 1 == 1 { (crc >> 1) ^ 0xedb8_8320 } else { crc >> 1 })
+    })
+}
+
+pub(crate) struct Bed {
+    pub(crate) fake: Fake,
+    pub(crate) snapshots: watch::Sender<Option<Arc<Snapshot>>>,
+    pub(crate) handle: Handle,
+    metrics: Metrics,
+    _tasks: Tasks,
+}
+
+impl Bed {
+    /// With room for so many calls of NGINX, and nothing read yet.
+    pub(crate) fn new(permits: usize) -> Self {
+        Self::over(World::default(), permits)
+    }
+
+    pub(crate) fn over(world: World, permits: usize) -> Self {
+        let fake = Fake { world: Arc::new(Mutex::new(world)), permits: Arc::new(Semaphore::new(permits)), died: Arc::default() };
+        let metrics = Metrics::new(&Identity::default(), "test");
+        let snapshots = watch::Sender::new(None);
+        let mut tasks = Tasks::new();
+        let parts = Parts {
+            settings: Settings { configmap: Some(ObjectKey::new("n", "settings")), ..Settings::default() },
+            snapshots: snapshots.subscribe(),
+            nginx: fake.clone(),
+            live: fake.clone(),
+            confirmed: Data::new(),
+            addresses: Arc::new(fake.clone()),
+            report: Arc::new(fake.clone()),
+            metrics: metrics.clone(),
+            pace: Pace::default(),
+        };
+        let handle = crate::spawn(parts, &mut tasks);
+        Self { fake, snapshots, handle, metrics, _tasks: tasks }
+    }
+
+    /// A source with this global setting.
+    pub(crate) fn publish(&self, tokens: &str) {
+        let map = ConfigMap { data: Some([("server-tokens".to_owned(), tokens.to_owned())].into()), ..ConfigMap::default() };
+        let mut snapshot = Snapshot::default();
+        snapshot.config_maps.insert(ObjectKey::new("n", "settings"), Arc::new(map));
+        self.snapshots.send_replace(Some(Arc::new(snapshot)));
+    }
+
+    pub(crate) async fn started(permits: usize) -> Self {
+        let mut bed = Self::new(permits);
+        bed.publish("true");
+        bed.handle.loaded.wait_for(|loaded| loaded.starts == 1).await.unwrap();
+        bed
+    }
+
+    pub(crate) fn told(&self) -> Vec<&'static str> {
+        self.fake.world().told.clone()
+    }
+
+    pub(crate) fn counted(&self, reason: &str, result: &str) -> f64 {
+        let labels = [("reason", reason), ("result", result)];
+        let families = self.metrics.registry().gather();
+        let family = families.iter().find(|family| family.name() == "narthex_reloads_total");
+        let metric = family.and_then(|family| {
+            family.get_metric().iter().find(|metric| {
+                labels.iter().all(|(name, value)| metric.get_label().iter().any(|l| l.name() == *name && l.value() == *value))
+            })
+        });
+        metric.map_or(0.0, |metric| metric.get_counter().get_value())
+    }
+}

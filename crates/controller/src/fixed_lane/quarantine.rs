@@ -1,0 +1,67 @@
+//! What NGINX refused, looked at again from time to time: a module may have been installed since, or a file may be there now.
+
+use std::time::Duration;
+
+use model::{Built, ObjectKey};
+use tokio::time::Instant;
+
+use super::search::Part;
+
+const FIRST_LOOK: Duration = Duration::from_secs(30);
+const LAST_LOOK: Duration = Duration::from_secs(30 * 60);
+/// Parts that are tested in one turn: a test takes a while, and changes wait for it.
+const AT_ONCE: usize = 4;
+
+/// What asked for a part that NGINX refuses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Subject {
+    Ingress(ObjectKey),
+    /// A key of the ConfigMap.
+    Setting(String),
+}
+
+#[derive(Debug)]
+struct Held {
+    part: Part,
+    subjects: Vec<Subject>,
+    next: Instant,
+    pause: Duration,
+}
+
+/// The parts that NGINX refused, with what asked for them.
+#[derive(Debug, Default)]
+pub(super) struct HeldParts(Vec<Held>);
+
+impl HeldParts {
+    pub(super) fn add(&mut self, part: Part, subjects: Vec<Subject>) {
+        self.0.retain(|held| held.part != part);
+        self.0.push(Held { part, subjects, next: Instant::now() + FIRST_LOOK, pause: FIRST_LOOK });
+    }
+
+    /// Forgets what is not quarantined any more: its object has changed.
+    pub(super) fn follow(&mut self, built: &Built) {
+        self.0.retain(|held| {
+            held.subjects.iter().any(|subject| match subject {
+                Subject::Ingress(ingress) => built.quarantined.contains_key(ingress),
+                Subject::Setting(key) => built.refused_keys.contains(key),
+            })
+        });
+    }
+
+    /// When to look again.
+    pub(super) fn next(&self) -> Option<Instant> {
+        self.0.iter().map(|held| held.next).min()
+    }
+
+    /// What is due, and not due again before longer.
+    pub(super) fn due(&mut self) -> Vec<(Part, Vec<Subject>)> {
+        let now = Instant::now();
+        let due = self.0.iter_mut().filter(|held| held.next <= now).take(AT_ONCE);
+        due.map(|held| {
+            held.pause = (held.pause * 2).min(LAST_LOOK);
+            held.next = now + held.pause;
+            (held.part.clone(), held.subjects.clone())
+        })
+        .collect()
+    }
+}
