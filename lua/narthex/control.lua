@@ -4,6 +4,7 @@
 local ngx = ngx
 local batch = require("narthex.batch")
 local cjson = require("cjson.safe")
+local closing = require("narthex.closing")
 local metrics_queue = require("narthex.metrics_queue")
 local tables = require("narthex.tables")
 local tracing = require("narthex.tracing")
@@ -97,6 +98,15 @@ local function post_generation()
   return say_state(200, {})
 end
 
+local function post_closing()
+  local by = tonumber(read_body())
+  if by ~= 1 and by ~= -1 then
+    return say(400, "1 or -1\n")
+  end
+  closing.count(by)
+  return say_state(200, {})
+end
+
 local function get_keys()
   local lines = {}
   tables.each(function(letter, key)
@@ -143,6 +153,7 @@ end
 local HANDLERS = {
   ["/live"] = { POST = post_live },
   ["/generation"] = { POST = post_generation },
+  ["/closing"] = { POST = post_closing },
   ["/state"] = { GET = function() return say_state(200, { profiles = profiles }) end },
   ["/keys"] = { GET = get_keys },
   ["/audit"] = { GET = get_audit },

@@ -11,8 +11,8 @@ local M = {}
 
 --- Modules that phases enter, and those that take settings.
 local ENTRIES = {
-  "balancer", "certificate", "choice", "clients", "control", "errors", "header", "host", "limits", "log", "metrics", "redirect", "route",
-  "tracing",
+  "balancer", "certificate", "choice", "clients", "closing", "control", "errors", "header", "host", "limits", "log", "metrics",
+  "redirect", "route", "tracing",
 }
 
 --- Room for compiled regexes to backtrack on the longest request targets. The default of 32 KiB is used up by some hundred
@@ -73,6 +73,7 @@ function M.worker()
   math.randomseed(ngx.crc32_long(bytes:sub(17)))
   require("narthex.password").seed(kernel_random(20))
   require("narthex.request_id").seed(bytes)
+  require("narthex.closing").start()
   require("narthex.metrics").start()
 end
 

@@ -32,24 +32,27 @@ local tonumber = tonumber
 
 local M = {}
 
+local MISDIRECTED = 421
 local ONE = string.byte("1")
 
 --- How long a request waits for the first records after a start, and how often it looks, in seconds.
 local PATIENCE = 2
 local PAUSE = 0.02
 
-local health_check_path, generate_request_id
+local health_check_path, generate_request_id, running
 
 --- Takes the global settings. Phase: init.
 -- @tparam table config from `narthex.config`
 function M.setup(config)
-  health_check_path, generate_request_id = config.health_check_path, config.generate_request_id
+  health_check_path, generate_request_id, running = config.health_check_path, config.generate_request_id, config.revision
 end
 
+--- The controller's probe names the revision that it expects.
 local function answer_health(var)
   var.narthex_log = "0"
   ngx.header.content_length = 0
-  return exit(ngx.HTTP_OK)
+  local expected = var.http_narthex_revision
+  return exit((not expected or expected == running) and ngx.HTTP_OK or MISDIRECTED)
 end
 
 --- Variables for logs and headers. They are empty before, so what is absent costs nothing.
@@ -173,11 +176,11 @@ local function answer_missing(var, route, extra, uri)
 end
 
 --- NGINX was started a moment ago and does not hold everything yet: what seems absent may come any moment.
-local function await_records()
+local function await_records(elsewhere)
   for _ = 1, PATIENCE / PAUSE do
     sleep(PAUSE)
     if store.is_complete() then
-      return M.rewrite()
+      return M.rewrite(elsewhere)
     end
   end
   return exit(ngx.HTTP_SERVICE_UNAVAILABLE)
@@ -186,7 +189,8 @@ end
 --- Finds the request's route and acts on it: answers, or goes to a profile. Returns only if the location that it is called in
 -- is to proxy the request, which it does as the default profile would, but for the limit of the body.
 -- Phase: rewrite.
-function M.rewrite()
+-- @tparam ?boolean elsewhere whether the location proxies nothing itself
+function M.rewrite(elsewhere)
   local var = ngx.var
   local revision = store.revision()
   local name, uri = var.host, var.uri
@@ -234,7 +238,7 @@ function M.rewrite()
   end
   if not pool or not pool.balancer then
     if not store.is_complete() then
-      return await_records()
+      return await_records(elsewhere)
     end
     if not errors.substitute(var, route) then
       return answer_missing(var, route, extra, uri)
@@ -254,7 +258,7 @@ function M.rewrite()
       access.check(var, route)
     end
   end
-  if not route.is_inline or not has_no_body(var, length) then
+  if elsewhere or not route.is_inline or not has_no_body(var, length) then
     return exec(route.target)
   end
 end

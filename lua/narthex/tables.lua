@@ -2,7 +2,7 @@
 --
 -- `configuration_data` also holds, beside records: `rev`, incremented once per applied batch after its last write; `stamp`,
 -- incremented before the first, which is the batch's name in its records; `digest` and `entries`, changed by `incr` only;
--- `generation`, the controller's marker. None of these has a `:` in its name, every record has.
+-- `generation`, the controller's marker; `closing`, see `narthex.closing`. None of these has a `:` in its name, every record has.
 -- @module narthex.tables
 
 local ngx = ngx
@@ -32,7 +32,7 @@ M.NAMES = {
 
 --- Makes the counters, so that later increments need no memory. Those of an earlier configuration stay. Phase: init.
 function M.setup()
-  for _, counter in ipairs({ "rev", "stamp", "digest", "entries" }) do
+  for _, counter in ipairs({ "rev", "stamp", "digest", "entries", "closing" }) do
     local ok, err = state:safe_add(counter, 0)
     if not ok and err ~= "exists" then
       error("narthex: shared dictionary configuration_data: " .. err)

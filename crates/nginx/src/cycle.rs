@@ -208,10 +208,19 @@ impl<P: Process> Cycle<P> {
         let workers = self.process.workers(master);
         let old = workers.into_iter().filter(|worker| !worker.leaving).map(|worker| worker.id).collect();
         let mut tail = Tail::new(&self.paths.error_log());
-        self.process.signal(master, Signal::SIGHUP)?;
+        // The master reads its configuration and waits for the new workers before the old ones end: time enough for busy connections to be ended by
+        // their answers, and not while a request is on its way.
+        self.process.announce(true).await;
         let patience = self.limits.confirm_timeout;
         let expected = Expected { master, revision, old, patient: true, patience, flags: &self.limits.flags };
-        confirm(&self.process, &mut tail, &expected).await
+        let result = match self.process.signal(master, Signal::SIGHUP) {
+            Ok(()) => confirm(&self.process, &mut tail, &expected).await,
+            Err(error) => Err(error),
+        };
+        if result.is_err() {
+            self.process.announce(false).await;
+        }
+        result
     }
 
     /// Nobody can say what an unconfirmed master runs, so it is told to read the files that served.

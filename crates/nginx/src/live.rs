@@ -176,6 +176,12 @@ impl LiveClient {
         self.request("POST /generation", "/generation", Body::Text(marker.to_owned()), TIMEOUT).await?.state()
     }
 
+    /// Says that a reload begins, so that connections end with their answers, or that one has failed.
+    pub async fn closing(&self, begins: bool) -> Result<State, LiveError> {
+        let by = if begins { "1" } else { "-1" };
+        self.request("POST /closing", "/closing", Body::Text(by.to_owned()), STATE_TIMEOUT).await?.state()
+    }
+
     /// The names of all records that NGINX holds.
     pub async fn keys(&self) -> Result<Vec<Key>, LiveError> {
         let answer = self.request("GET /keys", "/keys", Body::None, WALK_TIMEOUT).await?;

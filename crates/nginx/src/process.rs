@@ -57,6 +57,8 @@ pub(crate) trait Process: Send + Sync {
     fn reachable(&self) -> impl Future<Output = bool> + Send;
     /// The state of the worker that takes a new connection.
     fn state(&self) -> impl Future<Output = Option<State>> + Send;
+    /// Has the workers end connections in order, because a reload begins, or has failed.
+    fn announce(&self, begins: bool) -> impl Future<Output = ()> + Send;
     /// Removes socket files on which nobody listens; with `control`, the control socket in any case.
     fn clear_sockets(&self, control: bool) -> impl Future<Output = ()> + Send;
     /// The address on which somebody listens on this port; `None` if it is free.
@@ -183,6 +185,12 @@ impl Process for Nginx {
         };
         let any = [("0.0.0.0", (std::net::Ipv4Addr::UNSPECIFIED, port).into()), ("[::]", (std::net::Ipv6Addr::UNSPECIFIED, port).into())];
         any.iter().find(|address| taken(address)).map(|(name, _)| *name)
+    }
+
+    async fn announce(&self, begins: bool) {
+        if let Err(error) = self.client.closing(begins).await {
+            tracing::debug!(error = &error as &dyn std::error::Error, "NGINX was not told of a reload");
+        }
     }
 
     async fn clear_sockets(&self, control: bool) {

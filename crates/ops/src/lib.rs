@@ -3,10 +3,12 @@
 mod conf;
 mod exposition;
 mod health;
+mod readiness;
 mod requests;
+mod server;
 
+use std::convert::Infallible;
 use std::future::Future;
-use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -21,6 +23,7 @@ use tokio::net::TcpListener;
 pub use conf::{ConfSource, serve_conf};
 pub use exposition::{Family, labels};
 pub use health::{Check, Health};
+pub use readiness::{Finding, Readiness, ReadinessCheck};
 pub use requests::{Labels, RequestMetrics, RequestOptions, Taken};
 
 /// Metrics that are fetched when somebody asks for them.
@@ -34,40 +37,44 @@ pub trait Fetched: Send + Sync {
 pub struct Ops {
     /// `--health-check-path`.
     pub health_path: String,
-    /// The checks.
+    /// The checks of life.
     pub health: Arc<Health>,
+    /// The checks of `/readyz`.
+    pub ready: Arc<Readiness>,
     /// The metrics.
     pub registry: Registry,
     /// More of them.
     pub fetched: Option<Arc<dyn Fetched>>,
 }
 
-/// Serves until `shutdown` resolves.
-///
-/// # Errors
-/// When the listener fails.
-pub async fn serve(listener: TcpListener, ops: Ops, shutdown: impl Future<Output = ()> + Send + 'static) -> io::Result<()> {
+/// Serves for ever, a bounded number of connections.
+pub async fn serve(listener: TcpListener, ops: Ops) -> Infallible {
     let path = format!("/{}", ops.health_path.trim_matches('/'));
-    let app = Router::new()
-        .route(&path, get(health))
-        .route(&format!("{path}/{{check}}"), get(single))
-        .route("/metrics", get(metrics))
-        .with_state(ops);
-    axum::serve(listener, app).with_graceful_shutdown(shutdown).await
+    let mut app = Router::new().route(&path, get(health)).route(&format!("{path}/{{check}}"), get(single)).route("/metrics", get(metrics));
+    if path != READY {
+        app = app.route(READY, get(ready));
+    }
+    server::serve(listener, app.with_state(ops)).await
 }
 
-/// Serves the health alone, at each of these paths.
-///
-/// # Errors
-/// When the listener fails.
-pub async fn serve_health(listener: TcpListener, health: Arc<Health>, paths: &[&'static str]) -> io::Result<()> {
+/// Readiness with its reasons.
+const READY: &str = "/readyz";
+
+/// Serves the health alone, at each of these paths, for ever.
+pub async fn serve_health(listener: TcpListener, health: Arc<Health>, paths: &[&'static str]) -> Infallible {
     let mut app = Router::new();
     for &path in paths {
         let health = health.clone();
         let answer = move |Query(query): Query<Vec<(String, String)>>| std::future::ready(summary(&health, path, &query));
         app = app.route(path, get(answer));
     }
-    axum::serve(listener, app).await
+    server::serve(listener, app).await
+}
+
+async fn ready(State(ops): State<Ops>) -> Response {
+    let (ok, body) = ops.ready.report();
+    let status = if ok { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    (status, [(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "no-store")], body).into_response()
 }
 
 async fn health(State(ops): State<Ops>, Query(query): Query<Vec<(String, String)>>) -> Response {

@@ -12,7 +12,7 @@ use ops::{Check, Health, Ops};
 use rollout::{Debounce, Metrics, Options};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
-use tracing::{error, info, warn};
+use tracing::{info, warn};
 
 use crate::args::{LogArgs, RolloutArgs};
 use crate::commands::run::shutdown::{Event, Signals};
@@ -176,12 +176,9 @@ async fn bind(flag: &str, address: &str) -> anyhow::Result<TcpListener> {
 /// `/live` and `/metrics`, where Reloader has them.
 fn serve_metrics(listener: TcpListener, metrics: &Metrics, tasks: &mut Tasks) -> anyhow::Result<()> {
     info!(address = %listener.local_addr()?, "health and metrics");
-    let ops = Ops { health_path: "/live".into(), health: Arc::new(alive()), registry: metrics.registry().clone(), fetched: None };
+    let ops = Ops { health_path: "/live".into(), health: Arc::new(alive()), ready: Arc::default(), registry: metrics.registry().clone(), fetched: None };
     tasks.spawn(async move {
-        if let Err(error) = ops::serve(listener, ops, std::future::pending()).await {
-            error!(%error, "health and metrics stopped");
-        }
-        "health and metrics"
+        match ops::serve(listener, ops).await {}
     });
     Ok(())
 }
@@ -190,10 +187,7 @@ fn serve_metrics(listener: TcpListener, metrics: &Metrics, tasks: &mut Tasks) ->
 fn serve_health(listener: TcpListener, tasks: &mut Tasks) -> anyhow::Result<()> {
     info!(address = %listener.local_addr()?, "health");
     tasks.spawn(async move {
-        if let Err(error) = ops::serve_health(listener, Arc::new(alive()), &["/healthz", "/readyz"]).await {
-            error!(%error, "health stopped");
-        }
-        "health"
+        match ops::serve_health(listener, Arc::new(alive()), &["/healthz", "/readyz"]).await {}
     });
     Ok(())
 }

@@ -2,6 +2,9 @@
 
 mod adapter;
 mod asked;
+mod descriptors;
+mod health;
+mod probe;
 mod requests;
 pub(crate) mod shutdown;
 mod signposts;
@@ -18,9 +21,10 @@ use controller::metrics::Identity;
 use controller::{Metrics, Pace, Parts, Tasks};
 use model::Settings;
 use nginx::Supervisor;
-use ops::{Check, Health, Ops};
+use ops::Ops;
 use render::{Capabilities, ConfFilter, Paths};
 use tokio::net::{TcpListener, UnixListener};
+use tokio::sync::watch;
 use tracing::{error, info, warn};
 
 use crate::args::{LogArgs, RunArgs};
@@ -42,6 +46,11 @@ pub(crate) fn run(args: RunArgs, log: &LogArgs) -> anyhow::Result<ExitCode> {
 async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
     let pace = pace(args.sync_rate_limit)?;
     let mut signals = shutdown::Signals::new()?;
+    descriptors::raise();
+    // The workers of a master that is killed become our children, and are seen to their end.
+    if let Err(error) = rustix::process::set_child_subreaper(Some(rustix::process::getpid())) {
+        warn!(%error, "orphaned processes of NGINX are not adopted");
+    }
     let paths = Paths::new(args.nginx.work_dir()?);
     let capabilities = nginx::detect(args.nginx.nginx_binary.as_deref()).await?;
     // Bound first: a taken port is a quick, clear end.
@@ -89,18 +98,18 @@ async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
         tasks.spawn(collector.clone().run());
     }
     let stopping = Arc::new(AtomicBool::new(false));
+    let (answers, answering) = watch::channel(probe::Answer::default());
+    tasks.spawn(probe::run(handle.built.clone(), handle.loaded.clone(), answers));
     let ops = Ops {
         health_path: args.model.health_check_path.clone(),
-        health: health(handle.clone(), stopping.clone()),
+        health: Arc::new(health::alive(handle.clone(), stopping.clone())),
+        ready: Arc::new(health::readiness(handle.clone(), stopping.clone(), answering)),
         registry: metrics.registry().clone(),
         fetched: collector.map(|collector| collector as Arc<dyn ops::Fetched>),
     };
     info!(address = %ops_listener.local_addr()?, "health and metrics");
     tasks.spawn(async move {
-        if let Err(error) = ops::serve(ops_listener, ops, std::future::pending()).await {
-            error!(%error, "health and metrics stopped");
-        }
-        "health and metrics"
+        match ops::serve(ops_listener, ops).await {}
     });
     conf_socket(&paths, &capabilities, handle.clone(), &mut tasks)?;
     tasks.spawn(traces::run(control.clone(), handle.built.clone()));
@@ -180,24 +189,6 @@ async fn bind_ops(args: &RunArgs) -> anyhow::Result<TcpListener> {
 fn identity(settings: &Settings) -> Identity {
     let env = |name: &str| std::env::var(name).unwrap_or_default();
     Identity { namespace: env("POD_NAMESPACE"), class: settings.controller_class.clone(), pod: env("POD_NAME") }
-}
-
-fn health(handle: controller::Handle, stopping: Arc<AtomicBool>) -> Arc<Health> {
-    let serving = move || {
-        if stopping.load(Ordering::Relaxed) {
-            return Err("the controller is stopping".to_owned());
-        }
-        if handle.built.borrow().is_none() {
-            return Err("the source is not complete yet".to_owned());
-        }
-        if !handle.ready() {
-            return Err("nginx has not confirmed a first configuration yet".to_owned());
-        }
-        Ok(())
-    };
-    Arc::new(Health {
-        checks: vec![Check { name: "ping", run: Box::new(|| Ok(())) }, Check { name: "nginx-ingress-controller", run: Box::new(serving) }],
-    })
 }
 
 /// The socket that `narthex conf` asks.

@@ -43,6 +43,8 @@ struct World {
     attempts: u32,
     listening: bool,
     sockets: bool,
+    /// Reloads that began and have not failed.
+    closing: i32,
 }
 
 struct Fake {
@@ -194,6 +196,11 @@ impl Process for Fake {
         None
     }
 
+    async fn announce(&self, begins: bool) {
+        let mut world = self.world.lock().unwrap();
+        world.closing += if begins { 1 } else { -1 };
+    }
+
     async fn clear_sockets(&self, control: bool) {
         self.trace(if control { "clear all sockets" } else { "clear stale sockets" });
     }
@@ -222,6 +229,7 @@ impl Bed {
             attempts: 0,
             listening: false,
             sockets: false,
+            closing: 0,
         };
         let fake = Fake { world: Mutex::new(world), paths: paths.clone() };
         let timeout = Duration::from_secs(3);
@@ -336,6 +344,7 @@ async fn an_unconfirmed_reload_goes_back_to_what_served() {
     assert_eq!(error.to_string(), expected);
     bed.check(&["test two", "SIGHUP master", "SIGHUP master"], "one");
     assert_eq!(bed.world(|world| world.revision.clone()).as_deref(), Some("one"));
+    assert_eq!(bed.world(|world| world.closing), 1, "one reload failed, one succeeded");
 }
 
 #[tokio::test(start_paused = true)]
