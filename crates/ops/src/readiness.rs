@@ -53,7 +53,9 @@ mod tests {
 
     #[test]
     fn a_failure_makes_unready_and_a_degradation_is_only_told() {
-        let text = |ready, rest: &str| format!("{{\"checks\":[{{\"name\":\"source\",\"state\":\"sound\"}},{{\"name\":\"nginx\",{rest}}}],\"ready\":{ready}}}\n");
+        let text = |ready, rest: &str| {
+            format!("{{\"checks\":[{{\"name\":\"source\",\"state\":\"sound\"}},{{\"name\":\"nginx\",{rest}}}],\"ready\":{ready}}}\n")
+        };
         assert_eq!(report(Finding::Failed("down".into())), (false, text(false, r#""reason":"down","state":"failed""#)));
         assert_eq!(report(Finding::Degraded("slow".into())), (true, text(true, r#""reason":"slow","state":"degraded""#)));
         assert!(report(Finding::Sound).0);

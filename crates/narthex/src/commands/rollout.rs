@@ -176,19 +176,21 @@ async fn bind(flag: &str, address: &str) -> anyhow::Result<TcpListener> {
 /// `/live` and `/metrics`, where Reloader has them.
 fn serve_metrics(listener: TcpListener, metrics: &Metrics, tasks: &mut Tasks) -> anyhow::Result<()> {
     info!(address = %listener.local_addr()?, "health and metrics");
-    let ops = Ops { health_path: "/live".into(), health: Arc::new(alive()), ready: Arc::default(), registry: metrics.registry().clone(), fetched: None };
-    tasks.spawn(async move {
-        match ops::serve(listener, ops).await {}
-    });
+    let ops = Ops {
+        health_path: "/live".into(),
+        health: Arc::new(alive()),
+        ready: Arc::default(),
+        registry: metrics.registry().clone(),
+        fetched: None,
+    };
+    tasks.spawn(async move { match ops::serve(listener, ops).await {} });
     Ok(())
 }
 
 /// `/healthz` and `/readyz`, where newer Reloaders have them.
 fn serve_health(listener: TcpListener, tasks: &mut Tasks) -> anyhow::Result<()> {
     info!(address = %listener.local_addr()?, "health");
-    tasks.spawn(async move {
-        match ops::serve_health(listener, Arc::new(alive()), &["/healthz", "/readyz"]).await {}
-    });
+    tasks.spawn(async move { match ops::serve_health(listener, Arc::new(alive()), &["/healthz", "/readyz"]).await {} });
     Ok(())
 }
 

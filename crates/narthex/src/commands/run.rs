@@ -108,9 +108,7 @@ async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
         fetched: collector.map(|collector| collector as Arc<dyn ops::Fetched>),
     };
     info!(address = %ops_listener.local_addr()?, "health and metrics");
-    tasks.spawn(async move {
-        match ops::serve(ops_listener, ops).await {}
-    });
+    tasks.spawn(async move { match ops::serve(ops_listener, ops).await {} });
     conf_socket(&paths, &capabilities, handle.clone(), &mut tasks)?;
     tasks.spawn(traces::run(control.clone(), handle.built.clone()));
     tasks.spawn(signposts::run(paths.signposts_dir(), handle.built.clone()));

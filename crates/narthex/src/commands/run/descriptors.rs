@@ -21,6 +21,9 @@ pub(super) fn raise() {
         }
     }
     if wanted < FEW {
-        warn!(limit = wanted, "few file descriptors: each connection takes up to two; raise the hard limit (ulimit -Hn, LimitNOFILE=) to 4096 or more");
+        warn!(
+            limit = wanted,
+            "few file descriptors: each connection takes up to two; raise the hard limit (ulimit -Hn, LimitNOFILE=) to 4096 or more"
+        );
     }
 }

@@ -26,7 +26,9 @@ pub(super) fn alive(handle: Handle, stopping: Arc<AtomicBool>) -> Health {
         }
         Ok(())
     };
-    Health { checks: vec![Check { name: "ping", run: Box::new(|| Ok(())) }, Check { name: "nginx-ingress-controller", run: Box::new(serving) }] }
+    Health {
+        checks: vec![Check { name: "ping", run: Box::new(|| Ok(())) }, Check { name: "nginx-ingress-controller", run: Box::new(serving) }],
+    }
 }
 
 /// Whether this process serves what it should, check by check.
@@ -34,8 +36,14 @@ pub(super) fn readiness(handle: Handle, stopping: Arc<AtomicBool>, answer: watch
     let check = |name, run: Box<dyn Fn() -> Finding + Send + Sync>| ReadinessCheck { name, run };
     let (source, fixed, live) = (handle.clone(), handle.clone(), handle);
     Readiness(vec![
-        check("process", Box::new(move || if stopping.load(Ordering::Relaxed) { failed("the controller is stopping") } else { Finding::Sound })),
-        check("source", Box::new(move || if source.built.borrow().is_none() { failed("the source is not complete yet") } else { Finding::Sound })),
+        check(
+            "process",
+            Box::new(move || if stopping.load(Ordering::Relaxed) { failed("the controller is stopping") } else { Finding::Sound }),
+        ),
+        check(
+            "source",
+            Box::new(move || if source.built.borrow().is_none() { failed("the source is not complete yet") } else { Finding::Sound }),
+        ),
         check("configuration", Box::new(move || configuration(&fixed))),
         check("records", Box::new(move || records(&live))),
         check("nginx", Box::new(move || answer.borrow().finding())),
@@ -55,7 +63,11 @@ fn configuration(handle: &Handle) -> Finding {
         None if handle.loaded.borrow().starts == 0 => failed("nginx was not started yet"),
         None => {
             let quarantined = handle.built.borrow().as_ref().map_or(0, |built| built.quarantined.len() + built.refused_keys.len());
-            if quarantined == 0 { Finding::Sound } else { Finding::Degraded(format!("{quarantined} Ingresses or settings are quarantined")) }
+            if quarantined == 0 {
+                Finding::Sound
+            } else {
+                Finding::Degraded(format!("{quarantined} Ingresses or settings are quarantined"))
+            }
         }
     }
 }

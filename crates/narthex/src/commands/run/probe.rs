@@ -47,7 +47,9 @@ pub(super) async fn run(
         let revision = loaded.borrow().revision.clone();
         let globals = built.borrow().as_ref().map(|built| built.model.fixed.globals.clone());
         let result = match &globals {
-            Some(globals) => timeout(PATIENCE, ask(globals, &revision)).await.unwrap_or_else(|_| Err(format!("no answer within {PATIENCE:?}"))),
+            Some(globals) => {
+                timeout(PATIENCE, ask(globals, &revision)).await.unwrap_or_else(|_| Err(format!("no answer within {PATIENCE:?}")))
+            }
             None => Ok(()),
         };
         match result {

@@ -1,0 +1,183 @@
+//! One fault at a time.
+
+use nix::sys::signal::Signal;
+use tokio::net::TcpStream;
+
+use crate::bed::Bed;
+
+const TARGET: &str = "https://one.example.com";
+const OTHER: &str = "https://two.example.com";
+
+#[tokio::test]
+async fn killed_tests_at_the_first_start_cost_no_host_its_routes() {
+    let mut bed = Bed::new(&[]);
+    bed.settings("# nothing");
+    for number in 0..40 {
+        bed.host(&format!("h{number}"), TARGET, Some(number + 4));
+    }
+    bed.kill_tests(true);
+    bed.start();
+    bed.says("ended by SIGKILL").await;
+    assert!(!bed.healthy().await);
+    bed.kill_tests(false);
+    bed.settled().await;
+}
+
+#[tokio::test]
+async fn killed_tests_quarantine_no_new_ingress_and_keep_no_endpoint_waiting() {
+    let mut bed = Bed::serving(4, &[]).await;
+    bed.kill_tests(true);
+    bed.host("new", TARGET, Some(99));
+    bed.says("ended by SIGKILL").await;
+    bed.host("h1", OTHER, None);
+    bed.until("a change without a reload", || async {
+        anyhow::ensure!(bed.target("h1").await? == OTHER);
+        Ok(())
+    })
+    .await;
+    assert!(bed.ready().await.unwrap().0, "what runs is the last known good configuration");
+    bed.kill_tests(false);
+    bed.settled().await;
+}
+
+#[tokio::test]
+async fn a_refused_configmap_at_the_first_start_takes_no_route_and_its_repair_is_taken() {
+    let mut bed = Bed::new(&[]);
+    bed.settings("no_such_directive on;");
+    for number in 0..40 {
+        bed.host(&format!("h{number}"), TARGET, Some(number + 4));
+    }
+    bed.start();
+    bed.until("all hosts answer beside the refused setting", || async {
+        for host in bed.truth.keys() {
+            anyhow::ensure!(bed.target(host).await? == TARGET, "{host}");
+        }
+        Ok(())
+    })
+    .await;
+    assert!(bed.log().contains("http-snippet") && !bed.log().contains("this Ingress asks for"), "{}", bed.log());
+    assert!(bed.healthy().await);
+    // A new profile does not wait for the repair.
+    bed.host("new", TARGET, Some(99));
+    bed.until("a new profile", || async {
+        anyhow::ensure!(bed.target("new").await? == TARGET);
+        Ok(())
+    })
+    .await;
+    bed.settings("# repaired");
+    bed.settled().await;
+}
+
+#[tokio::test]
+async fn a_controller_that_starts_on_a_refused_configmap_serves_changes() {
+    let mut bed = Bed::serving(4, &[]).await;
+    bed.settings("no_such_directive on;");
+    bed.says("1 Ingresses or settings are quarantined").await;
+    bed.kill_controller();
+    bed.host("h1", OTHER, None);
+    bed.start();
+    bed.until("the change", || async {
+        anyhow::ensure!(bed.target("h1").await? == OTHER);
+        Ok(())
+    })
+    .await;
+    assert!(bed.healthy().await);
+    // And when its master is killed.
+    Bed::signal(bed.masters()[0], Signal::SIGKILL);
+    bed.settings("# repaired");
+    bed.settled().await;
+}
+
+#[tokio::test]
+async fn a_master_that_is_killed_on_a_full_disk_is_started_again_and_stays_the_only_one() {
+    let mut bed = Bed::serving(4, &[]).await;
+    bed.fill_disk(true);
+    for turn in 0..3 {
+        let master = bed.masters()[0];
+        Bed::signal(master, Signal::SIGKILL);
+        bed.host("h1", if turn % 2 == 0 { OTHER } else { TARGET }, None);
+        bed.until("another master serves", || async {
+            let masters = bed.masters();
+            anyhow::ensure!(masters.len() == 1 && masters[0] != master, "masters: {masters:?}");
+            anyhow::ensure!(bed.target("h1").await? == bed.truth["h1"]);
+            Ok(())
+        })
+        .await;
+    }
+    assert!(bed.log().contains("No space left on device"), "{}", bed.log());
+    bed.kill_controller();
+    bed.host("h2", OTHER, None);
+    bed.start();
+    bed.until("the change", || async {
+        anyhow::ensure!(bed.target("h2").await? == OTHER);
+        Ok(())
+    })
+    .await;
+    bed.fill_disk(false);
+    bed.settled().await;
+}
+
+#[tokio::test]
+async fn idle_connections_to_the_health_port_take_nothing_away() {
+    let mut bed = Bed::serving(2, &[]).await;
+    bed.descriptors("256");
+    let mut idle = Vec::new();
+    for _ in 0..400 {
+        idle.push(TcpStream::connect(bed.address(2)).await.unwrap());
+    }
+    bed.host("new", TARGET, Some(99));
+    bed.settled().await;
+}
+
+#[tokio::test]
+async fn a_controller_without_descriptors_forgets_no_master() {
+    let mut bed = Bed::serving(2, &[]).await;
+    let master = bed.masters();
+    bed.descriptors("3");
+    bed.host("new", TARGET, Some(99));
+    let load = bed.load("h1", 50);
+    load.begin(150).await;
+    bed.until("the fault shows", || async {
+        anyhow::ensure!(bed.log().contains("Too many open files"));
+        Ok(())
+    })
+    .await;
+    bed.descriptors("4096");
+    bed.settled().await;
+    let report = load.stop().await;
+    assert!(report.failures.is_empty(), "{report}");
+    assert_eq!(bed.masters(), master, "the same master goes on\n{}", bed.log());
+}
+
+#[tokio::test]
+async fn dictionaries_that_are_too_small_hold_back_what_finds_no_room_and_nothing_else() {
+    let mut bed = Bed::new(&[]);
+    let text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata:\n  worker-processes: '1'\n  lua-shared-dicts: 'configuration_data: 1'\n";
+    std::fs::write(bed.path("manifests/settings.yaml"), text).unwrap();
+    for number in 0..1500 {
+        bed.host(&format!("h{number}"), &format!("https://one.example.com/{}", "x".repeat(900)), None);
+    }
+    bed.start();
+    bed.until("most hosts are served", || async {
+        let mut served = 0;
+        for number in (0..1500).step_by(50) {
+            served += usize::from(bed.target(&format!("h{number}")).await?.starts_with(TARGET));
+        }
+        let (_, body) = bed.ready().await?;
+        anyhow::ensure!(served >= 10 && body.contains("find no room"), "{served} of 30 are served: {body}");
+        Ok(())
+    })
+    .await;
+    assert!(bed.healthy().await);
+}
+
+#[tokio::test]
+async fn foreign_text_in_the_pid_file_is_corrected() {
+    let mut bed = Bed::serving(1, &[]).await;
+    bed.kill_controller();
+    let path = format!("/proc/{}/root{}", bed.masters()[0], bed.path("work/run/nginx.pid").display());
+    std::fs::write(&path, "1\n").unwrap();
+    bed.start();
+    bed.settled().await;
+    assert_eq!(std::fs::read_to_string(&path).unwrap().trim(), bed.masters()[0].to_string());
+}
