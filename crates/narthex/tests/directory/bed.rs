@@ -81,6 +81,11 @@ impl Bed {
         (Ipv4Addr::LOCALHOST, self.ports[index]).into()
     }
 
+    /// Where NGINX listens.
+    pub(crate) fn http(&self) -> SocketAddr {
+        self.address(0)
+    }
+
     /// Where something of the test's own can listen.
     pub(crate) fn own(&self) -> SocketAddr {
         self.address(3)
