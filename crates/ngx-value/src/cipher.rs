@@ -87,7 +87,24 @@ mod tests {
         ] {
             assert_eq!(text.parse::<CipherList>().unwrap().as_str(), printed, "{text}");
         }
-        for text in ["", " ", ":", "A;", "A\n", "!", "A:+", "A!", "@", "@SECLEVEL=6", "@SECLEVEL=10", "A@SECLEVEL=", "@strength", "'A'", "$a", "A@STRENGTH;"] {
+        for text in [
+            "",
+            " ",
+            ":",
+            "A;",
+            "A\n",
+            "!",
+            "A:+",
+            "A!",
+            "@",
+            "@SECLEVEL=6",
+            "@SECLEVEL=10",
+            "A@SECLEVEL=",
+            "@strength",
+            "'A'",
+            "$a",
+            "A@STRENGTH;",
+        ] {
             assert!(text.parse::<CipherList>().is_err(), "{text:?}");
         }
     }

@@ -393,7 +393,11 @@ fn text_of_stream_snippets() {
     let server = "server { listen 8000; proxy_pass 127.0.0.1:80; }";
     fixed.streams.push((model::ObjectKey::new("default", "a"), Arc::new(snippet(server).unwrap())));
     let model = model(fixed, vec![("a.example.com", record(&[], &[("/", 0)], vec![route("a", "/")]))], &[]);
-    let caps = { let mut caps = bookworm(); caps.modules.insert("ngx_stream_module".into()); caps };
+    let caps = {
+        let mut caps = bookworm();
+        caps.modules.insert("ngx_stream_module".into());
+        caps
+    };
     check_conf_of("text_of_stream_snippets", &model, &caps);
     // It is no part of a host, and without the block there is nothing.
     let text = |caps, host| render::conf(&model, caps, &paths(), ConfFilter { host, path: None }).unwrap();
