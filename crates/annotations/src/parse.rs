@@ -182,6 +182,9 @@ impl<'a> Reader<'a> {
         } else if let Some(first) = names.find(|name| set(name)).filter(|first| *first != name) {
             return self.find(key, value, FindingKind::Surprise, format!("{first} is set as well and wins; it is ignored"));
         }
+        if let Some(winner) = entry.yields_to.filter(|winner| set(winner)) {
+            return self.find(key, value, FindingKind::Surprise, format!("{winner} is set as well and wins; it is ignored"));
+        }
         if let Some(needs) = entry.needs.filter(|needs| !(needs.met)(&self.draft.spec)) {
             return self.find(key, value, FindingKind::Surprise, format!("it has no effect without {}; it is ignored", needs.what));
         }

@@ -41,6 +41,8 @@ pub struct Entry {
     pub on_empty: OnEmpty,
     /// What must hold for it to be read at all. Otherwise it is reported and counts as not set.
     pub needs: Option<Needs>,
+    /// The annotation beside which it is not read, however it is written: that one wins.
+    pub yields_to: Option<&'static str>,
     /// Whether leaving it out would open what its author wants closed: then it is never ignored, the locations answer 503 instead.
     pub protects: bool,
     /// Puts a value into the draft, or says what was expected.

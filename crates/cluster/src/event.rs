@@ -2,12 +2,14 @@
 //!
 //! One task posts them, at a bounded rate. An Event has the same name on every replica and after every restart (a digest of the object, the reason and the message), so that
 //! the same finding told again is one Event seen again, not one more. Problems are handed in as the whole current set; only those that are new become Events.
+//! That an Ingress was taken over or changed is said as well, by every replica and last of all: thousands of them wait while a Warning does not.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use imbl::OrdSet;
 use k8s_openapi::api::core::v1::{Event, Pod};
 use kube::api::{Patch, PatchParams, PostParams};
 use kube::{Api, Client};
@@ -22,8 +24,10 @@ use crate::limit::Limiter;
 use crate::{PRODUCT, Tasks};
 
 mod note;
+mod scheduled;
 
 use note::Note;
+use scheduled::Scheduled;
 
 const TASK: &str = "event writer";
 /// Notes that callers may have handed in without their being taken.
@@ -101,10 +105,12 @@ impl EventSender {
 
 impl EventWriter {
     /// Starts the writer. `snapshots` gives the uids by which `kubectl describe` finds an object's Events; that of a Pod is asked for.
+    /// `owned`: the Ingresses that are ours; each is told that it is scheduled for sync when it is taken over, and when it changes.
     pub fn spawn(
         client: Client,
         options: EventWriterOptions,
         snapshots: watch::Receiver<Option<Arc<Snapshot>>>,
+        owned: Option<watch::Receiver<OrdSet<ObjectKey>>>,
         tasks: &mut Tasks,
     ) -> EventSender {
         let (notes, queue) = mpsc::channel(QUEUE);
@@ -115,6 +121,7 @@ impl EventWriter {
             limiter: Limiter::new(options.rate, options.burst, Instant::now()),
             backoff: Backoff::new(options.retry),
             options,
+            scheduled: owned.map(|owned| Scheduled::new(snapshots.clone(), owned)),
             snapshots,
             queue,
             current,
@@ -142,6 +149,8 @@ struct Writer {
     /// The Problems that were there last time.
     known: BTreeSet<Problem>,
     backlog: VecDeque<Note>,
+    /// What is told when nothing else is left to tell.
+    scheduled: Option<Scheduled>,
     /// The Pod that was told of last (our own), and its uid, which no snapshot holds.
     pod: Option<(ObjectKey, String)>,
     /// How often each Event was told, by name.
@@ -166,7 +175,11 @@ impl Writer {
                     Ok(()) => self.take_problems(),
                     Err(_) => return TASK,
                 },
-                () = sleep(wait) => if let Some(note) = self.backlog.pop_front() {
+                is_there = changed(self.scheduled.as_mut()) => match self.scheduled.as_mut().filter(|_| is_there) {
+                    Some(scheduled) => scheduled.look(),
+                    None => return TASK,
+                },
+                () = sleep(wait) => if let Some(note) = self.next() {
                     self.limiter.take(Instant::now());
                     self.post(note).await;
                 },
@@ -178,7 +191,12 @@ impl Writer {
     fn wait(&self) -> Option<Duration> {
         let now = Instant::now();
         let pause = self.paused.map_or(Duration::ZERO, |until| until.saturating_duration_since(now));
-        (!self.backlog.is_empty()).then(|| pause.max(self.limiter.wait(now)))
+        let idle = self.backlog.is_empty() && self.scheduled.as_ref().is_none_or(Scheduled::is_empty);
+        (!idle).then(|| pause.max(self.limiter.wait(now)))
+    }
+
+    fn next(&mut self) -> Option<Note> {
+        self.backlog.pop_front().or_else(|| self.scheduled.as_mut()?.pop())
     }
 
     fn enqueue(&mut self, note: Note) {
@@ -287,6 +305,13 @@ impl Writer {
             self.counts.clear();
         }
         self.counts.insert(name, count);
+    }
+}
+
+async fn changed(scheduled: Option<&mut Scheduled>) -> bool {
+    match scheduled {
+        Some(scheduled) => scheduled.changed().await,
+        None => std::future::pending().await,
     }
 }
 

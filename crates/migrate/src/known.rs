@@ -6,7 +6,10 @@ use std::collections::BTreeMap;
 use crate::answer::Answer;
 use crate::difference::{Aspect, Change};
 use crate::request::Request;
-use crate::site::{PathKind, Rule, Site};
+use crate::site::{Rule, Site};
+
+mod decided;
+mod unlike;
 
 /// All sites, to look up what a difference is about.
 #[derive(Debug, Default)]
@@ -21,6 +24,11 @@ impl Context {
     /// Of these sites.
     pub fn new(sites: impl IntoIterator<Item = Site>) -> Self {
         Self(sites.into_iter().map(|site| (crate::probe::concrete(&site.host), site)).collect())
+    }
+
+    /// The host of a request as rules write it.
+    fn host(&self, request: &Request) -> Option<&str> {
+        self.0.get(&request.host).map(|site| site.host.as_str())
     }
 
     fn rules(&self, request: &Request) -> &[std::sync::Arc<Rule>] {
@@ -43,8 +51,23 @@ impl Case<'_> {
         self.context.rules(self.request).iter().any(|rule| names.iter().any(|name| rule.annotation(name).is_some()))
     }
 
+    /// An annotation of the rule that the request is about.
+    fn of_rule(&self, name: &str) -> Option<&str> {
+        self.request.rule.as_ref()?.annotation(name)
+    }
+
     fn origin(&self) -> Option<&str> {
         self.request.header("origin")
+    }
+
+    /// Whether it is the status that differs, from one of these to one of those.
+    fn status(&self, old: impl Fn(u16) -> bool, new: impl Fn(u16) -> bool) -> bool {
+        self.change.aspect == Aspect::Status && old(self.old.status) && new(self.new.status)
+    }
+
+    /// Whether it is this header that differs.
+    fn is_header(&self, name: &str) -> bool {
+        self.change.aspect.name() == Some(name)
     }
 }
 
@@ -65,118 +88,19 @@ impl std::fmt::Debug for Known {
     }
 }
 
-/// Annotations that protect, and close what they protect when they can't be followed.
-const GUARDS: &[&str] = &[
-    "auth-type",
-    "auth-secret",
-    "auth-url",
-    "auth-tls-secret",
-    "whitelist-source-range",
-    "allowlist-source-range",
-    "denylist-source-range",
-    "proxy-ssl-verify",
-    "proxy-ssl-secret",
-];
-
-/// The table. The first entry that applies explains a difference.
-pub const TABLE: &[Known] = &[
-    Known {
-        id: "generated-certificate",
-        counts: false,
-        why: "both show a certificate that they made for themselves because no Secret has one for this name; every controller makes its own",
-        applies: |case| {
-            let generated = |answer: &Answer| answer.certificate.as_ref().is_some_and(|shown| shown.generated);
-            case.change.aspect == Aspect::Certificate && generated(case.old) && generated(case.new)
-        },
-    },
-    Known {
-        id: "exact-slash",
-        counts: false,
-        why: "an Exact path that ends in / causes no redirect for the path without it: the Ingress API demands 404 there",
-        applies: |case| {
-            let path = format!("{}/", case.request.path());
-            let exact = |rule: &std::sync::Arc<Rule>| rule.kind == PathKind::Exact && rule.path == path;
-            case.change.aspect == Aspect::Status
-                && (case.old.status, case.new.status) == (301, 404)
-                && case.context.rules(case.request).iter().any(exact)
-        },
-    },
-    Known {
-        id: "vary-origin",
-        counts: false,
-        why: "answers that depend on the Origin header say so (Vary: Origin), so that no cache gives them to another origin",
-        applies: |case| {
-            let words = |text: &str| -> Vec<String> {
-                text.split(", ").filter(|word| !matches!(*word, "origin" | "-")).map(str::to_owned).collect()
-            };
-            case.change.aspect == Aspect::Header("vary".into())
-                && case.change.new.split(", ").any(|word| word == "origin")
-                && words(&case.change.old) == words(&case.change.new)
-        },
-    },
-    Known {
-        id: "origin-whole",
-        counts: false,
-        why: "origins of CORS are compared whole, not only at their end: this one only ends like one that is allowed",
-        applies: |case| {
-            let cors = case.change.aspect.name().is_some_and(|name| name.starts_with("access-control-") || name == "vary");
-            let refused = !case.new.headers.contains_key("access-control-allow-origin");
-            let listed = case.request.rule.as_ref().and_then(|rule| rule.annotation("cors-allow-origin")).unwrap_or("*");
-            let names_it = listed.split(',').map(str::trim).any(|entry| entry.contains('*') || Some(entry) == case.origin());
-            cors && refused && case.origin().is_some() && !names_it
-        },
-    },
-    Known {
-        id: "closed-when-unsure",
-        counts: true,
-        why: "what protects never opens by mistake: authentication, address lists or certificates that can't be had close the location; \
-              `narthex check` and the Ingress's Events name the reference that is missing",
-        applies: |case| {
-            let closed = case.new.status == 503 || (case.new.status == 403 && case.annotated(&["auth-tls-secret"]));
-            case.change.aspect == Aspect::Status && closed && case.old.status < 500 && case.annotated(GUARDS)
-        },
-    },
-    Known {
-        id: "snippet-refused",
-        counts: true,
-        why: "an Ingress with a snippet is not served where snippets are not allowed, or where one reaches beyond its block; \
-              `narthex check` and the Ingress's Events name the directive",
-        applies: |case| {
-            let names = ["server-snippet", "configuration-snippet", "auth-snippet", "modsecurity-snippet", "stream-snippet"];
-            case.change.aspect == Aspect::Status && matches!(case.new.status, 404 | 503) && case.annotated(&names)
-        },
-    },
-    Known {
-        id: "slash-twins",
-        counts: true,
-        why: "one Ingress has this path with, another one without a slash at its end: the older one keeps the prefix, the newer one has what is left",
-        applies: |case| {
-            let rules = case.context.rules(case.request);
-            let twin = |rule: &Rule, other: &Rule| rule.ingress != other.ingress && format!("{}/", rule.path) == other.path;
-            let under = |rule: &Rule| case.request.path().starts_with(&rule.path);
-            matches!(case.change.aspect, Aspect::Status | Aspect::Backend | Aspect::Redirect)
-                && rules.iter().any(|rule| rule.kind == PathKind::Prefix && under(rule) && rules.iter().any(|other| twin(rule, other)))
-        },
-    },
-    Known {
-        id: "ssl-passthrough",
-        counts: true,
-        why: "ssl-passthrough needs the flag --enable-ssl-passthrough: without it TLS ends at the controller, which shows its own certificate",
-        applies: |case| {
-            let asked = case.context.rules(case.request).iter().any(|rule| rule.says("ssl-passthrough"));
-            asked && case.request.scheme == crate::request::Scheme::Https
-        },
-    },
-];
-
 /// The entry that explains a difference.
 pub fn explain(context: &Context, request: &Request, change: &Change, old: &Answer, new: &Answer) -> Option<&'static Known> {
     let case = Case { context, request, change, old, new };
-    TABLE.iter().find(|known| (known.applies)(&case))
+    table().find(|known| (known.applies)(&case))
+}
+
+/// Every entry. The first one that applies explains a difference.
+fn table() -> impl Iterator<Item = &'static Known> {
+    unlike::TABLE.iter().chain(decided::TABLE)
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::answer::Shown;
     use crate::difference::differences;
@@ -185,7 +109,13 @@ mod tests {
     use crate::site::tests::{shop, sites_of};
     use serde_json::{Value, json};
 
-    fn explained(annotations: Value, (path, kind): (&str, &str), request: &Request, old: Answer, new: Answer) -> Vec<Option<&'static str>> {
+    pub(super) fn explained(
+        annotations: Value,
+        (path, kind): (&str, &str),
+        request: &Request,
+        old: Answer,
+        new: Answer,
+    ) -> Vec<Option<&'static str>> {
         let sites = sites_of(&shop(annotations, path, kind));
         let request = Request { rule: Some(sites[0].rules[0].clone()), ..request.clone() };
         let context = Context::new(sites);
@@ -193,7 +123,7 @@ mod tests {
         changes.iter().map(|change| Some(explain(&context, &request, change, &old, &new)?.id)).collect()
     }
 
-    fn get(target: &str) -> Request {
+    pub(super) fn get(target: &str) -> Request {
         Request::get(Scheme::Https, "shop.example.com", target, "the path")
     }
 
@@ -234,10 +164,10 @@ mod tests {
 
     #[test]
     fn names_are_unique_and_reasons_are_sentences() {
-        let ids: std::collections::BTreeSet<_> = TABLE.iter().map(|known| known.id).collect();
-        assert_eq!(ids.len(), TABLE.len());
-        assert!(TABLE.iter().all(|known| !known.why.contains("  ") && !known.why.ends_with('.')));
-        for known in TABLE {
+        let ids: std::collections::BTreeSet<_> = table().map(|known| known.id).collect();
+        assert_eq!(ids.len(), table().count());
+        assert!(table().all(|known| !known.why.contains("  ") && !known.why.ends_with('.')));
+        for known in table() {
             let row = format!("| `{}` | {} |", known.id, if known.counts { "yes" } else { "no" });
             assert!(include_str!("../../../docs/migrate.md").contains(&row), "docs/migrate.md has no row {row}");
         }

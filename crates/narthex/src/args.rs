@@ -155,7 +155,7 @@ pub(crate) struct RunArgs {
     /// Stop only the controller and leave NGINX serving; the next one adopts it by the work directory
     #[arg(long)]
     pub(crate) leave_nginx: bool,
-    /// Don't write Events on Ingresses
+    /// Don't write an Event (Sync) on each Ingress that is taken over or changed. Warnings, and reloads on our own Pod, are written all the same
     #[arg(long, num_args = 0..=1, default_value_t = false, default_missing_value = "true", require_equals = true, action = clap::ArgAction::Set)]
     pub(crate) disable_sync_events: bool,
     #[command(flatten)]

@@ -5,8 +5,11 @@ use std::str::FromStr;
 
 use crate::Invalid;
 
-/// Ciphers up to TLS 1.2 as OpenSSL lists them: items of letters, digits and `! + - _`, `@STRENGTH` or `@SECLEVEL=` 0 to 5, with `:` between
-/// them; at most 4000 bytes, not empty. Blanks also separate when it is read.
+/// Ciphers up to TLS 1.2 as OpenSSL lists them (ciphers(1)): items with `:` between them; at most 4000 bytes, not empty. Blanks and commas also
+/// separate when it is read.
+///
+/// An item is made of commands: a name, or several joined by `+`; one of `! + -` and a name; `@STRENGTH` or `@SECLEVEL=` 0 to 5. Another command
+/// may follow without a separator where it begins with `!` or `@`; of what follows a command with `@` OpenSSL reads nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CipherList(String);
 
@@ -23,7 +26,7 @@ impl FromStr for CipherList {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        let items: Vec<&str> = text.split([':', ' ']).filter(|item| !item.is_empty()).collect();
+        let items: Vec<&str> = text.split([':', ' ', ',']).filter(|item| !item.is_empty()).collect();
         if items.is_empty() || text.len() > 4000 || !items.iter().all(|item| is_item(item)) {
             return Err(EXPECTED);
         }
@@ -38,9 +41,31 @@ impl fmt::Display for CipherList {
 }
 
 fn is_item(item: &str) -> bool {
-    let named = item.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'!' | b'+' | b'-' | b'_'));
-    let level = item.strip_prefix("@SECLEVEL=").is_some_and(|level| matches!(level.as_bytes(), [b'0'..=b'5']));
-    named || level || item == "@STRENGTH"
+    let plain = |byte: u8| is_name(byte) || matches!(byte, b'!' | b'+' | b'@');
+    let mut rest = item;
+    while !rest.is_empty() {
+        let (special, command) = match rest.strip_prefix(['!', '+', '-', '@']) {
+            Some(command) => (rest.starts_with('@'), command),
+            None => (false, rest),
+        };
+        // Names joined by `+`: the last one may be missing.
+        let joined = |byte: u8| is_name(byte) || (byte == b'+' && !special);
+        let end = command.bytes().position(|byte| !joined(byte)).unwrap_or(command.len());
+        let (name, after) = command.split_at(end);
+        if name.is_empty() || name.starts_with('+') {
+            return false;
+        }
+        if special {
+            let level = name.strip_prefix("SECLEVEL=").is_some_and(|level| matches!(level.as_bytes(), [b'0'..=b'5']));
+            return (level || name == "STRENGTH") && after.bytes().all(plain);
+        }
+        rest = after;
+    }
+    true
+}
+
+const fn is_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'=')
 }
 
 #[cfg(test)]
@@ -56,17 +81,37 @@ mod tests {
             ("ALL:!aNULL:!EXPORT56:RC4+RSA:+HIGH:+EXP", "ALL:!aNULL:!EXPORT56:RC4+RSA:+HIGH:+EXP"),
             (" A: B C ", "A:B:C"),
             ("DEFAULT:@STRENGTH:@SECLEVEL=0", "DEFAULT:@STRENGTH:@SECLEVEL=0"),
+            ("RC4+RSA@STRENGTH:+HIGH@SECLEVEL=0", "RC4+RSA@STRENGTH:+HIGH@SECLEVEL=0"),
+            ("HIGH!aNULL!MD5@SECLEVEL=2,TLSv1.2", "HIGH!aNULL!MD5@SECLEVEL=2:TLSv1.2"),
+            ("DEFAULT@STRENGTH@SECLEVEL=1", "DEFAULT@STRENGTH@SECLEVEL=1"),
         ] {
             assert_eq!(text.parse::<CipherList>().unwrap().as_str(), printed, "{text}");
         }
-        for text in ["", " ", ":", "A;", "A,B", "A\n", "@SECLEVEL=6", "@SECLEVEL=10", "@strength", "A@STRENGTH", "'A'", "$a"] {
+        for text in [
+            "",
+            " ",
+            ":",
+            "A;",
+            "A\n",
+            "!",
+            "A:+",
+            "A!",
+            "@",
+            "@SECLEVEL=6",
+            "@SECLEVEL=10",
+            "A@SECLEVEL=",
+            "@strength",
+            "'A'",
+            "$a",
+            "A@STRENGTH;",
+        ] {
             assert!(text.parse::<CipherList>().is_err(), "{text:?}");
         }
     }
 
     proptest! {
         #[test]
-        fn any_text_is_a_list_or_an_error(text in "[A-C@!+=:; -]{0,20}") {
+        fn any_text_is_a_list_or_an_error(text in "[A-C@!+=:;, -]{0,20}") {
             if let Ok(list) = text.parse::<CipherList>() {
                 prop_assert_eq!(list.to_string().parse(), Ok(list));
             }

@@ -304,11 +304,16 @@ impl Lexer<'_> {
     }
 }
 
-/// Resolves the escapes that NGINX knows; a backslash before anything else stays.
 fn word(raw: &str, quoted: bool) -> Result<Word, LexErrorKind> {
     if raw.len() > MAX_WORD {
         return Err(LexErrorKind::LongWord);
     }
+    Ok(Word { text: unescaped(raw), quoted })
+}
+
+/// The content of a word as it stands in the text, its quotes left out: the escapes that NGINX knows are resolved, a backslash before
+/// anything else stays.
+pub(crate) fn unescaped(raw: &str) -> String {
     let mut text = String::with_capacity(raw.len());
     let mut chars = raw.chars().peekable();
     while let Some(c) = chars.next() {
@@ -325,7 +330,7 @@ fn word(raw: &str, quoted: bool) -> Result<Word, LexErrorKind> {
         chars.next();
         text.push(escaped);
     }
-    Ok(Word { text, quoted })
+    text
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ use crate::page::Page;
 use crate::pass::TlsView;
 use crate::print::Printed;
 use crate::server::{Common, Side};
-use crate::{Capabilities, Paths, RenderError, passthrough};
+use crate::{Capabilities, Paths, RenderError, passthrough, stream};
 
 /// Which part of the equivalent text is wanted.
 #[derive(Debug, Clone, Copy, Default)]
@@ -48,7 +48,7 @@ pub fn conf(model: &Model, caps: &Capabilities, paths: &Paths, filter: ConfFilte
             return Err(RenderError::UnknownPath { host: host.to_owned(), path: path.to_owned(), known });
         }
         page.block("equivalent/server.conf", view)?;
-        passthrough::equivalent(&mut page, model, caps, paths, Some(host))?;
+        passthrough::equivalent_of_host(&mut page, model, caps, paths, host)?;
         return Ok(page.finish().0);
     }
     let revision = crate::render(&model.fixed, caps, paths)?.revision;
@@ -63,7 +63,7 @@ pub fn conf(model: &Model, caps: &Capabilities, paths: &Paths, filter: ConfFilte
         page.block("equivalent/server.conf", server(model, caps, paths, group, filter.path)?)?;
     }
     page.block("http_end.conf", &globals)?;
-    passthrough::equivalent(&mut page, model, caps, paths, None)?;
+    stream::block(&mut page, &model.fixed, caps, |page| passthrough::equivalent(page, model, caps, paths, None))?;
     Ok(page.finish().0)
 }
 

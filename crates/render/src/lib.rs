@@ -26,6 +26,7 @@ mod profile;
 mod proxy;
 mod render;
 mod server;
+mod stream;
 mod templates;
 
 pub use capabilities::Capabilities;

@@ -128,7 +128,7 @@ impl Host {
     }
 }
 
-/// The stream block as if every host were text; nothing if it has no part in what is asked for. With `host`, only that one.
+/// The servers in the stream block as if every host were text. With `host`, only that one.
 pub(crate) fn equivalent(
     page: &mut Page,
     model: &Model,
@@ -137,13 +137,28 @@ pub(crate) fn equivalent(
     host: Option<&str>,
 ) -> Result<(), RenderError> {
     let globals = &*model.fixed.globals;
-    let wanted = model.signposts.iter().filter(|(name, _)| host.is_none_or(|host| host == &***name));
-    let hosts: Vec<Host> = wanted.map(|(name, endpoints)| Host::new(name, endpoints)).collect::<Result<_, _>>()?;
-    if globals.listen.passthrough.is_none() || host.is_some() && hosts.is_empty() {
+    if globals.listen.passthrough.is_none() {
         return Ok(());
     }
+    let wanted = model.signposts.iter().filter(|(name, _)| host.is_none_or(|host| host == &***name));
+    let hosts = wanted.map(|(name, endpoints)| Host::new(name, endpoints)).collect::<Result<_, _>>()?;
     let text = Text { decrypted: unix(&paths.https_socket())?, passthrough: unix(&paths.passthrough_socket())?, hosts };
     page.block("equivalent/passthrough.conf", text)?;
-    page.block("passthrough.conf", View::new(globals, caps, paths)?)?;
+    page.block("passthrough.conf", View::new(globals, caps, paths)?)
+}
+
+/// A stream block with that of one host; nothing if it has no part in it.
+pub(crate) fn equivalent_of_host(
+    page: &mut Page,
+    model: &Model,
+    caps: &Capabilities,
+    paths: &Paths,
+    host: &str,
+) -> Result<(), RenderError> {
+    if !model.signposts.keys().any(|name| host == &**name) {
+        return Ok(());
+    }
+    page.block("equivalent/stream.conf", ())?;
+    equivalent(page, model, caps, paths, Some(host))?;
     page.block("stream_end.conf", ())
 }

@@ -8,7 +8,6 @@ use sha2::{Digest, Sha256};
 
 use crate::auth;
 use crate::files::{File, FileSet, Origin, OriginKind};
-use crate::globals::stream::StreamView;
 use crate::globals::{Form, GlobalView};
 use crate::mirror::MirrorLocation;
 use crate::page::Page;
@@ -17,7 +16,7 @@ use crate::print::Printed;
 use crate::profile::{self, ProfileView};
 use crate::proxy::HeadersView;
 use crate::server::{ServerView, Side, unix};
-use crate::{Capabilities, Paths, RenderError, clients, firewall, lua, mirror, pass, passthrough};
+use crate::{Capabilities, Paths, RenderError, clients, firewall, lua, mirror, pass, passthrough, stream};
 
 /// The host of requests for no other; its server is the default one.
 const CATCH_ALL: &str = "_";
@@ -137,33 +136,8 @@ fn text(fixed: &Fixed, caps: &Capabilities, paths: &Paths, revision: &str) -> Re
 
     page.block("control.conf", ControlBlock { listen: unix(&paths.control_socket())? })?;
     page.block("http_end.conf", ())?;
-    stream(&mut page, fixed, caps, paths)?;
+    stream::block(&mut page, fixed, caps, |page| passthrough::servers(page, globals, caps, paths))?;
     Ok(page.finish())
-}
-
-/// The stream block, where NGINX has one.
-fn stream(page: &mut Page, fixed: &Fixed, caps: &Capabilities, paths: &Paths) -> Result<(), RenderError> {
-    let Some(view) = StreamView::new(&fixed.globals.config, caps)? else { return Ok(()) };
-    page.block("stream.conf", StreamBlock { stream: view })?;
-    passthrough::servers(page, &fixed.globals, caps, paths)?;
-    for (ingress, text) in &fixed.streams {
-        let snippet = StreamSnippet { snippet: Printed::raw(text) };
-        page.origin(OriginKind::Stream(ingress.clone()), |page| page.block("stream_snippet.conf", snippet))?;
-    }
-    if let Some(text) = &fixed.globals.config.snippets.stream {
-        page.block("stream_snippet.conf", StreamSnippet { snippet: Printed::raw(text) })?;
-    }
-    page.block("stream_end.conf", ())
-}
-
-#[derive(Serialize)]
-struct StreamBlock {
-    stream: StreamView,
-}
-
-#[derive(Serialize)]
-struct StreamSnippet {
-    snippet: Printed,
 }
 
 /// A server of the router. Named locations are a server's own, so each has all of them.

@@ -32,6 +32,7 @@ templates! {
     "signposts.conf",
     "passthrough.conf",
     "equivalent/passthrough.conf",
+    "equivalent/stream.conf",
     "auth.conf",
     "client_refused.conf",
     "clients.conf",

@@ -386,3 +386,21 @@ fn text_of_ssl_passthrough() {
     assert!(text("a.example.com").contains("server [fd00::1]:8443;") && !text("a.example.com").contains("nobody"));
     assert!(!text("_").contains("stream {"));
 }
+
+#[test]
+fn text_of_stream_snippets() {
+    let mut fixed = fixed(config(&[("stream-snippet", "# of the settings")]), []);
+    let server = "server { listen 8000; proxy_pass 127.0.0.1:80; }";
+    fixed.streams.push((model::ObjectKey::new("default", "a"), Arc::new(snippet(server).unwrap())));
+    let model = model(fixed, vec![("a.example.com", record(&[], &[("/", 0)], vec![route("a", "/")]))], &[]);
+    let caps = {
+        let mut caps = bookworm();
+        caps.modules.insert("ngx_stream_module".into());
+        caps
+    };
+    check_conf_of("text_of_stream_snippets", &model, &caps);
+    // It is no part of a host, and without the block there is nothing.
+    let text = |caps, host| render::conf(&model, caps, &paths(), ConfFilter { host, path: None }).unwrap();
+    assert!(text(&caps, None).contains(server) && text(&caps, None).contains("# of the settings"));
+    assert!(!text(&caps, Some("a.example.com")).contains("stream {") && !text(&bookworm(), None).contains("stream {"));
+}

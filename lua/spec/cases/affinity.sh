@@ -58,6 +58,12 @@ check "a session may move" "200" "$(answer s.test / -b "route=$key")"
 moved=$(set_cookie / -b "route=$key" | value)
 check "with another cookie" "$A:10 " "$(many s.test '/[1-10]' -b "route=$moved" | ports)"
 check "that is kept" "" "$(set_cookie / -b "route=$moved")"
+sticky '"name":"route","move":true' "$DEAD"
+check "a session with nowhere to move gets the failure" 502 "$(answer s.test / -b "route=$key")"
+sticky '"name":"route","move":true' "$DEAD" "$DEAD2"
+check "also after all were tried" 502 "$(answer s.test / -b "route=$key")"
+sticky '"name":"route","move":true,"persist":true' "$DEAD"
+check "and with persistent cookies" 502 "$(answer s.test / -b "route=$key")"
 
 sticky '"name":"route","persist":true' "$A" "$B" "$C"
 cookie=$(set_cookie | value)

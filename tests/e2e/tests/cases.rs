@@ -37,4 +37,5 @@ mod cases {
     mod snip;
     mod status;
     mod svc;
+    mod unlike;
 }

@@ -78,8 +78,10 @@ impl Sides {
         let revision = format!("{:016x}", self.version);
         change(&mut set, |rendered| {
             let control = rendered.find("    # The control plane's own door").context("the configuration has no control socket")?;
-            let end = conf.rfind('}').context("the text has no end")?;
-            naming_rules(&format!("{}\n{}", &conf[..end], &rendered[control..]))
+            // Both end alike, with the stream block.
+            let http = conf.split_once("\nstream {").map_or(&*conf, |(http, _)| http);
+            let end = http.rfind('}').context("the text has no end")?;
+            naming_rules(&format!("{}\n{}", &http[..end], &rendered[control..]))
         })?;
         let text = String::from_utf8(set.conf().to_vec())?.replace(&set.revision, &revision);
         set.files[0].bytes = text.into_bytes();

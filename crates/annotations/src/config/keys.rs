@@ -193,9 +193,9 @@ settings! {
     disable_access_log: bool = false, "disable-access-log", BOOL;
     /// Log requests that go to the default backend.
     enable_access_log_for_default_backend: bool = false, "enable-access-log-for-default-backend", BOOL;
-    /// Where the access log goes.
+    /// Where the access log goes. The default stands for standard output, to which the image of ingress-nginx links that path: no file is written there.
     access_log_path: Word = default("/var/log/nginx/access.log"), "access-log-path", own("a path, or syslog:server=...");
-    /// Where the error log goes.
+    /// Where the error log goes. The default stands for standard error, in the same way.
     error_log_path: Word = default("/var/log/nginx/error.log"), "error-log-path", own("a path, stderr, or syslog:server=...");
     /// What the error log says.
     error_log_level: LogLevel = LogLevel::Notice, "error-log-level", own("debug, info, notice, warn, error, crit, alert or emerg");

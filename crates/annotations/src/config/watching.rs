@@ -37,7 +37,7 @@ settings! {
 
     /// Let ModSecurity look at all requests.
     enable_modsecurity: bool = false, "enable-modsecurity", BOOL;
-    /// Rules instead of the recommended configuration.
+    /// Rules instead of the recommended configuration. As in `modsecurity_rules '...'`, a backslash before `\`, `"`, `'`, `n`, `r` and `t` is an escape.
     modsecurity_snippet: Option<FirewallRules> = None, "modsecurity-snippet", optional("rules in the language of ModSecurity, or empty");
     /// Add the OWASP core rule set.
     enable_owasp_modsecurity_crs: bool = false, "enable-owasp-modsecurity-crs", BOOL;

@@ -202,9 +202,16 @@ fn finish(draft: &mut Draft) {
         return;
     }
     for name in draft.present.clone() {
-        if !OWN.contains(&name) && ENTRIES.iter().all(|entry| entry.name != name) {
-            draft.note_on(name, FindingKind::Surprise, "a canary takes this from the Ingress whose backend it adds to; it is ignored");
+        if OWN.contains(&name) || ENTRIES.iter().any(|entry| entry.name == name) {
+            continue;
         }
+        let protects = super::annotation(name).is_some_and(|(entry, _)| entry.protects);
+        let detail = if protects {
+            "a canary protects nothing: who may pass is decided by the Ingress whose backend it adds to, set it there; it is ignored"
+        } else {
+            "a canary takes this from the Ingress whose backend it adds to; it is ignored"
+        };
+        draft.note_on(name, FindingKind::Surprise, detail);
     }
     let canary = &draft.spec.canary;
     if canary.weight == 0 && canary.header.is_none() && canary.cookie.is_none() {
@@ -291,6 +298,8 @@ mod tests {
             ("ssl-redirect", Surprise, "a canary takes this from the Ingress whose backend it adds to"),
         ];
         bad(&canary(&[("ssl-redirect", "false"), ("load-balance", "ewma")]), Accepted, &found);
+        let found = [("auth-url", Surprise, "a canary protects nothing: who may pass is decided by the Ingress whose backend it adds to")];
+        bad(&canary(&[("canary-weight", "5"), ("auth-url", "http://a/")]), Accepted, &found);
     }
 
     #[test]

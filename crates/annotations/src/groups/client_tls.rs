@@ -195,7 +195,7 @@ static ENTRIES: &[Entry] = &[
         scope: Scope::Host,
         config_key: Some("ssl-ciphers"),
         applies: Applies::Shell,
-        value: "ciphers as OpenSSL lists them, between colons",
+        value: "ciphers as OpenSSL lists them (ciphers(1)), between colons",
         doc: "Ciphers of the host up to TLS 1.2.",
         example: "ECDHE-RSA-AES128-GCM-SHA256:HIGH:!aNULL",
         on_invalid: OnInvalid::Refuse,

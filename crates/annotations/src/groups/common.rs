@@ -30,6 +30,7 @@ pub(super) const LOCATION: Entry = Entry {
     on_invalid: OnInvalid::Ignore,
     on_empty: OnEmpty::Absent,
     needs: None,
+    yields_to: None,
     protects: false,
     parse: |_, _| Ok(()),
 };

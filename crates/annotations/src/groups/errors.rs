@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use ngx_value::{ErrorStatus, Invalid, ServiceName, parse_bool};
 
-use super::common::{self, BOOL, LOCATION, set, without_blanks};
+use super::common::{self, BOOL, LOCATION, set};
 use crate::parse::FindingKind;
 use crate::table::*;
 
@@ -46,7 +46,7 @@ static ENTRIES: &[Entry] = &[
         doc: "Answers the errors of the annotation `custom-http-errors`, and requests while the backend has no endpoint; errors of the global list go to the default backend of all. Its first port is used. A Service that does not exist counts as not set.",
         example: "error-pages",
         on_invalid: OnInvalid::Refuse,
-        parse: |text, draft| set(&mut draft.spec.errors.default_backend, without_blanks(text)),
+        parse: |text, draft| set(&mut draft.spec.errors.default_backend, text.parse().map(Some)),
         ..LOCATION
     },
     Entry {
@@ -111,8 +111,8 @@ mod tests {
 
     #[test]
     fn a_default_backend_is_a_service_of_the_same_namespace() {
-        assert_eq!(good(&[("default-backend", " from-annotation")]).errors.default_backend.unwrap().as_str(), "from-annotation");
-        for value in ["ns/a", "1a", "A", "a:80", "a;"] {
+        assert_eq!(good(&[("default-backend", "from-annotation")]).errors.default_backend.unwrap().as_str(), "from-annotation");
+        for value in ["ns/a", "1a", "A", "a:80", "a;", "a b", " a", "a ", " "] {
             bad(&[("default-backend", value)], Refused, &[("default-backend", Invalid, "expected the name of a Service")]);
         }
     }

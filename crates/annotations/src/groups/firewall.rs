@@ -51,8 +51,8 @@ static ENTRIES: &[Entry] = &[
         name: "modsecurity-snippet",
         risk: Risk::Critical,
         applies: Applies::Profile,
-        value: "rules in the language of ModSecurity, at most 64 KiB",
-        doc: "Rules instead of the recommended configuration; where the firewall is on for all, besides the global ones.",
+        value: "rules in the language of ModSecurity, written as between quotes of NGINX, at most 64 KiB",
+        doc: "Rules instead of the recommended configuration; where the firewall is on for all, besides the global ones. As in `modsecurity_rules '...'`, a backslash before `\\`, `\"`, `'`, `n`, `r` and `t` is an escape: `\\\\.` reaches ModSecurity as `\\.`, and so does `\\.`.",
         example: "SecRuleEngine On",
         on_invalid: OnInvalid::Refuse,
         parse: |text, draft| {

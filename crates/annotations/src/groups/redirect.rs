@@ -8,7 +8,7 @@ use crate::table::{Draft, Entry, Group, Needs, OnEmpty, OnInvalid, Risk, Scope};
 
 pub(super) static GROUP: Group = Group {
     title: "Redirects",
-    doc: "These answer before the redirect to HTTPS, limits and authentication. An empty value of any of these annotations switches all of them off.",
+    doc: "These answer before the redirect to HTTPS, limits and authentication. An empty value of any of these annotations switches all of them off, but for those of `permanent-redirect` beside `temporal-redirect`, which are not read.",
     entries: ENTRIES,
     finish,
     clear: |spec| spec.redirect = Redirect::default(),
@@ -76,6 +76,7 @@ static ENTRIES: &[Entry] = &[
         value: URL,
         doc: "Answer every request with 301 to this URL. It may be relative. `temporal-redirect` wins.",
         example: "https://example.com/new",
+        yields_to: Some("temporal-redirect"),
         parse: |text, draft| {
             draft.spec.redirect.permanent = some(text, draft).and_then(trimmed)?;
             Ok(())
@@ -89,6 +90,7 @@ static ENTRIES: &[Entry] = &[
         example: "308",
         companions: &[("permanent-redirect", "https://example.com/new")],
         needs: Some(Needs { what: "permanent-redirect", met: |spec| spec.redirect.permanent.is_some() }),
+        yields_to: Some("temporal-redirect"),
         parse: |text, draft| {
             draft.spec.redirect.permanent_code = some(text, draft).and_then(|text| code(text, draft, 308))?;
             Ok(())
@@ -170,9 +172,6 @@ fn finish(draft: &mut Draft) {
     if redirect.answer().is_some() && draft.present.iter().any(|name| GUARDS.contains(name)) {
         draft.note_on(name, FindingKind::Surprise, "it answers before access control and authentication, so everybody gets the redirect");
     }
-    if draft.spec.redirect.temporal.is_some() && draft.spec.redirect.permanent.is_some() {
-        draft.note_on("permanent-redirect", FindingKind::Surprise, "temporal-redirect is set as well and wins; it is ignored");
-    }
 }
 
 #[cfg(test)]
@@ -223,10 +222,16 @@ mod tests {
     }
 
     #[test]
-    fn the_temporal_one_wins() {
-        let found = [("permanent-redirect", Surprise, "temporal-redirect is set as well and wins")];
-        let spec = bad(&[("temporal-redirect", NEW), ("permanent-redirect", "/")], Accepted, &found);
-        assert_eq!(spec.redirect.answer().unwrap().code, 302);
+    fn beside_the_temporal_one_the_permanent_one_is_not_read() {
+        let wins = |name| (name, Surprise, "temporal-redirect is set as well and wins");
+        for text in ["/", "", " ", "http://a.com/;"] {
+            let spec = bad(&[("temporal-redirect", NEW), ("permanent-redirect", text)], Accepted, &[wins("permanent-redirect")]);
+            assert_eq!(spec.redirect.answer().unwrap().code, 302, "{text:?}");
+        }
+        for text in ["", "301", "moved"] {
+            let spec = bad(&[("temporal-redirect", NEW), ("permanent-redirect-code", text)], Accepted, &[wins("permanent-redirect-code")]);
+            assert_eq!(spec.redirect.answer().unwrap().code, 302, "{text:?}");
+        }
     }
 
     #[test]

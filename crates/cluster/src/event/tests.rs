@@ -12,7 +12,7 @@ fn problem(name: &str, detail: &str) -> Problem {
 
 async fn start(fake: &Fake, snapshot: Option<Snapshot>, options: EventWriterOptions, tasks: &mut Tasks) -> EventSender {
     let (_, snapshots) = watch::channel(snapshot.map(Arc::new));
-    EventWriter::spawn(fake.client().await, options, snapshots, tasks)
+    EventWriter::spawn(fake.client().await, options, snapshots, None, tasks)
 }
 
 fn options() -> EventWriterOptions {
@@ -98,4 +98,59 @@ async fn the_own_pod_is_found_by_its_uid() {
     let events = start(&fake, None, options(), &mut tasks).await;
     events.normal(ObjectRef::namespaced("Pod", &ObjectKey::new("ingress", "us")), "RELOAD", "NGINX reload");
     eventually(&fake, "the event", || fake.all("events").iter().any(|event| event["involvedObject"]["uid"] == "p-1")).await;
+}
+
+fn ingresses(versions: &[(&str, &str)]) -> Option<Arc<Snapshot>> {
+    let ingress = |name: &str, version: &str| {
+        let annotations = [("version".to_owned(), version.to_owned())].into();
+        let ingress = model::Ingress { uid: Some(name.into()), annotations, ..Default::default() };
+        (ObjectKey::new("shop", name), Arc::new(ingress))
+    };
+    let ingresses = versions.iter().map(|(name, version)| ingress(name, version)).collect();
+    Some(Arc::new(Snapshot { ingresses, ..Snapshot::default() }))
+}
+
+fn synced(fake: &Fake) -> Vec<(String, i64)> {
+    let told = |event: &serde_json::Value| (event["involvedObject"]["uid"].as_str().unwrap().to_owned(), event["count"].as_i64().unwrap());
+    let mut all: Vec<_> = fake.all("events").iter().filter(|event| event["reason"] == "Sync").map(told).collect();
+    all.sort();
+    all
+}
+
+#[tokio::test]
+async fn an_ingress_is_told_of_when_it_is_taken_over_and_when_it_changes_and_no_other() {
+    let fake = Fake::start().await;
+    let mut tasks = Tasks::new();
+    let (snapshots, read) = watch::channel(ingresses(&[("a", "1"), ("b", "1")]));
+    let (owned, ours) = watch::channel(OrdSet::new());
+    let _events = EventWriter::spawn(fake.client().await, options(), read, Some(ours), &mut tasks);
+    owned.send_replace(OrdSet::unit(ObjectKey::new("shop", "a")));
+    eventually(&fake, "it is taken over", || synced(&fake) == [("a".into(), 1)]).await;
+    let event = &fake.all("events")[0];
+    assert_eq!((&event["message"], &event["type"]), (&"Scheduled for sync".into(), &"Normal".into()));
+    snapshots.send_replace(ingresses(&[("a", "1"), ("b", "2")]));
+    snapshots.send_replace(ingresses(&[("a", "2"), ("b", "2")]));
+    eventually(&fake, "it has changed", || synced(&fake) == [("a".into(), 2)]).await;
+    owned.send_replace([ObjectKey::new("shop", "a"), ObjectKey::new("shop", "b")].into_iter().collect());
+    eventually(&fake, "the other is taken over", || synced(&fake) == [("a".into(), 2), ("b".into(), 1)]).await;
+}
+
+#[tokio::test]
+async fn a_warning_does_not_wait_for_the_thousands_that_are_scheduled_at_a_start() {
+    let fake = Fake::start().await;
+    let mut tasks = Tasks::new();
+    let names: Vec<String> = (0..10_000).map(|number| format!("i{number}")).collect();
+    let versions: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "1")).collect();
+    let (_snapshots, read) = watch::channel(ingresses(&versions));
+    let (owned, ours) = watch::channel(OrdSet::new());
+    let options = EventWriterOptions { rate: 2, burst: 2, ..options() };
+    let events = EventWriter::spawn(fake.client().await, options, read, Some(ours), &mut tasks);
+    owned.send_replace(names.iter().map(|name| ObjectKey::new("shop", name.as_str())).collect());
+    eventually(&fake, "the burst", || synced(&fake).len() == 2).await;
+    events.problems([problem("a", "x")]);
+    eventually(&fake, "the warning", || messages(&fake).contains(&"spec: x".to_owned())).await;
+    assert!(synced(&fake).len() < 10);
+    // What is not ours any more needs no word.
+    owned.send_replace(OrdSet::unit(ObjectKey::new("shop", "i9999")));
+    eventually(&fake, "the one that is left", || synced(&fake).iter().any(|(uid, _)| uid == "i9999")).await;
 }

@@ -51,25 +51,38 @@ pub(crate) fn pair(
     problems: &mut Vec<Problem>,
 ) -> Vec<(BackendId, Candidate)> {
     let mut pairs = Vec::new();
-    for (path, candidate) in canaries.iter().flat_map(|canary| offers(host, canary)) {
+    let offers = canaries.iter().flat_map(|canary| offers(host, canary).into_iter().map(|offer| (protects(canary), offer)));
+    for (guarded, (path, candidate)) in offers {
         let is_partner = |location: &&Primary<'_>| path.is_none_or(|path| path == (location.path, location.exact));
         let partners: Vec<&BackendId> = locations.iter().filter(is_partner).map(|location| location.backend).collect();
         let others: Vec<&BackendId> = partners.iter().copied().filter(|backend| **backend != candidate.backend).collect();
         if others.is_empty() {
-            problems.push(candidate.surprise(alone(host, path.map(|(path, _)| path), !partners.is_empty())));
+            let open = locations.iter().find(|location| *location.backend == candidate.backend).filter(|_| guarded);
+            problems.push(candidate.surprise(alone(host, path.map(|(path, _)| path), !partners.is_empty(), open)));
         }
         pairs.extend(others.into_iter().map(|backend| (backend.clone(), candidate.clone())));
     }
     pairs
 }
 
-/// Why an offer adds to nothing.
-fn alone(host: &str, path: Option<&str>, is_itself: bool) -> String {
+/// Whether an Ingress says who may pass.
+fn protects(entry: &Entry) -> bool {
+    let spec = &entry.spec;
+    let listed = spec.access.allow.is_some() || spec.access.deny.is_some();
+    listed || spec.basic_auth.scheme.is_some() || spec.external_auth.url.is_some() || spec.client_tls.ca.is_some()
+}
+
+/// Why an offer adds to nothing. `open`: a location that has its backend, where the canary means to protect it.
+fn alone(host: &str, path: Option<&str>, is_itself: bool, open: Option<&Primary<'_>>) -> String {
     let what = path.map_or_else(|| format!("host {host:?}"), |path| format!("path {path:?} of host {host:?}"));
-    if is_itself {
+    let why = if is_itself {
         format!("{what} has this backend already, so it is no alternative; it is ignored")
     } else {
         format!("no other Ingress has a Service for {what} with this path type, so there is nothing to add to; it gets no request")
+    };
+    match open {
+        Some(open) => format!("{why}; the rule for {:?} serves the same Service without what protects it here", open.path),
+        None => why,
     }
 }
 

@@ -118,3 +118,18 @@ spec:
     assert!(controller.nginx_conf()?.contains("proxy_buffer_size 8k;"));
     Ok(())
 }
+
+#[tokio::test]
+async fn an_ingress_whose_default_backend_is_no_name_of_a_service_is_refused() -> anyhow::Result<()> {
+    let case = Case::new("defb-name").await?;
+    let _servers = case.echo(1).await?;
+    for (host, service) in [("good.foo.com", "echo"), ("blank.foo.com", "ec ho"), ("around.foo.com", " echo"), ("only.foo.com", " ")] {
+        case.create(&e2e::rule(host, host).annotation("default-backend", service).build()).await?;
+    }
+    let controller = case.controller().start().await?;
+    controller.until("good.foo.com", "/", 200).await?;
+    for host in ["blank.foo.com", "around.foo.com", "only.foo.com"] {
+        assert_eq!(controller.get(host, "/").await?.status, 404, "{host}");
+    }
+    Ok(())
+}

@@ -90,8 +90,15 @@ async fn ssl_ciphers_and_ssl_prefer_server_ciphers_are_the_host_s_own() -> anyho
     let _echo = case.echo(1).await?;
     let ingress = rule("foo", "foo.com", "/").annotation("ssl-ciphers", "ECDHE-ECDSA-AES256-GCM-SHA384");
     case.create(&ingress.annotation("ssl-prefer-server-ciphers", "false").annotation("ssl-redirect", "false").build()).await?;
+    // As OpenSSL reads lists: what begins with @ may follow an item.
+    let list = "ECDHE+AESGCM@STRENGTH:+HIGH@SECLEVEL=0";
+    case.create(&rule("bar", "bar.com", "/").annotation("ssl-ciphers", list).annotation("ssl-redirect", "false").build()).await?;
     let controller = case.controller().start().await?;
     controller.until("foo.com", "/", 200).await?;
+    for response in [controller.until("bar.com", "/", 200).await?, controller.get_tls("bar.com", "/").await?] {
+        assert_eq!(response.status, 200);
+    }
+    assert!(controller.nginx_conf()?.contains(&format!("ssl_ciphers {list};")));
     for conf in [controller.conf(&["foo.com"])?, controller.nginx_conf()?] {
         assert!(conf.contains("ssl_ciphers ECDHE-ECDSA-AES256-GCM-SHA384; ssl_prefer_server_ciphers off;"), "{conf}");
     }

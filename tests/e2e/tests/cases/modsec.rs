@@ -143,3 +143,27 @@ async fn enable_owasp_core_rules_and_modsecurity_transaction_id_hold_for_one_ing
     assert!(controller.nginx_conf()?.contains("/modsecurity/core-rules.conf;"));
     Ok(())
 }
+
+/// A rule that blocks a user agent, with escapes as in a quoted argument of NGINX: which is where rules of snippets have always stood.
+fn escaped(id: u32, agent: &str) -> String {
+    format!(r#"SecRule REQUEST_HEADERS:User-Agent \"@rx ^{agent}\\.ua$\" "id:{id},phase:1,deny,status:403,msg:\'no\'""#)
+}
+
+#[tokio::test]
+async fn escapes_in_rules_are_undone_as_nginx_undoes_them_in_quotes() -> anyhow::Result<()> {
+    let case = Case::new("modsec-escapes").await?;
+    let _servers = case.echo(1).await?;
+    let global = format!("{ENGINE}{}", escaped(1, "global"));
+    case.settings(&[ALLOWED[0], ALLOWED[1], ("enable-modsecurity", "true"), ("modsecurity-snippet", &global)]).await?;
+    case.create(&rule("echo", HOST).annotation("modsecurity-snippet", &escaped(2, "own")).build()).await?;
+    let controller = case.controller().start().await?;
+    controller.until(HOST, "/", 200).await?;
+    for agent in ["own.ua", "global.ua"] {
+        assert_eq!(status_for(&controller, agent).await?, 403, "{agent}");
+    }
+    for agent in ["own-ua", "global-ua", r"own\.ua"] {
+        assert_eq!(status_for(&controller, agent).await?, 200, "{agent}");
+    }
+    assert!(controller.conf(&[HOST])?.contains(r#"\"@rx ^own\\.ua$\""#));
+    Ok(())
+}

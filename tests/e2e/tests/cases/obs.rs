@@ -1,5 +1,6 @@
 //! OBS: traces and request metrics.
 
+mod events;
 mod metrics;
 
 use e2e::{Case, Controller, PATIENCE, rule};

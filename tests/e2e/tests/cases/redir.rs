@@ -152,6 +152,7 @@ async fn temporal_redirect_and_temporal_redirect_code_win_over_permanent_redirec
     let new = "http://redirect.example.com";
     for (host, annotations) in [
         ("temporal.foo.com", vec![("temporal-redirect", new), ("permanent-redirect", "/other")]),
+        ("empty.foo.com", vec![("temporal-redirect", new), ("permanent-redirect", ""), ("permanent-redirect-code", "")]),
         ("temporal-code.foo.com", vec![("temporal-redirect", new), ("temporal-redirect-code", "307")]),
         ("permanent-code.foo.com", vec![("permanent-redirect", new), ("permanent-redirect-code", "308")]),
         ("body.foo.com", vec![("permanent-redirect", new), ("permanent-redirect-code", "300")]),
@@ -160,7 +161,9 @@ async fn temporal_redirect_and_temporal_redirect_code_win_over_permanent_redirec
         case.create(&annotations.iter().fold(ingress, |ingress, (name, value)| ingress.annotation(name, value)).build()).await?;
     }
     let controller = case.controller().start().await?;
-    for (host, status) in [("temporal.foo.com", 302), ("temporal-code.foo.com", 307), ("permanent-code.foo.com", 308)] {
+    for (host, status) in
+        [("temporal.foo.com", 302), ("empty.foo.com", 302), ("temporal-code.foo.com", 307), ("permanent-code.foo.com", 308)]
+    {
         assert_eq!(controller.until(host, "/", status).await?.header("location"), Some(new), "{host}");
     }
     let told = controller.until("body.foo.com", "/", 300).await?;

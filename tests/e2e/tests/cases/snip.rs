@@ -143,7 +143,9 @@ async fn snip_06_stream_snippet_of_the_settings_opens_a_port() -> anyhow::Result
     let (address, text) = forwarding(controller.http())?;
     case.settings(&[("stream-snippet", &text)]).await?;
     until_forwarded(&controller, address).await?;
-    assert!(controller.nginx_conf()?.contains(&text));
+    for conf in [controller.nginx_conf()?, controller.conf(&[])?] {
+        assert!(conf.contains(&text), "{conf}");
+    }
     Ok(())
 }
 

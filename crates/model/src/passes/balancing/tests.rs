@@ -265,3 +265,19 @@ fn a_canary_with_a_default_backend_adds_to_all_of_the_catch_all() {
     );
     assert_eq!(&*built.model.live.hosts["_"].routes[0].backend, "ns/main:80");
 }
+
+#[test]
+fn a_canary_that_alone_protects_a_path_is_told_what_serves_its_service_without_that() {
+    let main = ingress("main", &[]).rule("a.test", "/", "Prefix", "main");
+    let guard = [CANARY[0], CANARY[1], ("auth-url", "http://a/")];
+    let said = |annotations: &[(&str, &str)]| {
+        let canary = ingress("new", annotations).rule("a.test", "/admin", "Prefix", "main");
+        surprises(&build(vec![ingress("main", &[]).rule("a.test", "/", "Prefix", "main"), canary]), "new").join("\n")
+    };
+    let open = "the rule for \"/\" serves the same Service without what protects it here";
+    assert!(said(&guard).contains(open) && said(&guard).contains("a canary protects nothing"), "{}", said(&guard));
+    assert!(!said(&CANARY).contains(open), "{}", said(&CANARY));
+    // Of a Service that nothing else serves there is nothing to say.
+    let built = build(vec![main, ingress("new", &guard).rule("a.test", "/admin", "Prefix", "new")]);
+    assert!(!surprises(&built, "new").join("\n").contains(open));
+}

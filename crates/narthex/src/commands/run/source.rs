@@ -131,9 +131,9 @@ fn start_cluster(args: &RunArgs, settings: Arc<Settings>, client: cluster::Clien
     let handle = cluster::Source::spawn(client.clone(), cluster::SourceOptions::new(settings), tasks);
     let pod = pod();
     let instance = pod.as_ref().map_or_else(|| format!("narthex-{}", std::process::id()), |pod| pod.name.to_string());
-    let events = (!args.disable_sync_events)
-        .then(|| EventWriter::spawn(client.clone(), EventWriterOptions::new(instance.clone()), handle.snapshots.clone(), tasks));
     let (owned_tx, owned) = watch::channel(OrdSet::new());
+    let synced = (!args.disable_sync_events).then(|| owned.clone());
+    let events = EventWriter::spawn(client.clone(), EventWriterOptions::new(instance.clone()), handle.snapshots.clone(), synced, tasks);
     let mut status = None;
     if let Some(addresses) = publish(args, pod.as_ref())? {
         let pod = pod.clone().unwrap_or_else(|| ObjectKey::new("default", instance.as_str()));
@@ -200,16 +200,14 @@ impl Report for Silent {
 
 /// Events, and the set of Ingresses whose status is ours to write.
 struct ClusterReport {
-    events: Option<EventSender>,
+    events: EventSender,
     owned: watch::Sender<OrdSet<ObjectKey>>,
     pod: Option<ObjectKey>,
 }
 
 impl Report for ClusterReport {
     fn problems(&self, problems: &[Problem]) {
-        if let Some(events) = &self.events {
-            events.problems(problems.to_vec());
-        }
+        self.events.problems(problems.to_vec());
     }
 
     fn served(&self, ingresses: Vec<ObjectKey>) {
@@ -217,11 +215,11 @@ impl Report for ClusterReport {
     }
 
     fn reload(&self, outcome: Result<&str, &str>) {
-        let (Some(events), Some(pod)) = (&self.events, &self.pod) else { return };
+        let Some(pod) = &self.pod else { return };
         let pod = ObjectRef::namespaced("Pod", pod);
         match outcome {
-            Ok(why) => events.normal(pod, "RELOAD", format!("NGINX reloaded: {why}")),
-            Err(why) => events.warning(pod, "RELOAD", format!("NGINX was not reloaded: {why}")),
+            Ok(why) => self.events.normal(pod, "RELOAD", format!("NGINX reloaded: {why}")),
+            Err(why) => self.events.warning(pod, "RELOAD", format!("NGINX was not reloaded: {why}")),
         }
     }
 }

@@ -32,7 +32,7 @@ pub(super) async fn start(args: &WatchArgs, reports: watch::Receiver<Option<Arc<
         EventWriterOptions { component: "narthex-watch".into(), rate: RATE, burst: BURST, ..EventWriterOptions::new(pod.name.to_string()) };
     // The only object that is told of is the Pod, which the writer looks up.
     let (_, nothing) = watch::channel(None);
-    let events = EventWriter::spawn(client, options, nothing, tasks);
+    let events = EventWriter::spawn(client, options, nothing, None, tasks);
     info!(%pod, "Events are written for failures and their end");
     tasks.spawn(tell(pod, reports, events));
 }
