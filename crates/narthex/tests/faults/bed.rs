@@ -253,7 +253,7 @@ metadata:
     }
 
     pub(crate) fn load(&self, host: &str, rate: u32) -> Running {
-        let request = Request::get(self.address(0), "/").host(&format!("{host}.example.com"));
+        let request = Request::get(self.address(0), "/").host(format!("{host}.example.com"));
         Load { expected_status: 301, ..Load::new(request, rate) }.start()
     }
 

@@ -65,11 +65,11 @@ fn run(seed: u64) {
     let config =
         Config { cases: sequences(), rng_seed: RngSeed::Fixed(seed), failure_persistence: None, max_shrink_iters: 0, ..Config::default() };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    let bed = std::cell::RefCell::new(runtime.block_on(Bed::serving(6, &[])));
+    let bed = tokio::sync::Mutex::new(runtime.block_on(Bed::serving(6, &[])));
     let sequence = proptest::collection::vec((step(), 0..400_u64), 2..8);
     let result = TestRunner::new(config).run(&sequence, |steps| {
         runtime.block_on(async {
-            let bed = &mut *bed.borrow_mut();
+            let bed = &mut *bed.lock().await;
             let load = bed.load("h5", 100);
             for (turn, (step, pause)) in steps.iter().enumerate() {
                 act(bed, *step, turn).await;
@@ -100,7 +100,7 @@ fn run(seed: u64) {
         })
     });
     if let Err(error) = result {
-        panic!("{error}\n{}", bed.borrow().log());
+        panic!("{error}\n{}", bed.blocking_lock().log());
     }
 }
 
