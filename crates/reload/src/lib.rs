@@ -12,7 +12,7 @@
 //!
 //! Modules: `snapshot`, `tree` (files), `follower` (events), `queue`, `state`, `cycle`, `service` (the run), `target`, `tester`, `job`, `helper` (tests),
 //! `apply` (signal, confirmation), `staging`, `policy` (files of somebody else), `report`, `outlet`, `news`, `metrics` (results), `http`, `access`, `peers`,
-//! `before`, `lock`, `everywhere` (requests), `child`, `spawn`, `quit` (processes).
+//! `before`, `lock`, `everywhere` (requests), `child`, `spawn`, `group`, `signal`, `quit` (processes).
 
 mod access;
 mod apply;

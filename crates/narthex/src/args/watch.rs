@@ -85,10 +85,10 @@ pub(crate) struct FilesArgs {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "NGINX")]
 pub(crate) struct TargetArgs {
-    /// File with the pid of the master
+    /// File with the pid of the master; a process that is no NGINX master (nor named --process-name), or is younger than the file, is not signalled
     #[arg(long, value_name = "FILE")]
     pub(crate) pid_file: Option<PathBuf>,
-    /// Without --pid-file: name of the program; its master is found in /proc, anew for every run
+    /// Without --pid-file: name of the program; its master is found in /proc, for each run again
     #[arg(long, value_name = "NAME", default_value = "nginx", env = "PROCESS_NAME")]
     pub(crate) process_name: String,
 }
@@ -165,7 +165,7 @@ impl TargetArgs {
     /// How to find it.
     pub(crate) fn locator(&self) -> ngx_proc::find::Locator {
         match &self.pid_file {
-            Some(path) => ngx_proc::find::Locator::PidFile(path.clone()),
+            Some(path) => ngx_proc::find::Locator::PidFile(path.clone(), self.process_name.clone()),
             None => ngx_proc::find::Locator::Name(self.process_name.clone()),
         }
     }

@@ -6,6 +6,7 @@ mod child;
 mod http;
 mod load;
 mod pod;
+mod pid;
 mod quit;
 mod staging;
 mod watch;
