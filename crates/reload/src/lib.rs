@@ -35,6 +35,7 @@ mod quit;
 mod report;
 mod service;
 mod snapshot;
+mod reading;
 mod spawn;
 mod staging;
 mod state;

@@ -12,7 +12,7 @@ use crate::helper;
 use crate::job::{Job, Overlay};
 use crate::report::Tested;
 use crate::snapshot::{Snapshot, Tree};
-use crate::spawn::Children;
+use crate::spawn::{Children, late};
 use crate::target::{self, Place};
 
 /// How to test.
@@ -138,7 +138,7 @@ impl Tester {
         let Some((program, arguments)) = self.options.helper.split_first() else { return Err("there is no helper".to_owned()) };
         let mut command = Command::new(program);
         command.args(arguments).stdin(Stdio::piped());
-        let output = self.children.output(command, message, self.options.timeout).await.map_err(|error| self.failure(&error))?;
+        let output = self.children.output(command, message, late(self.options.timeout)).await.map_err(|error| self.failure(&error))?;
         if output.status.code() == Some(helper::CANNOT.into()) {
             let text = String::from_utf8_lossy(&output.stderr);
             if let Some(why) = text.lines().last().and_then(|line| line.strip_prefix(helper::PREFIX)) {
@@ -168,7 +168,7 @@ impl Tester {
             .env("NARTHEX_SNAPSHOT", std::env::join_paths(copies.all()).unwrap_or_default())
             .env("NARTHEX_CONFIG_DIR", std::env::join_paths(subject.places).unwrap_or_default())
             .stdin(Stdio::null());
-        match self.children.output(command, Vec::new(), self.options.timeout).await {
+        match self.children.output(command, Vec::new(), late(self.options.timeout)).await {
             Ok(output) => judge(&output, tested),
             Err(error) => Verdict::Refused { tested, message: self.failure(&error) },
         }

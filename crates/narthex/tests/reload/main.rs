@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
 mod bed;
+mod before;
 mod child;
 mod http;
 mod load;
