@@ -8,6 +8,7 @@ use std::time::Duration;
 use ngx_proc::find::Master;
 use tokio::process::Command;
 
+use crate::dump::Dump;
 use crate::helper;
 use crate::job::{Job, Overlay};
 use crate::report::Tested;
@@ -67,7 +68,7 @@ impl Tester {
         if let Some(command) = self.options.command.clone() {
             return self.by_command(&command, subject).await;
         }
-        let (job, place) = match self.job(master) {
+        let (job, place) = match self.job(master, "-t") {
             Ok(job) => job,
             Err(why) => return self.unable(why),
         };
@@ -82,7 +83,7 @@ impl Tester {
 
     /// Tests what stands there.
     pub(crate) async fn in_place(&mut self, master: &Master) -> Verdict {
-        let job = match self.job(master) {
+        let job = match self.job(master, "-t") {
             Ok((job, _)) => job,
             Err(why) => return self.unable(why),
         };
@@ -92,8 +93,19 @@ impl Tester {
         }
     }
 
-    /// The test in place, and where NGINX sees its files. The error is why there is none.
-    fn job(&self, master: &Master) -> Result<(Job, Place), String> {
+    /// All that NGINX reads, of what stands there; `None` when it refuses that. The error is why it can't be asked.
+    pub(crate) async fn dump(&self, master: &Master) -> Result<Option<Dump>, String> {
+        let (job, _) = self.job(master, "-T")?;
+        let output = self.run(&job, &[]).await?;
+        if !output.status.success() {
+            return Ok(None);
+        }
+        let dump = Dump::read(&String::from_utf8_lossy(&output.stdout));
+        dump.map(Some).ok_or_else(|| "nginx -T prints no files".to_owned())
+    }
+
+    /// NGINX's own binary with this option, in place, and where NGINX sees its files. The error is why it can't be run.
+    fn job(&self, master: &Master, option: &str) -> Result<(Job, Place), String> {
         if !master.is_nginx {
             return Err("it is not an NGINX, and there is no --test-command".to_owned());
         }
@@ -104,7 +116,7 @@ impl Tester {
             ));
         };
         let place = target::place(master).map_err(|why| format!("{why}, or give --test-command"))?;
-        let mut command = vec![binary.to_string_lossy().into_owned(), "-t".to_owned()];
+        let mut command = vec![binary.to_string_lossy().into_owned(), option.to_owned()];
         command.extend(master.arguments.to_arguments());
         let credentials = target::credentials(master.id.pid).map(|own| (own.uid, own.gid, own.groups));
         let enter = (place != Place::Ours).then_some(master.id.pid);
@@ -179,7 +191,8 @@ impl Tester {
         Verdict::Unable(why)
     }
 
-    fn tell(&mut self, text: String) {
+    /// Complains, once.
+    pub(crate) fn tell(&mut self, text: String) {
         if !self.told.contains(&text) {
             tracing::warn!("{text}");
             self.told.push(text);
