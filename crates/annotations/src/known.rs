@@ -68,7 +68,7 @@ pub(crate) fn config_key(name: &str) -> String {
 }
 
 /// `, did you mean ...?` with the nearest of `names`, if one is near.
-fn did_you_mean(name: &str, names: impl Iterator<Item = &'static str>) -> String {
+pub fn did_you_mean<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> String {
     names
         .map(|candidate| (distance(name, candidate), candidate))
         .filter(|(distance, candidate)| *distance <= 1 + candidate.len() / 6)

@@ -16,6 +16,9 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// so that silence means a dead server or a dead path to it.
 const READ_TIMEOUT: Duration = Duration::from_secs(60);
 
+/// What the kubelet writes into every Pod that has a service account.
+const SERVICE_ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
+
 /// Where the API server is. Everything absent: the cluster that this process runs in, else the default kubeconfig.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ConnectOptions {
@@ -83,6 +86,24 @@ pub async fn connect(options: &ConnectOptions) -> Result<Client, ConnectError> {
         PRODUCT.parse().expect("a version holds only characters that a header value may hold"),
     ));
     Client::try_from(config).map_err(|source| ConnectError::Client { source })
+}
+
+/// The namespace that a client of these flags belongs to: of the Pod's service account, or of the current context of the kubeconfig. `None`: neither says.
+pub fn own_namespace(options: &ConnectOptions) -> Option<String> {
+    let of_file = |kubeconfig: Kubeconfig| {
+        let current = kubeconfig.current_context?;
+        kubeconfig.contexts.into_iter().find(|context| context.name == current)?.context?.namespace
+    };
+    let found = match (&options.kubeconfig, &options.apiserver_host) {
+        (Some(path), _) => Kubeconfig::read_from(path).ok().and_then(of_file),
+        (None, Some(_)) => service_account(),
+        (None, None) => service_account().or_else(|| Kubeconfig::read().ok().and_then(of_file)),
+    };
+    found.filter(|namespace| !namespace.is_empty())
+}
+
+fn service_account() -> Option<String> {
+    Some(std::fs::read_to_string(SERVICE_ACCOUNT).ok()?.trim().to_owned())
 }
 
 async fn configuration(options: &ConnectOptions) -> Result<Config, ConnectError> {
@@ -186,6 +207,15 @@ mod tests {
         assert_eq!(url(host(Some("/nonexistent/ca.pem".into()))).await.unwrap(), "http://10.0.0.1:8080/");
         let (_keep, readable) = kubeconfig();
         assert_eq!(url(host(Some(readable))).await.unwrap(), "https://10.0.0.1:8080/");
+    }
+
+    #[test]
+    fn the_namespace_is_that_of_the_current_context_or_unknown() {
+        let (_keep, path) = kubeconfig();
+        let options = ConnectOptions { kubeconfig: Some(path.clone()), ..Default::default() };
+        assert_eq!(own_namespace(&options), None);
+        std::fs::write(&path, KUBECONFIG.replace(r#""user": "u"}}],"#, r#""user": "u", "namespace": "web"}}],"#)).unwrap();
+        assert_eq!(own_namespace(&options).as_deref(), Some("web"));
     }
 
     #[tokio::test]

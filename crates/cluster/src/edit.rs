@@ -1,7 +1,9 @@
 //! Reads and changes single objects: for commands that end, where a person waits and hears every refusal.
 
+use std::collections::BTreeMap;
+
 use http::header::CONTENT_TYPE;
-use k8s_openapi::api::core::v1::{ConfigMap, Service};
+use k8s_openapi::api::core::v1::{ConfigMap, Pod, Service};
 use k8s_openapi::api::networking::v1::{Ingress, IngressClass};
 use kube::api::{ListParams, PostParams};
 use kube::core::NamespaceResourceScope;
@@ -101,6 +103,23 @@ impl Editor {
         let api: Api<IngressClass> = Api::all(self.client.clone());
         let list = api.list(&ListParams::default()).await.map_err(|error| refused("list IngressClasses", error))?;
         Ok(list.items.into_iter().filter_map(|class| class.metadata.name).collect())
+    }
+
+    /// The Pods of a namespace that have these labels: by name, whether they are ready and not about to end.
+    ///
+    /// # Errors
+    /// [`EditError`].
+    pub async fn pods(&self, namespace: &str, labels: &BTreeMap<String, String>) -> Result<Vec<(String, bool)>, EditError> {
+        let api: Api<Pod> = Api::namespaced(self.client.clone(), namespace);
+        let selector: Vec<String> = labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        let list = api.list(&ListParams::default().labels(&selector.join(","))).await;
+        let list = list.map_err(|error| refused(&format!("list Pods of {namespace}"), error))?;
+        let is_ready = |pod: &Pod| {
+            let conditions = pod.status.as_ref().and_then(|status| status.conditions.as_ref());
+            let ready = conditions.is_some_and(|all| all.iter().any(|found| found.type_ == "Ready" && found.status == "True"));
+            ready && pod.metadata.deletion_timestamp.is_none()
+        };
+        Ok(list.items.into_iter().map(|pod| (pod.metadata.name.clone().unwrap_or_default(), is_ready(&pod))).collect())
     }
 
     /// An Ingress, if it is there.

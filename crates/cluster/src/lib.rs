@@ -51,7 +51,7 @@ mod fake;
 pub use address::{Address, InvalidAddress, parse_addresses};
 pub use backoff::Retry;
 pub use chain::chain;
-pub use connect::{ConnectError, ConnectOptions, connect};
+pub use connect::{ConnectError, ConnectOptions, connect, own_namespace};
 pub use edit::{EditError, Editor};
 pub use election::{Election, ElectionHandle, ElectionOptions};
 pub use event::{EventSender, EventWriter, EventWriterOptions};

@@ -12,6 +12,6 @@ mod pace;
 mod scan;
 mod watch;
 
-pub use pace::{Doubts, Pacing, Quiet, settle};
+pub use pace::{Doubts, Pacing, Quiet, Sight, settle};
 pub use scan::{Found, Id, Names, Scan, Signature, read_file, scan, scan_file};
 pub use watch::{Armed, Wake, Watcher, reports_changes};

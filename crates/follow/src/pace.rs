@@ -88,10 +88,34 @@ pub async fn settle(pacing: &Pacing, first: Wake, wakes: &mut mpsc::Receiver<Wak
     }
 }
 
+/// A sight that was believed: what the next one is held against.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Sight {
+    /// The directory.
+    pub root: Id,
+    /// Directories that held files, by their path below the root; the root itself is the empty one.
+    pub populated: BTreeSet<Arc<str>>,
+}
+
+impl Sight {
+    /// What is to be remembered of a scan: of the directories below the root, too.
+    pub fn of(found: &Scan) -> Self {
+        let below = found.files.keys().flat_map(|path| path.match_indices('/').map(|(at, _)| Arc::from(&path[..at])));
+        let populated = below.chain(found.files.keys().next().map(|_| Arc::from(""))).collect();
+        Self { root: found.root, populated }
+    }
+
+    /// The same without the directories below the root: what goes away there is believed at once.
+    pub fn of_root(found: &Scan) -> Self {
+        let populated = found.files.keys().next().map(|_| Arc::from("")).into_iter().collect();
+        Self { root: found.root, populated }
+    }
+}
+
 /// Whether what is seen should be believed yet.
 ///
-/// A directory that was removed and made again looks, for a moment, like one whose files were deleted. So what is missing from a directory that is
-/// new or empty is believed only when it has looked the same for a while.
+/// A directory that was removed and made again looks, for a moment, like one whose files were deleted; so does one that is moved away to make room for
+/// another. So what is missing from a directory that is new or empty is believed only when it has looked the same for a while.
 #[derive(Debug, Default)]
 pub struct Doubts {
     doubt: Option<Doubt>,
@@ -109,14 +133,15 @@ struct Doubt {
 }
 
 impl Doubts {
-    /// For how long to wait before the next look; `None`: believe it. `believed` is the directory of the last sight that was, and `had_files` whether there were some.
-    pub fn wait(&mut self, pacing: &Pacing, believed: Id, had_files: bool, found: &Scan, now: Instant) -> Option<Duration> {
-        if !had_files || found.root == believed && !found.files.is_empty() {
+    /// For how long to wait before the next look; `None`: believe it. `believed` is the last sight that was.
+    pub fn wait(&mut self, pacing: &Pacing, believed: &Sight, found: &Scan, now: Instant) -> Option<Duration> {
+        let is_emptied = !believed.populated.is_subset(&Sight::of(found).populated);
+        if believed.populated.is_empty() || believed.root == found.root && !is_emptied {
             return None;
         }
         let signature = |found: &Found| if let Found::File { signature, .. } = found { Some(*signature) } else { None };
         let listing: Vec<_> = found.files.iter().map(|(path, found)| (path.clone(), signature(found))).collect();
-        let settle = if listing.is_empty() { pacing.empty } else { pacing.replaced };
+        let settle = if is_emptied { pacing.empty } else { pacing.replaced };
         let doubt = match self.doubt.take() {
             Some(doubt) if doubt.root == found.root && doubt.listing == listing => doubt,
             old => Doubt { root: found.root, listing, since: now, begun: old.map_or(now, |old| old.begun) },
@@ -182,20 +207,40 @@ mod tests {
         assert_eq!(ends(&[(0, written), (100, Wake::Closed("/b".into())), (200, closed)]), 450);
     }
 
+    fn scan(files: &[&str]) -> Scan {
+        let files = files.iter().map(|path| (Arc::from(*path), Found::Unreadable(String::new()))).collect();
+        Scan { files, ..Scan::default() }
+    }
+
     #[test]
     fn an_emptied_directory_is_believed_after_a_while_and_another_one_sooner() {
         let start = Instant::now();
         let at = |millis| start + Duration::from_millis(millis);
         let empty = Scan::default();
         let mut doubts = Doubts::default();
-        assert_eq!(doubts.wait(&PACING, Id::default(), false, &empty, at(0)), None);
-        assert_eq!(doubts.wait(&PACING, Id::default(), true, &empty, at(0)), Some(Duration::from_secs(2)));
-        assert_eq!(doubts.wait(&PACING, Id::default(), true, &empty, at(1500)), Some(Duration::from_millis(500)));
-        assert_eq!(doubts.wait(&PACING, Id::default(), true, &empty, at(2000)), None);
+        assert_eq!(doubts.wait(&PACING, &Sight::default(), &empty, at(0)), None);
+        let believed = Sight::of(&scan(&["a"]));
+        assert_eq!(doubts.wait(&PACING, &believed, &empty, at(0)), Some(Duration::from_secs(2)));
+        assert_eq!(doubts.wait(&PACING, &believed, &empty, at(1500)), Some(Duration::from_millis(500)));
+        assert_eq!(doubts.wait(&PACING, &believed, &empty, at(2000)), None);
         doubts.clear();
-        let mut other = Scan { root: Id::at(std::path::Path::new("/")).unwrap(), ..Scan::default() };
-        other.files.insert("a".into(), Found::Unreadable(String::new()));
-        assert_eq!(doubts.wait(&PACING, Id::default(), true, &other, at(3000)), Some(Duration::from_millis(250)));
-        assert_eq!(doubts.wait(&PACING, Id::default(), true, &other, at(3250)), None);
+        let other = Scan { root: Id::at(std::path::Path::new("/")).unwrap(), ..scan(&["a"]) };
+        assert_eq!(doubts.wait(&PACING, &believed, &other, at(3000)), Some(Duration::from_millis(250)));
+        assert_eq!(doubts.wait(&PACING, &believed, &other, at(3250)), None);
+    }
+
+    #[test]
+    fn a_directory_below_that_vanishes_is_believed_like_an_emptied_root() {
+        let start = Instant::now();
+        let at = |millis| start + Duration::from_millis(millis);
+        let before = scan(&["nginx.conf", "conf.d/a.conf", "conf.d/b.conf"]);
+        let mut doubts = Doubts::default();
+        let moved = scan(&["nginx.conf", "conf.old/a.conf", "conf.old/b.conf"]);
+        assert_eq!(doubts.wait(&PACING, &Sight::of(&before), &moved, at(0)), Some(Duration::from_secs(2)));
+        assert_eq!(doubts.wait(&PACING, &Sight::of(&before), &moved, at(2000)), None);
+        doubts.clear();
+        // A file of several is no doubt, nor is a directory more.
+        assert_eq!(doubts.wait(&PACING, &Sight::of(&before), &scan(&["nginx.conf", "conf.d/b.conf", "x/y"]), at(3000)), None);
+        assert_eq!(doubts.wait(&PACING, &Sight::of_root(&before), &moved, at(3000)), None);
     }
 }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use follow::{Doubts, Id, Scan, Signature, Watcher, scan};
+use follow::{Doubts, Scan, Sight, Signature, Watcher, scan};
 use tokio::time::Instant;
 
 use crate::file::Content;
@@ -24,8 +24,8 @@ pub(crate) struct Engine {
     last: Option<Arc<Loaded>>,
     /// Files as they were read, but for those whose next change might not show in their attributes.
     read: BTreeMap<Arc<str>, Signature>,
-    /// The directory that `last` was read from.
-    root: Id,
+    /// What `last` was read from.
+    sight: Sight,
     doubts: Doubts,
     /// Why the directory can't be read: told once.
     failure: Option<String>,
@@ -44,7 +44,7 @@ const ATTEMPTS: usize = 4;
 
 impl Engine {
     pub(crate) fn new(options: SourceOptions, watcher: Option<Watcher>) -> Self {
-        Self { options, watcher, last: None, read: BTreeMap::new(), root: Id::default(), doubts: Doubts::default(), failure: None }
+        Self { options, watcher, last: None, read: BTreeMap::new(), sight: Sight::default(), doubts: Doubts::default(), failure: None }
     }
 
     /// Looks. `force`: reads every file, and believes what it sees.
@@ -79,7 +79,7 @@ impl Engine {
             return None;
         }
         self.read = taken;
-        self.root = found.root;
+        self.sight = Sight::of_root(&found);
         self.doubts.clear();
         if self.failure.take().is_some() {
             tracing::info!(directory = %self.options.directory.display(), "the manifest directory is back");
@@ -105,8 +105,7 @@ impl Engine {
 
     /// Whether what is seen should not be believed yet, and for how long to wait.
     fn doubts(&mut self, found: &Scan) -> Option<Duration> {
-        let had_files = self.last.as_ref().is_some_and(|last| !last.is_empty());
-        self.doubts.wait(&self.options.pacing, self.root, had_files, found, Instant::now())
+        self.doubts.wait(&self.options.pacing, &self.sight, found, Instant::now())
     }
 
     /// The directory can't be read: everything stays.

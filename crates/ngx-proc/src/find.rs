@@ -3,16 +3,23 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::command::{Arguments, Role, base_name};
 use crate::procfs::{self, Identity};
 
+/// A process may seem to begin so much later than it wrote its pid file: clocks of file systems and of processes are coarse.
+const CLOCK: Duration = Duration::from_secs(2);
+/// Of a long command line a message shows so many characters.
+const TITLE: usize = 80;
+
 /// How to find it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Locator {
-    /// A file with its pid.
-    PidFile(PathBuf),
+    /// A file with its pid, and the name of its program: a process that is neither called so nor an NGINX master is another one,
+    /// which got the pid of one that is gone.
+    PidFile(PathBuf, String),
     /// The name of its program, among all processes that `/proc` shows.
     Name(String),
     /// This process or the one below it that is called so.
@@ -42,9 +49,39 @@ pub enum FindError {
     #[error("the pid file {} holds {:?}: expected the number of a process", .0.display(), .1)]
     NotAPid(PathBuf, String),
     /// The process of the pid file is gone.
-    #[error("the pid file {} names process {}, which does not run", .0.display(), .1)]
-    Gone(PathBuf, i32),
-    /// Nobody is called so.
+    #[error("the pid file {} names process {}, which does not run{}", .0.display(), .1, .2)]
+    Gone(PathBuf, i32, &'static str),
+    /// The pid belongs to another program by now.
+    #[error(
+        "the pid file {} is stale: process {pid} is {title:?}, which is neither an NGINX master nor named {name:?}; remove the file, or leave it out and have the process found by its name{hint}",
+        path.display()
+    )]
+    Stranger {
+        /// The pid file.
+        path: PathBuf,
+        /// What it holds.
+        pid: i32,
+        /// What runs there.
+        title: String,
+        /// What was expected.
+        name: String,
+        /// What else may be the reason.
+        hint: &'static str,
+    },
+    /// The pid belongs to another process by now.
+    #[error(
+        "the pid file {} is stale: it was written {} s before process {pid} began; remove the file, or leave it out and have the process found by its name",
+        path.display(), by.as_secs()
+    )]
+    Younger {
+        /// The pid file.
+        path: PathBuf,
+        /// What it holds.
+        pid: i32,
+        /// How much later the process began.
+        by: Duration,
+    },
+    /// No process is called so.
     #[error("no process is named {name:?}{hint}")]
     Nobody {
         /// The name.
@@ -77,13 +114,21 @@ struct Process {
     transient: bool,
 }
 
+impl Process {
+    fn is_called(&self, name: &str) -> bool {
+        // The kernel's names have at most 15 bytes.
+        let short = self.names.first().is_some_and(|comm| comm.len() == 15 && name.starts_with(comm.as_str()));
+        short || self.names.iter().any(|known| known == name)
+    }
+}
+
 /// Finds the master.
 ///
 /// # Errors
 /// There is none, or there are several.
 pub fn find(locator: &Locator) -> Result<Master, FindError> {
     let pid = match locator {
-        Locator::PidFile(path) => from_file(path)?,
+        Locator::PidFile(path, name) => return from_file(path, name),
         Locator::Name(name) => choose(&all(), name, None)?,
         Locator::Below(top, name) => choose(&all(), name, Some(*top))?,
     };
@@ -91,13 +136,23 @@ pub fn find(locator: &Locator) -> Result<Master, FindError> {
     describe(pid).ok_or_else(gone)
 }
 
-fn from_file(path: &PathBuf) -> Result<i32, FindError> {
-    let text = fs::read_to_string(path).map_err(|error| FindError::PidFile(path.clone(), error))?;
-    let pid: i32 = text.trim().parse().map_err(|_| FindError::NotAPid(path.clone(), text.trim().to_owned()))?;
-    if procfs::identity(pid).is_none() {
-        return Err(FindError::Gone(path.clone(), pid));
+fn from_file(path: &Path, name: &str) -> Result<Master, FindError> {
+    let unreadable = |error| FindError::PidFile(path.to_owned(), error);
+    let text = fs::read_to_string(path).map_err(unreadable)?;
+    let written = fs::metadata(path).and_then(|file| file.modified()).map_err(unreadable)?;
+    let pid: i32 = text.trim().parse().map_err(|_| FindError::NotAPid(path.to_owned(), text.trim().to_owned()))?;
+    let gone = || FindError::Gone(path.to_owned(), pid, hint(None, &all()));
+    let master = describe(pid).ok_or_else(gone)?;
+    if !master.is_nginx && !process(pid).ok_or_else(gone)?.is_called(name) {
+        let title = procfs::title(pid).chars().take(TITLE).collect();
+        let hint = hint(None, &all());
+        return Err(FindError::Stranger { path: path.to_owned(), pid, title, name: name.to_owned(), hint });
     }
-    Ok(pid)
+    // A process writes its pid file after it began, and never before.
+    match procfs::began(master.id).and_then(|began| began.duration_since(written).ok()) {
+        Some(by) if by > CLOCK => Err(FindError::Younger { path: path.to_owned(), pid, by }),
+        _ => Ok(master),
+    }
 }
 
 fn describe(pid: i32) -> Option<Master> {
@@ -155,11 +210,7 @@ fn process(pid: i32) -> Option<Process> {
 /// The one that is called so and whose parent is not; of several, the one whose title says that it is the master.
 fn choose(processes: &[Process], name: &str, top: Option<i32>) -> Result<i32, FindError> {
     let by_pid: BTreeMap<i32, &Process> = processes.iter().map(|process| (process.pid, process)).collect();
-    // The kernel's names have at most 15 bytes.
-    let called = |process: &Process| {
-        let short = process.names.first().is_some_and(|comm| comm.len() == 15 && name.starts_with(comm.as_str()));
-        !process.transient && (short || process.names.iter().any(|known| known == name))
-    };
+    let called = |process: &Process| !process.transient && process.is_called(name);
     let below = |pid: i32| {
         top.is_none_or(|top| {
             std::iter::successors(Some(pid), |pid| by_pid.get(pid).map(|process| process.parent)).take(64).any(|pid| pid == top)
@@ -177,16 +228,19 @@ fn choose(processes: &[Process], name: &str, top: Option<i32>) -> Result<i32, Fi
     }
     match found.as_slice() {
         [one] => Ok(one.pid),
-        [] => Err(FindError::Nobody { name: name.to_owned(), hint: hint(top, processes.len()) }),
+        [] => Err(FindError::Nobody { name: name.to_owned(), hint: hint(top, processes) }),
         several => Err(FindError::Several { name: name.to_owned(), pids: several.iter().map(|process| process.pid).collect() }),
     }
 }
 
-fn hint(top: Option<i32>, processes: usize) -> &'static str {
+fn hint(top: Option<i32>, processes: &[Process]) -> &'static str {
+    // In a Pod whose containers share their processes the first one is the sandbox's; on a machine, its init.
+    let shared = ["pause", "systemd", "init"];
+    let first = processes.iter().find(|process| process.pid == 1);
     match top {
         Some(_) => " below the command that was started",
-        None if processes <= 2 => ": a sidecar sees the processes of other containers only with shareProcessNamespace: true in the Pod",
-        None => "",
+        None if first.is_some_and(|first| first.names.iter().any(|name| shared.contains(&name.as_str()))) => "",
+        None => "; in a Pod, a sidecar sees the processes of other containers only with shareProcessNamespace: true",
     }
 }
 
@@ -218,7 +272,10 @@ mod tests {
             process(9, 1, "nginx", "nginx -s reload"),
         ];
         assert_eq!(choose(&untitled, "nginx", None).unwrap(), 7);
-        assert!(matches!(choose(&untitled, "angie", None), Err(FindError::Nobody { .. })));
+        let error = |processes: &[Process]| choose(processes, "angie", None).unwrap_err().to_string();
+        assert_eq!(error(&titled), "no process is named \"angie\"");
+        // Here the first process is not that of a Pod or a machine.
+        assert!(error(&untitled).ends_with("shareProcessNamespace: true"), "{}", error(&untitled));
     }
 
     #[test]
@@ -250,14 +307,31 @@ mod tests {
     fn pid_files_are_read() {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("pid");
-        let find = || find(&Locator::PidFile(path.clone()));
-        assert!(matches!(find(), Err(FindError::PidFile(..))));
+        let us = fs::read_to_string("/proc/self/comm").unwrap().trim_end().to_owned();
+        let find = |name: &str| find(&Locator::PidFile(path.clone(), name.to_owned()));
+        assert!(matches!(find(&us), Err(FindError::PidFile(..))));
         fs::write(&path, "x\n").unwrap();
-        assert!(find().unwrap_err().to_string().contains("expected the number"));
+        assert!(find(&us).unwrap_err().to_string().contains("expected the number"));
         fs::write(&path, "4194305\n").unwrap();
-        assert!(matches!(find(), Err(FindError::Gone(_, 4_194_305))));
+        assert!(matches!(find(&us), Err(FindError::Gone(_, 4_194_305, _))));
         fs::write(&path, format!("{}\n", std::process::id())).unwrap();
-        let us = find().unwrap();
-        assert_eq!((us.id.pid, us.is_nginx), (std::process::id() as i32, false));
+        let found = find(&us).unwrap();
+        assert_eq!((found.id.pid, found.is_nginx), (std::process::id() as i32, false));
+    }
+
+    #[test]
+    fn a_pid_file_that_is_older_than_the_process_or_names_another_program_is_stale() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("pid");
+        fs::write(&path, std::process::id().to_string()).unwrap();
+        let us = fs::read_to_string("/proc/self/comm").unwrap().trim_end().to_owned();
+        let find = |name: &str| find(&Locator::PidFile(path.clone(), name.to_owned()));
+        let error = find("nginx").unwrap_err();
+        assert!(matches!(error, FindError::Stranger { .. }), "{error}");
+        assert!(error.to_string().contains("neither an NGINX master nor named \"nginx\""), "{error}");
+        let old = std::time::SystemTime::now() - Duration::from_secs(7200);
+        fs::File::options().append(true).open(&path).unwrap().set_modified(old).unwrap();
+        let error = find(&us).unwrap_err();
+        assert!(matches!(error, FindError::Younger { .. }), "{error}");
     }
 }

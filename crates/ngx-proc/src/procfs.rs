@@ -3,7 +3,7 @@
 //! A pid alone names nobody: it is used again. Here a process is its pid and its start time.
 
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use std::{fs, io};
 
 use rustix::io::Errno;
@@ -98,12 +98,17 @@ fn parse_handled(status: &str, signal: i32) -> Option<bool> {
     Some((mask("SigCgt:")? | mask("SigIgn:")?) & bit != 0)
 }
 
-/// How long the process has been running.
+/// How long the process has been running. By the kernel's own clock: some containers have a `/proc/uptime` that is the container's.
 pub fn age(id: Identity) -> Option<Duration> {
-    let uptime: f64 = fs::read_to_string("/proc/uptime").ok()?.split(' ').next()?.parse().ok()?;
+    let uptime: Duration = rustix::time::clock_gettime(rustix::time::ClockId::Boottime).try_into().ok()?;
     let ticks = rustix::param::clock_ticks_per_second().max(1);
     let started = Duration::from_millis(id.start.saturating_mul(1000) / ticks);
-    Some(Duration::from_secs_f64(uptime).saturating_sub(started))
+    Some(uptime.saturating_sub(started))
+}
+
+/// When the process began, by the clock of files.
+pub fn began(id: Identity) -> Option<SystemTime> {
+    SystemTime::now().checked_sub(age(id)?)
 }
 
 /// Command line, or the title that the process gave itself, with spaces between the arguments.
@@ -152,6 +157,12 @@ pub fn cpu_ticks(pid: i32, with_children: bool) -> Option<u64> {
     fields.take(if with_children { 4 } else { 2 }).map(|field| field.parse::<u64>().ok()).sum()
 }
 
+/// The living processes of a process group.
+pub fn group(leader: i32) -> Vec<Identity> {
+    let member = |pid: i32| stat(pid).filter(|stat| stat.group == leader && !stat.dead).map(|stat| Identity { pid, start: stat.start });
+    pids().into_iter().filter_map(member).collect()
+}
+
 /// Worker processes in the process group of a master that is gone.
 ///
 /// A master of ours leads a process group, and a number stays taken as long as a group bears it. So the group tells its
@@ -160,8 +171,7 @@ pub fn orphans(master: i32) -> Vec<Worker> {
     if master <= 1 || identity(master).is_some() {
         return Vec::new();
     }
-    let member = |pid: &i32| stat(*pid).is_some_and(|stat| stat.group == master && !stat.dead);
-    pids().into_iter().filter(member).filter_map(worker).collect()
+    group(master).into_iter().filter_map(|member| worker(member.pid)).collect()
 }
 
 /// A worker bears its master's title until it is ready to accept connections. Processes that look after caches accept none.

@@ -1,5 +1,6 @@
 //! Who may ask for a reload: by the address of the connection and by a token, never by what a header claims.
 
+use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -31,6 +32,15 @@ impl Connected<IncomingStream<'_, UnixListener>> for Peer {
     }
 }
 
+impl fmt::Display for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(address) => address.fmt(f),
+            Self::Unix => f.write_str("the unix socket"),
+        }
+    }
+}
+
 /// Who may.
 #[derive(Debug, Clone)]
 pub struct Access {
@@ -40,14 +50,17 @@ pub struct Access {
     pub token_file: Option<PathBuf>,
 }
 
-/// Why somebody may not.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Why a request is not let through.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Denied {
     /// Not from there.
+    #[error("the address is not one of --allow")]
     Address,
     /// Without the token, or with another one.
+    #[error("the token of --token-file is missing or another one")]
     Token,
     /// The token file can't be read.
+    #[error("the token can't be read: {0}")]
     Broken(String),
 }
 
@@ -67,8 +80,11 @@ impl Access {
         }
     }
 
-    /// The token, if one is asked for. An empty one is an error: it would let everybody in.
-    pub(crate) fn token(&self) -> io::Result<Option<String>> {
+    /// The token, if one is asked for. An empty one is an error: it would let every request in.
+    ///
+    /// # Errors
+    /// The file can't be read, or holds nothing.
+    pub fn token(&self) -> io::Result<Option<String>> {
         let Some(path) = &self.token_file else { return Ok(None) };
         let text = std::fs::read_to_string(path).map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))?;
         let token = text.trim().to_owned();

@@ -8,9 +8,10 @@ use ngx_proc::find::Master;
 use ngx_proc::log::{self, Message, Tail};
 use ngx_proc::procfs::{self, Identity};
 use nix::errno::Errno;
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use nix::sys::signal::Signal;
 use tokio::time::{Instant, sleep};
+
+use crate::signal;
 
 const FIRST_POLL: Duration = Duration::from_millis(2);
 const LONGEST_POLL: Duration = Duration::from_millis(25);
@@ -24,18 +25,18 @@ pub(crate) enum ApplyError {
     #[error("{signal} can't be sent to process {pid} ({errno}){}", hint(*errno))]
     Signal { signal: &'static str, pid: i32, errno: Errno },
     /// The master is gone.
-    #[error("the master, process {pid}, ended after {signal}")]
+    #[error("the master, process {pid}, is gone: {signal} was for it")]
     Gone { signal: &'static str, pid: i32 },
     /// The signal would end it.
     #[error(
-        "process {pid} has no handler for {signal}, which would end it: expected an NGINX that is done with starting, and {waited:?} were not enough for that"
+        "process {pid} has no handler for {signal}, which would end it, and set none up within {waited:?}: expected an NGINX that has started; it was not signalled"
     )]
     Deaf { signal: &'static str, pid: i32, waited: Duration },
     /// It said no.
-    #[error("NGINX refuses it, and goes on with what it had: {message}")]
+    #[error("NGINX refuses it, the last known good configuration stays active: {message}")]
     Refused { message: String },
     /// No new workers.
-    #[error("no new workers took over within {waited:?}: NGINX goes on with what it had{said}")]
+    #[error("no new workers took over within {waited:?}: the last known good configuration stays active{said}")]
     Unconfirmed { waited: Duration, said: String },
 }
 
@@ -72,10 +73,10 @@ pub(crate) async fn apply(master: &Master, signal: Signal, patience: Duration) -
     let old: Vec<Child> = children(pid).into_iter().filter(|child| child.role != Role::Helper).collect();
     let mut tail = error_log(pid).map(|path| Tail::follow(&path));
     let name = signal.as_str();
-    if !procfs::alive(master.id) {
-        return Err(ApplyError::Gone { signal: name, pid });
-    }
-    kill(Pid::from_raw(pid), signal).map_err(|errno| ApplyError::Signal { signal: name, pid, errno })?;
+    signal::send(master.id, signal).map_err(|errno| match errno {
+        Errno::ESRCH => ApplyError::Gone { signal: name, pid },
+        errno => ApplyError::Signal { signal: name, pid, errno },
+    })?;
     if !master.is_nginx || signal != Signal::SIGHUP {
         return Ok(());
     }
@@ -105,10 +106,10 @@ pub(crate) async fn apply(master: &Master, signal: Signal, patience: Duration) -
     }
 }
 
-/// An NGINX that is just starting has no handlers yet, and HUP would end it: waits until it has.
+/// A program that is just starting has no handlers yet, and HUP would end it: waits until it has. One that never has any is not meant.
 async fn ready_for(master: &Master, signal: Signal, patience: Duration) -> Result<(), ApplyError> {
     let (pid, name, begun) = (master.id.pid, signal.as_str(), Instant::now());
-    while master.is_nginx && procfs::handles(pid, signal as i32) == Some(false) {
+    while procfs::handles(pid, signal as i32) == Some(false) {
         if !procfs::alive(master.id) {
             return Err(ApplyError::Gone { signal: name, pid });
         }

@@ -1,7 +1,9 @@
 //! A command that has to be done before a reload by one replica alone: the renewal of a certificate on shared storage.
 //!
-//! One task runs it, so that it goes on when whoever asked for it has gone. Those who ask meanwhile share the run.
+//! One task runs it, so that it goes on when the client that asked for it has gone. Those that ask meanwhile share the run.
+//! The lock is kept until every process of the command is gone: also when it takes too long, or this process is stopping.
 
+use std::io;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +14,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
 use crate::lock::{Lock, Tried, Wanted};
-use crate::spawn::Children;
+use crate::spawn::{Children, late};
 
 /// Those who wait for the task to take their request; more wait before that.
 const QUEUE: usize = 64;
@@ -70,8 +72,12 @@ impl Before {
         let (asks, mut queue) = mpsc::channel::<Ask>(QUEUE);
         tasks.spawn(async move {
             while let Some(first) = queue.recv().await {
+                let _busy = self.children.busy();
                 let result = self.run(first.wanted).await;
-                // Whoever has gone doesn't hear of it.
+                if let Err(error) = &result {
+                    tracing::error!(error, "no reload: the command of --before was not run to its end");
+                }
+                // A client that has gone doesn't get it.
                 let _ = first.answer.send(result.clone());
                 while let Ok(next) = queue.try_recv() {
                     let _ = next.answer.send(result.clone().map(|_| Done::Elsewhere));
@@ -86,12 +92,19 @@ impl Before {
         let begun = Instant::now();
         let mut contender = self.lock.contend();
         loop {
+            if self.children.is_stopping() {
+                return Err("the command of --before is not run: narthex is stopping".to_owned());
+            }
             match contender.attempt(&wanted, Box::pin(self.command())).await? {
                 Tried::Ran => return Ok(Done::Here),
                 Tried::Done(_) => return Ok(Done::Elsewhere),
                 Tried::Held(mark) => {
                     if begun.elapsed() >= self.timeout {
-                        return Err(format!("{} is held by somebody else for more than {:?}", self.lock.name(), self.timeout));
+                        return Err(format!(
+                            "{} has been held by another replica for {:?} (--request-timeout)",
+                            self.lock.name(),
+                            self.timeout
+                        ));
                     }
                     // If whoever holds it now dies or fails, it is our turn.
                     if wanted == Wanted::Anyway {
@@ -106,8 +119,22 @@ impl Before {
     async fn command(&self) -> Result<(), String> {
         let mut command = Command::new("/bin/sh");
         command.args(["-c", &self.command]).stdin(Stdio::null());
-        let output = self.children.output(command, Vec::new(), self.timeout).await;
-        let output = output.map_err(|error| format!("the command of --before can't be run, or does not end: {error}"))?;
+        let cut = async {
+            tokio::select! {
+                late = late(self.timeout) => late,
+                () = self.children.stopping() => io::ErrorKind::Interrupted.into(),
+            }
+        };
+        let output = self.children.output(command, Vec::new(), cut).await.map_err(|error| match error.kind() {
+            io::ErrorKind::TimedOut => {
+                format!(
+                    "the command of --before took longer than {:?} (--request-timeout): it was ended with all its processes",
+                    self.timeout
+                )
+            }
+            io::ErrorKind::Interrupted => "the command of --before was ended with all its processes: narthex is stopping".to_owned(),
+            _ => format!("the command of --before can't be run: {error}"),
+        })?;
         if output.status.success() {
             return Ok(());
         }

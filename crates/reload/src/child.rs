@@ -9,9 +9,10 @@ use ngx_proc::find::{Locator, find};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tokio::process::Command;
-use tokio::signal::unix::{Signal as Stream, SignalKind, signal};
+use tokio::signal::unix::{Signal as Stream, SignalKind, signal as stream};
 use tokio::time::{Instant, sleep_until};
 
+use crate::signal;
 use crate::spawn::{Children, Own};
 
 /// After it was told to end at once, it has this long.
@@ -50,7 +51,7 @@ impl Signals {
             (SignalKind::user_defined1(), Asked::Reopen),
             (SignalKind::child(), Asked::Ended),
         ];
-        let open = |(kind, asked)| Ok((signal(kind)?, asked));
+        let open = |(kind, asked)| Ok((stream(kind)?, asked));
         Ok(Self { streams: wanted.into_iter().map(open).collect::<io::Result<_>>()? })
     }
 
@@ -102,7 +103,6 @@ impl Step {
 pub struct Ward {
     own: Own,
     locator: Locator,
-    children: Children,
     patience: Duration,
     step: Option<Step>,
     /// When the next step is due.
@@ -117,7 +117,7 @@ impl Ward {
     pub fn start(mut command: Command, name: &str, patience: Duration, children: &Children) -> io::Result<Self> {
         let own = children.spawn(command.process_group(0))?;
         let locator = Locator::Below(own.pid, name.to_owned());
-        Ok(Self { own, locator, children: children.clone(), patience, step: None, due: None })
+        Ok(Self { own, locator, patience, step: None, due: None })
     }
 
     /// How to find the master: it is the child, or below it when that is a script.
@@ -167,15 +167,14 @@ impl Ward {
 
     /// Passes a signal on to the master; to the child while there is none.
     pub fn send(&self, signal: Signal) {
-        let pid = find(&self.locator).map_or(self.own.pid, |master| master.id.pid);
-        if let Err(error) = kill(Pid::from_raw(pid), signal) {
+        let (pid, sent) = match find(&self.locator) {
+            Ok(master) => (master.id.pid, signal::send(master.id, signal)),
+            // Not waited for yet: the pid is still its own.
+            Err(_) => (self.own.pid, kill(Pid::from_raw(self.own.pid), signal)),
+        };
+        if let Err(error) = sent {
             tracing::warn!(%error, pid, signal = signal.as_str(), "a signal can't be passed on");
         }
-    }
-
-    /// Waits for what was left to us as the first process.
-    pub fn reap(&self) {
-        self.children.reap_others();
     }
 }
 

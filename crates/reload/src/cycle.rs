@@ -3,7 +3,9 @@
 //! What is applied is what was tested: the content is compared again before NGINX is told, and a change in between begins anew. Whatever fails, NGINX goes on
 //! with what it had.
 
+use std::collections::BTreeSet;
 use std::error::Error;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -13,6 +15,7 @@ use tokio::time::Instant;
 
 use crate::apply::{apply, serving_since};
 use crate::queue::Source;
+use crate::reading::{Reading, Reads, missed};
 use crate::report::{Outcome, Report, Tested};
 use crate::snapshot::{Roots, Snapshot};
 use crate::spawn::Children;
@@ -40,8 +43,17 @@ pub struct CycleOptions {
     pub confirm_timeout: Duration,
     /// Test only.
     pub dry_run: bool,
+    /// NGINX's configuration need not name what is followed.
+    pub indirect: bool,
     /// Takes files from the (only) root and puts them elsewhere, if they are good.
     pub staging: Option<Staging>,
+}
+
+impl CycleOptions {
+    /// Where NGINX reads what is followed.
+    fn places(&self) -> Vec<PathBuf> {
+        self.staging.as_ref().map_or_else(|| self.roots.paths.clone(), |staging| vec![staging.to.clone()])
+    }
 }
 
 /// The cycle and what it remembers.
@@ -49,7 +61,10 @@ pub struct CycleOptions {
 pub(crate) struct Cycle {
     options: Arc<CycleOptions>,
     tester: Tester,
+    reading: Reading,
     state: State,
+    /// Directories with files, of the content that was good last: by root and path below it.
+    populated: BTreeSet<(PathBuf, String)>,
 }
 
 /// A report, and whether it says something new.
@@ -67,7 +82,7 @@ impl Cycle {
     /// A cycle that knows nothing yet.
     pub(crate) fn new(options: CycleOptions, children: Children) -> Self {
         let tester = Tester::new(options.test.clone(), children);
-        Self { options: Arc::new(options), tester, state: State::default() }
+        Self { options: Arc::new(options), tester, reading: Reading::default(), state: State::default(), populated: BTreeSet::new() }
     }
 
     /// One run. `force`: NGINX reloads even if it runs what stands there.
@@ -120,12 +135,22 @@ impl Cycle {
         if !force && let Some(known) = self.known(&report, &master, &snapshot) {
             return Some(known);
         }
+        if let Some((result, why)) = self.unfit(&master, &snapshot).await {
+            report.result = result;
+            return Some(self.fail(report, why));
+        }
+        if !force && self.has_read(&master, &snapshot) {
+            tracing::info!(pid = master.id.pid, revision = %snapshot.revision, "NGINX was started with what stands there");
+            self.succeeded(&master, &snapshot);
+            report.result = Outcome::Unchanged;
+            return Some((report, false));
+        }
 
         if let Some(refused) = self.options.staging.as_ref().and_then(|staging| staging.refuses(&snapshot)) {
             report.result = Outcome::Rejected;
             return Some(self.fail(report, refused));
         }
-        let places = self.options.staging.as_ref().map_or_else(|| self.options.roots.paths.clone(), |staging| vec![staging.to.clone()]);
+        let places = self.options.places();
         let subject = Subject { snapshot: &snapshot, places: &places, in_place: self.options.staging.is_none() };
         let verdict = self.tester.test(&master, subject).await;
         if subject.in_place && !self.still(&snapshot).await {
@@ -150,7 +175,7 @@ impl Cycle {
         }
         Some(match self.switch(&master, &snapshot, report.tested).await {
             Ok(()) => {
-                self.state.succeeded(master.id, snapshot.revision);
+                self.succeeded(&master, &snapshot);
                 (report, true)
             }
             Err((result, message)) => {
@@ -169,17 +194,47 @@ impl Cycle {
                 Some((report(Outcome::Unchanged), false))
             }
             Known::Failed(failed) => Some((Report { message: Some(failed.message), ..report(failed.outcome) }, false)),
-            Known::Stranger if self.has_read(master, snapshot) => {
-                tracing::info!(pid = master.id.pid, revision = %snapshot.revision, "NGINX was started with what stands there");
-                self.state.succeeded(master.id, snapshot.revision.clone());
-                Some((report(Outcome::Unchanged), false))
-            }
             Known::Stranger | Known::Other => None,
         }
     }
 
+    fn succeeded(&mut self, master: &Master, snapshot: &Snapshot) {
+        self.state.succeeded(master.id, snapshot.revision.clone());
+        self.populated = snapshot.directories();
+    }
+
+    /// Why nothing of this may be applied, whatever it is.
+    async fn unfit(&mut self, master: &Master, snapshot: &Snapshot) -> Option<(Outcome, String)> {
+        let options = self.options.clone();
+        let reads = if options.indirect { Reads::Yes } else { self.reading.check(&mut self.tester, master, &options.places()).await };
+        if let Reads::No(why) = reads {
+            return Some((Outcome::NotRead, why));
+        }
+        if let Some(staging) = options.staging.as_ref().filter(|staging| !options.dry_run && !staging.to.exists()) {
+            let to = staging.to.display();
+            if reads == Reads::Unknown {
+                let why = format!("--to {to} does not exist, and it can't be checked whether NGINX reads it: make it");
+                return Some((Outcome::NotRead, why));
+            }
+            if let Err(error) = std::fs::create_dir(&staging.to) {
+                return Some((Outcome::Failed, format!("--to {to} does not exist and can't be made: {error}")));
+            }
+            tracing::info!(path = %to, "made, as NGINX's configuration names it");
+        }
+        let now = snapshot.directories();
+        let gone: Vec<(&Path, &str)> = self.populated.difference(&now).map(|(root, below)| (root.as_path(), below.as_str())).collect();
+        let gone: Vec<_> = gone.into_iter().filter(|(root, below)| options.staging.is_none() && !root.join(below).is_dir()).collect();
+        if gone.is_empty() {
+            return None;
+        }
+        missed(&self.tester, master, &gone).await.map(|why| (Outcome::Unreadable, why))
+    }
+
     /// Whether an NGINX that we know nothing of has read just these files: they are older than its workers.
     fn has_read(&self, master: &Master, snapshot: &Snapshot) -> bool {
+        if !matches!(self.state.known(master.id, &snapshot.revision, Instant::now()), Known::Stranger) {
+            return false;
+        }
         let changed = match &self.options.staging {
             None => snapshot.changed,
             Some(staging) => match staging.installed() {

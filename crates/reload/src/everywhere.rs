@@ -33,7 +33,7 @@ const fn status_of(outcome: Outcome) -> StatusCode {
         Outcome::Applied | Outcome::Unchanged | Outcome::Tested => StatusCode::OK,
         Outcome::Rejected => StatusCode::UNPROCESSABLE_ENTITY,
         Outcome::Failed => StatusCode::INTERNAL_SERVER_ERROR,
-        Outcome::NoTarget | Outcome::Unreadable => StatusCode::SERVICE_UNAVAILABLE,
+        Outcome::NoTarget | Outcome::NotRead | Outcome::Unreadable => StatusCode::SERVICE_UNAVAILABLE,
     }
 }
 
@@ -55,12 +55,16 @@ impl Front {
         match told {
             Ok(None) => {}
             Ok(Some(answers)) => {
+                for answer in answers.iter().filter(|answer| !answer.ok) {
+                    tracing::error!(peer = %answer.address, result = answer.result, error = answer.message, "a peer did not reload");
+                }
                 if answers.iter().any(|answer| !answer.ok) && status == StatusCode::OK {
                     status = StatusCode::BAD_GATEWAY;
                 }
                 extra["peers"] = json!(answers);
             }
             Err(error) => {
+                tracing::error!(%error, "no peer was notified");
                 status = if status == StatusCode::OK { StatusCode::BAD_GATEWAY } else { status };
                 extra["peers_error"] = json!(error.to_string());
             }
@@ -78,21 +82,23 @@ impl Front {
         loop {
             let wait = match before.run(Wanted::UnlessWithin(period)).await {
                 Ok(Done::Here) => {
-                    let Told { status, report, extra } = self.everywhere(false).await;
+                    let Told { status, report, .. } = self.everywhere(false).await;
                     let result = report.result.label();
                     if status.is_success() {
-                        tracing::info!(result, "the command of --before was run, and its result taken over");
+                        tracing::info!(result, "the command of --before was run, and NGINX reloaded everywhere");
                     } else {
-                        tracing::error!(result, message = report.message, answers = %extra, "the command of --before was run, and its result is not taken over everywhere");
+                        tracing::error!(
+                            result,
+                            error = report.message,
+                            "the command of --before was run, and NGINX did not reload everywhere"
+                        );
                     }
                     period
                 }
                 // Whoever ran it tells us.
                 Ok(Done::Elsewhere) => period,
-                Err(error) => {
-                    tracing::error!(error, retry_in = ?period.min(RETRY), "the command of --before was not run");
-                    period.min(RETRY)
-                }
+                // It was logged.
+                Err(_) => period.min(RETRY),
             };
             sleep(wait).await;
         }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use follow::{Doubts, Id, Pacing, Scan, Watcher, settle};
+use follow::{Doubts, Pacing, Scan, Sight, Watcher, settle};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, sleep_until};
 
@@ -42,8 +42,7 @@ struct Looker {
 /// A root as it was last believed.
 #[derive(Default)]
 struct Believed {
-    root: Id,
-    had_files: bool,
+    sight: Sight,
     doubts: Doubts,
     failure: Option<String>,
 }
@@ -129,13 +128,15 @@ impl Looker {
             let failure = scan.as_ref().err().cloned();
             if believed.failure != failure {
                 match &failure {
-                    Some(error) => tracing::warn!(path = %root.display(), error, "can't be read: what NGINX runs stays"),
+                    Some(error) => {
+                        tracing::warn!(path = %root.display(), error, "can't be read: the last known good configuration stays active")
+                    }
                     None => tracing::info!(path = %root.display(), "is back"),
                 }
                 believed.failure = failure;
             }
             if let Ok(scan) = scan {
-                wait = wait.max(believed.doubts.wait(&pacing, believed.root, believed.had_files, scan, Instant::now()));
+                wait = wait.max(believed.doubts.wait(&pacing, &believed.sight, scan, Instant::now()));
             }
         }
         if let Some(wait) = wait {
@@ -144,8 +145,7 @@ impl Looker {
         for (believed, scan) in self.believed.iter_mut().zip(scans) {
             if let Ok(scan) = scan {
                 believed.doubts.clear();
-                believed.root = scan.root;
-                believed.had_files = !scan.files.is_empty();
+                believed.sight = Sight::of(scan);
             }
         }
         // While one of them is gone, the run says so; it applies nothing.
@@ -159,7 +159,7 @@ pub fn warn_of_mounts(roots: &Roots, poll_interval: Duration) {
     for hazard in roots.paths.iter().flat_map(|root| follow::mounts::look(root)) {
         let text = hazard.to_string();
         if !told.contains(&text) {
-            tracing::warn!(?poll_interval, "{text}");
+            tracing::warn!(poll_interval_ms = poll_interval.as_millis(), "{text}");
             told.push(text);
         }
     }

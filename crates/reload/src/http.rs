@@ -90,7 +90,8 @@ async fn guard(State(front): State<Front>, peer: Option<Extension<ConnectInfo<Pe
     match front.access.check(peer, authorization) {
         Ok(()) => next.run(request).await,
         Err(denied) => {
-            tracing::warn!(?peer, path = request.uri().path(), ?denied, "a request is refused");
+            let peer = peer.map(tracing::field::display);
+            tracing::warn!(peer, path = request.uri().path(), why = %denied, "a request is refused");
             match denied {
                 Denied::Address => problem(StatusCode::FORBIDDEN, "refused", "not from this address"),
                 Denied::Token => {

@@ -11,16 +11,19 @@
 //! Whatever fails, NGINX goes on with what it had, and the failure is told and tried again.
 //!
 //! Modules: `snapshot`, `tree` (files), `follower` (events), `queue`, `state`, `cycle`, `service` (the run), `target`, `tester`, `job`, `helper` (tests),
+//! `reading`, `dump` (what NGINX reads),
 //! `apply` (signal, confirmation), `staging`, `policy` (files of somebody else), `report`, `outlet`, `news`, `metrics` (results), `http`, `access`, `peers`,
-//! `before`, `lock`, `everywhere` (requests), `child`, `spawn`, `quit` (processes).
+//! `before`, `lock`, `everywhere` (requests), `child`, `spawn`, `group`, `signal`, `quit` (processes).
 
 mod access;
 mod apply;
 mod before;
 mod child;
 mod cycle;
+mod dump;
 mod everywhere;
 mod follower;
+mod group;
 mod helper;
 mod http;
 mod job;
@@ -32,8 +35,10 @@ mod peers;
 mod policy;
 mod queue;
 mod quit;
+mod reading;
 mod report;
 mod service;
+mod signal;
 mod snapshot;
 mod spawn;
 mod staging;

@@ -125,6 +125,16 @@ pub struct FileLock {
     pub path: PathBuf,
 }
 
+impl FileLock {
+    /// Whether it can be taken at all, by this user and at this place.
+    ///
+    /// # Errors
+    /// It can't be opened.
+    pub fn check(&self) -> io::Result<()> {
+        open(&self.path).map(drop)
+    }
+}
+
 impl Lock for FileLock {
     fn contend(&self) -> Box<dyn Contender> {
         Box::new(self.clone())
@@ -155,10 +165,14 @@ impl Contender for FileLock {
     }
 }
 
-/// The lock, or `None` if somebody else has it.
+fn open(path: &Path) -> io::Result<File> {
+    // Read as well: it holds the time of the last success.
+    OpenOptions::new().create(true).append(true).read(true).open(path)
+}
+
+/// The lock, or `None` if another process has it.
 fn lock(path: &Path) -> io::Result<Option<Flock<File>>> {
-    let file = OpenOptions::new().create(true).append(true).open(path)?;
-    match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+    match Flock::lock(open(path)?, FlockArg::LockExclusiveNonblock) {
         Ok(lock) => Ok(Some(lock)),
         Err((_, Errno::EWOULDBLOCK)) => Ok(None),
         Err((_, errno)) => Err(errno.into()),

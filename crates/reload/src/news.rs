@@ -37,6 +37,7 @@ impl Herald {
             Outcome::NoTarget => return None,
             Outcome::Rejected => ("ConfigurationRefused", "the configuration is refused"),
             Outcome::Failed => ("ReloadFailed", "the reload failed"),
+            Outcome::NotRead => ("ConfigurationNotRead", "NGINX does not read what is followed"),
             Outcome::Unreadable => ("ConfigurationUnreadable", "the configuration can't be read"),
         };
         let why = report.message.clone().unwrap_or_default();
@@ -46,8 +47,8 @@ impl Herald {
         }
         self.told = Some(failure);
         let goes_on = match &report.serving {
-            Some(serving) => format!("NGINX goes on with revision {serving}"),
-            None => "NGINX goes on with what it had".to_owned(),
+            Some(serving) => format!("revision {serving} stays active"),
+            None => "the last known good configuration stays active".to_owned(),
         };
         Some(News { is_warning: true, reason, message: format!("{what}, {goes_on}: {why}") })
     }
@@ -69,6 +70,7 @@ mod tests {
         assert_eq!(reasons(Outcome::NoTarget, "nobody"), None);
         assert_eq!(reasons(Outcome::Rejected, "y in /a:2"), Some((true, "ConfigurationRefused")));
         assert_eq!(reasons(Outcome::Failed, "y in /a:2"), Some((true, "ReloadFailed")));
+        assert_eq!(reasons(Outcome::NotRead, "other"), Some((true, "ConfigurationNotRead")));
         assert_eq!(reasons(Outcome::Unreadable, "gone"), Some((true, "ConfigurationUnreadable")));
         assert_eq!(reasons(Outcome::Unchanged, ""), Some((false, "Recovered")));
         assert_eq!(reasons(Outcome::Applied, ""), None);
@@ -78,6 +80,6 @@ mod tests {
     fn the_message_says_what_goes_on_and_why() {
         let report = Report { message: Some("no in /a:1".into()), ..Report::new(1, Outcome::Rejected) };
         let news = Herald::default().news(&report).unwrap();
-        assert_eq!(news.message, "the configuration is refused, NGINX goes on with what it had: no in /a:1");
+        assert_eq!(news.message, "the configuration is refused, the last known good configuration stays active: no in /a:1");
     }
 }

@@ -4,7 +4,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::report::{Outcome, Report};
+use crate::news::Herald;
+use crate::report::{Outcome, Report, Tested};
 
 /// Where results are written to.
 #[derive(Debug, Clone, Default)]
@@ -19,6 +20,7 @@ pub struct Outlets {
 #[derive(Debug)]
 pub(crate) struct Writer {
     outlets: Outlets,
+    herald: Herald,
     /// What the error file holds.
     error: Option<String>,
     /// The last failure to write: told once.
@@ -28,13 +30,16 @@ pub(crate) struct Writer {
 impl Writer {
     pub(crate) fn new(outlets: Outlets) -> Self {
         let error = outlets.error_file.as_ref().and_then(|path| fs::read_to_string(path).ok());
-        Self { outlets, error, failure: None }
+        Self { outlets, herald: Herald::default(), error, failure: None }
     }
 
     /// Takes a report. `is_news`: it goes into the log, too.
     pub(crate) fn take(&mut self, report: &Report, is_news: bool) {
         if is_news {
             log(report);
+        }
+        if let Some(news) = self.herald.news(report).filter(|news| !news.is_warning) {
+            tracing::info!(run = report.run, "{}", news.message);
         }
         let error = self.write_error(report);
         // The state last: who waits for it finds the error.
@@ -57,7 +62,7 @@ impl Writer {
             Outcome::Applied | Outcome::Unchanged | Outcome::Tested => None,
             // Not the fault of these files.
             Outcome::NoTarget => return Ok(()),
-            Outcome::Rejected | Outcome::Failed | Outcome::Unreadable => {
+            Outcome::Rejected | Outcome::Failed | Outcome::NotRead | Outcome::Unreadable => {
                 report.message.as_ref().map(|message| format!("{}\n", message.trim_end()))
             }
         };
@@ -92,7 +97,7 @@ fn log(report: &Report) {
     let Report { run, revision, pid, message, duration_ms, tested, .. } = report;
     let revision = revision.as_ref().map(tracing::field::display);
     let triggers = report.triggers.join(",");
-    let tested = tested.map(tracing::field::debug);
+    let tested = tested.map(Tested::label);
     for warning in &report.warnings {
         tracing::warn!(run, warning, "the test warns");
     }
@@ -102,11 +107,20 @@ fn log(report: &Report) {
         Outcome::Tested => tracing::info!(run, revision, tested, "tested, and not applied"),
         Outcome::Unchanged => tracing::debug!(run, revision, "unchanged"),
         Outcome::Rejected => {
-            tracing::error!(run, revision, tested, error = message, "refused: NGINX was not told and goes on with what it had")
+            tracing::error!(
+                run,
+                revision,
+                tested,
+                error = message,
+                "refused: NGINX was not signalled, the last known good configuration stays active"
+            )
         }
         Outcome::Failed => tracing::error!(run, revision, pid, error = message, "not applied"),
-        Outcome::NoTarget => tracing::warn!(run, error = message, "there is no NGINX to tell"),
-        Outcome::Unreadable => tracing::warn!(run, error = message, "the configuration can't be read: what NGINX runs stays"),
+        Outcome::NoTarget => tracing::warn!(run, error = message, "there is no NGINX to signal"),
+        Outcome::NotRead => tracing::error!(run, pid, error = message, "nothing is applied: NGINX does not read what is followed"),
+        Outcome::Unreadable => {
+            tracing::warn!(run, error = message, "the configuration can't be read: the last known good one stays active")
+        }
     }
 }
 

@@ -136,7 +136,8 @@ impl Policy {
             let name = directive.name();
             if !self.allow.iter().any(|pattern| pattern.matches(name)) {
                 if let Some(pattern) = self.deny.iter().find(|pattern| pattern.matches(name)) {
-                    refuse(directive.line, format!("the directive {name:?} is not allowed here (--deny-directive {pattern})"));
+                    let why = if DENIED.contains(&&*pattern.0) { String::new() } else { format!("by --deny-directive {pattern}; ") };
+                    refuse(directive.line, format!("the directive {name:?} is not allowed here: {why}--allow-directive {name} allows it"));
                 } else if self.check_paths
                     && let Some(why) = place::refuses(directive, to)
                 {

@@ -5,10 +5,11 @@ use std::time::Duration;
 use ngx_proc::find::{FindError, Locator, find};
 use ngx_proc::procfs::{self, Identity};
 use nix::errno::Errno;
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use nix::sys::signal::Signal;
 use serde::Serialize;
 use tokio::time::{Instant, sleep};
+
+use crate::signal;
 
 const POLL: Duration = Duration::from_millis(25);
 
@@ -50,6 +51,12 @@ pub enum QuitError {
     /// Which one?
     #[error("there is nothing to quit")]
     Find(#[from] FindError),
+    /// It would not finish its requests.
+    #[error("process {pid} is no NGINX and has no handler for SIGQUIT, which would end it at once: it was not signalled")]
+    Deaf {
+        /// The process.
+        pid: i32,
+    },
     /// It can't be signalled.
     #[error("SIGQUIT can't be sent to process {pid} ({errno}): run as the same user as NGINX, or with the capability KILL")]
     Signal {
@@ -68,13 +75,14 @@ pub async fn quit(options: &QuitOptions) -> Result<QuitOutcome, QuitError> {
     // Before the delay: a wrong name should not take that long to show.
     find(&options.locator)?;
     sleep(options.delay).await;
-    let master = match find(&options.locator) {
-        Ok(master) => master.id,
-        // It ended by itself.
-        Err(_) => return Ok(QuitOutcome::Gone { took_ms: 0 }),
-    };
+    // If there is none now, it has ended by itself.
+    let Ok(found) = find(&options.locator) else { return Ok(QuitOutcome::Gone { took_ms: 0 }) };
+    let master = found.id;
+    if !found.is_nginx && procfs::handles(master.pid, Signal::SIGQUIT as i32) == Some(false) {
+        return Err(QuitError::Deaf { pid: master.pid });
+    }
     let mut family = members(master);
-    match kill(Pid::from_raw(master.pid), Signal::SIGQUIT) {
+    match signal::send(master, Signal::SIGQUIT) {
         Ok(()) | Err(Errno::ESRCH) => {}
         Err(errno) => return Err(QuitError::Signal { pid: master.pid, errno }),
     }

@@ -23,6 +23,8 @@ pub enum Outcome {
     Failed,
     /// There is no NGINX, or it can't be signalled.
     NoTarget,
+    /// NGINX does not read what is followed.
+    NotRead,
     /// The files can't be read, or go on changing.
     Unreadable,
 }
@@ -37,13 +39,14 @@ impl Outcome {
             Self::Rejected => "rejected",
             Self::Failed => "failed",
             Self::NoTarget => "no-target",
+            Self::NotRead => "not-read",
             Self::Unreadable => "unreadable",
         }
     }
 
     /// All, for metrics.
-    pub const ALL: [Self; 7] =
-        [Self::Applied, Self::Unchanged, Self::Tested, Self::Rejected, Self::Failed, Self::NoTarget, Self::Unreadable];
+    pub const ALL: [Self; 8] =
+        [Self::Applied, Self::Unchanged, Self::Tested, Self::Rejected, Self::Failed, Self::NoTarget, Self::NotRead, Self::Unreadable];
 
     /// Whether NGINX runs, or would run, what stands there.
     pub const fn is_good(self) -> bool {
@@ -63,6 +66,18 @@ pub enum Tested {
     Command,
     /// There was no way to test.
     Not,
+}
+
+impl Tested {
+    /// The name in reports.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Exact => "exact",
+            Self::InPlace => "in-place",
+            Self::Command => "command",
+            Self::Not => "not",
+        }
+    }
 }
 
 /// A run and what it led to.
@@ -134,6 +149,9 @@ mod tests {
         assert_eq!(json["triggers"], serde_json::json!(["files", "http"]));
         assert_eq!(json["duration_ms"], 42);
         assert!(json["finished"].as_str().unwrap().ends_with('Z'));
+        for tested in [Tested::Exact, Tested::InPlace, Tested::Command, Tested::Not] {
+            assert_eq!(serde_json::to_value(tested).unwrap(), tested.label());
+        }
         for outcome in Outcome::ALL {
             assert_eq!(serde_json::to_value(outcome).unwrap(), outcome.label());
         }

@@ -1,6 +1,6 @@
 //! What stands in directories and files at one time: paths and bytes, links resolved, and a digest over them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -147,6 +147,15 @@ impl Snapshot {
         }
         let revision = Revision::of(&trees);
         Ok((Self { trees, revision, changed }, consistent))
+    }
+
+    /// Directories below the roots that hold files, directly or in others: each by its root and its path below that.
+    pub(crate) fn directories(&self) -> BTreeSet<(PathBuf, String)> {
+        let of = |tree: &Tree| {
+            let parents = tree.files.keys().flat_map(|path| path.match_indices('/').map(|(at, _)| path[..at].to_owned()));
+            parents.map(|below| (tree.root.clone(), below)).collect::<BTreeSet<_>>()
+        };
+        self.trees.iter().flat_map(of).collect()
     }
 
     /// Whether there is no file at all.

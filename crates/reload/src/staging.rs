@@ -57,7 +57,6 @@ impl Staging {
 
     /// Puts the files in place. Blocks.
     pub(crate) fn install(&self, tree: &Tree) -> io::Result<Installed> {
-        fs::create_dir_all(&self.to)?;
         match self.swap(tree) {
             Ok(beside) => Ok(Installed { to: self.to.clone(), old: Old::Beside(beside) }),
             Err(error) => {
@@ -168,6 +167,7 @@ mod tests {
     fn files_are_swapped_in_and_put_back() {
         let scratch = tempfile::tempdir().unwrap();
         let staging = Staging { to: scratch.path().join("conf.d"), policy: Policy::default() };
+        fs::create_dir(&staging.to).unwrap();
         let (one, two) = ([("a.conf", "1"), ("sub/b.conf", "1")], [("a.conf", "2")]);
         staging.install(&tree_of(&one)).unwrap().keep().unwrap();
         assert_eq!(listing(&staging.to), owned(&one));

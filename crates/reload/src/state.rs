@@ -93,7 +93,7 @@ impl State {
         let is_news = same.is_none_or(|failed| failed.message != message);
         let failures = same.map_or(0, |failed| failed.failures) + 1;
         let backoff = match outcome {
-            Outcome::NoTarget | Outcome::Unreadable => ABSENT,
+            Outcome::NoTarget | Outcome::NotRead | Outcome::Unreadable => ABSENT,
             _ => REFUSED,
         };
         let wait = backoff.wait(failures);

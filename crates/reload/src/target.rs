@@ -42,6 +42,16 @@ pub(crate) fn place(master: &Master) -> Result<Place, String> {
     Ok(Place::Other(root))
 }
 
+impl Place {
+    /// The path at which we see what the process sees at `path`.
+    pub(crate) fn inside(&self, path: &Path) -> PathBuf {
+        match self {
+            Self::Ours => path.to_owned(),
+            Self::Other(root) => root.join(path.strip_prefix("/").unwrap_or(path)),
+        }
+    }
+}
+
 fn not_ours(pid: i32, error: &std::io::Error) -> String {
     format!(
         "the files of process {pid} can't be looked at ({error}): run this container as the same user as NGINX, or with the capability SYS_PTRACE"
@@ -63,19 +73,18 @@ fn parse_credentials(status: &str) -> Option<Credentials> {
 
 /// Where the process sees the directory that we see at `path`: at the same path, and wherever else the same volume is mounted for it. Empty: nowhere.
 pub(crate) fn seen_as(path: &Path, place: &Place, pid: i32) -> Vec<PathBuf> {
-    let (root, mounts_of) = match place {
-        Place::Ours => (Path::new("/"), "self".to_owned()),
-        Place::Other(root) => (root.as_path(), pid.to_string()),
+    let mounts_of = match place {
+        Place::Ours => "self".to_owned(),
+        Place::Other(_) => pid.to_string(),
     };
     let Ok(ours) = fs::metadata(path) else { return Vec::new() };
-    let inside = |theirs: &Path| root.join(theirs.strip_prefix("/").unwrap_or(theirs));
-    let same = |theirs: &Path| fs::metadata(inside(theirs)).is_ok_and(|found| (found.dev(), found.ino()) == (ours.dev(), ours.ino()));
+    let same = |theirs: &Path| fs::metadata(place.inside(theirs)).is_ok_and(|found| (found.dev(), found.ino()) == (ours.dev(), ours.ino()));
     let mut found: Vec<PathBuf> = Vec::new();
     if same(path) {
         found.push(path.to_owned());
     }
     for mount in mounts::parse(&fs::read_to_string(format!("/proc/{mounts_of}/mountinfo")).unwrap_or_default()) {
-        let Ok(top) = fs::metadata(inside(&mount.point)) else { continue };
+        let Ok(top) = fs::metadata(place.inside(&mount.point)) else { continue };
         if top.dev() != ours.dev() {
             continue;
         }

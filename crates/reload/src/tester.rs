@@ -8,11 +8,12 @@ use std::time::Duration;
 use ngx_proc::find::Master;
 use tokio::process::Command;
 
+use crate::dump::Dump;
 use crate::helper;
 use crate::job::{Job, Overlay};
 use crate::report::Tested;
 use crate::snapshot::{Snapshot, Tree};
-use crate::spawn::Children;
+use crate::spawn::{Children, late};
 use crate::target::{self, Place};
 
 /// How to test.
@@ -67,7 +68,7 @@ impl Tester {
         if let Some(command) = self.options.command.clone() {
             return self.by_command(&command, subject).await;
         }
-        let (job, place) = match self.job(master) {
+        let (job, place) = match self.job(master, "-t") {
             Ok(job) => job,
             Err(why) => return self.unable(why),
         };
@@ -82,7 +83,7 @@ impl Tester {
 
     /// Tests what stands there.
     pub(crate) async fn in_place(&mut self, master: &Master) -> Verdict {
-        let job = match self.job(master) {
+        let job = match self.job(master, "-t") {
             Ok((job, _)) => job,
             Err(why) => return self.unable(why),
         };
@@ -92,8 +93,19 @@ impl Tester {
         }
     }
 
-    /// The test in place, and where NGINX sees its files. The error is why there is none.
-    fn job(&self, master: &Master) -> Result<(Job, Place), String> {
+    /// All that NGINX reads, of what stands there; `None` when it refuses that. The error is why it can't be asked.
+    pub(crate) async fn dump(&self, master: &Master) -> Result<Option<Dump>, String> {
+        let (job, _) = self.job(master, "-T")?;
+        let output = self.run(&job, &[]).await?;
+        if !output.status.success() {
+            return Ok(None);
+        }
+        let dump = Dump::read(&String::from_utf8_lossy(&output.stdout));
+        dump.map(Some).ok_or_else(|| "nginx -T prints no files".to_owned())
+    }
+
+    /// NGINX's own binary with this option, in place, and where NGINX sees its files. The error is why it can't be run.
+    fn job(&self, master: &Master, option: &str) -> Result<(Job, Place), String> {
         if !master.is_nginx {
             return Err("it is not an NGINX, and there is no --test-command".to_owned());
         }
@@ -104,7 +116,7 @@ impl Tester {
             ));
         };
         let place = target::place(master).map_err(|why| format!("{why}, or give --test-command"))?;
-        let mut command = vec![binary.to_string_lossy().into_owned(), "-t".to_owned()];
+        let mut command = vec![binary.to_string_lossy().into_owned(), option.to_owned()];
         command.extend(master.arguments.to_arguments());
         let credentials = target::credentials(master.id.pid).map(|own| (own.uid, own.gid, own.groups));
         let enter = (place != Place::Ours).then_some(master.id.pid);
@@ -138,7 +150,7 @@ impl Tester {
         let Some((program, arguments)) = self.options.helper.split_first() else { return Err("there is no helper".to_owned()) };
         let mut command = Command::new(program);
         command.args(arguments).stdin(Stdio::piped());
-        let output = self.children.output(command, message, self.options.timeout).await.map_err(|error| self.failure(&error))?;
+        let output = self.children.output(command, message, late(self.options.timeout)).await.map_err(|error| self.failure(&error))?;
         if output.status.code() == Some(helper::CANNOT.into()) {
             let text = String::from_utf8_lossy(&output.stderr);
             if let Some(why) = text.lines().last().and_then(|line| line.strip_prefix(helper::PREFIX)) {
@@ -168,7 +180,7 @@ impl Tester {
             .env("NARTHEX_SNAPSHOT", std::env::join_paths(copies.all()).unwrap_or_default())
             .env("NARTHEX_CONFIG_DIR", std::env::join_paths(subject.places).unwrap_or_default())
             .stdin(Stdio::null());
-        match self.children.output(command, Vec::new(), self.options.timeout).await {
+        match self.children.output(command, Vec::new(), late(self.options.timeout)).await {
             Ok(output) => judge(&output, tested),
             Err(error) => Verdict::Refused { tested, message: self.failure(&error) },
         }
@@ -179,7 +191,8 @@ impl Tester {
         Verdict::Unable(why)
     }
 
-    fn tell(&mut self, text: String) {
+    /// Complains, once.
+    pub(crate) fn tell(&mut self, text: String) {
         if !self.told.contains(&text) {
             tracing::warn!("{text}");
             self.told.push(text);

@@ -61,8 +61,8 @@ impl fmt::Display for Conflict {
         match self {
             Self::Gone => f.write_str("it was deleted meanwhile"),
             Self::Replaced => f.write_str("it was deleted meanwhile, and another one of its name was made"),
-            Self::Changed { found: Some(value) } => write!(f, "somebody else set it to {} meanwhile", plain(value)),
-            Self::Changed { found: None } => f.write_str("somebody else removed the field meanwhile"),
+            Self::Changed { found: Some(value) } => write!(f, "it was set to {} meanwhile, not by this switch", plain(value)),
+            Self::Changed { found: None } => f.write_str("the field was removed meanwhile, not by this switch"),
         }
     }
 }
@@ -142,8 +142,8 @@ mod tests {
         };
         assert_eq!(left(None), "it was deleted meanwhile");
         assert_eq!(left(Some(found("other", Some("narthex")))), "it was deleted meanwhile, and another one of its name was made");
-        assert_eq!(left(Some(found("uid-a", Some("third")))), "somebody else set it to third meanwhile");
-        assert_eq!(left(Some(found("uid-a", None))), "somebody else removed the field meanwhile");
+        assert_eq!(left(Some(found("uid-a", Some("third")))), "it was set to third meanwhile, not by this switch");
+        assert_eq!(left(Some(found("uid-a", None))), "the field was removed meanwhile, not by this switch");
 
         let forced = decide(&entry, Some(&found("uid-a", Some("third"))), Way::Back { force: true });
         let Step::Patch(patch) = forced else { panic!("{forced:?}") };

@@ -32,7 +32,7 @@ pub async fn undo<D: Desk>(desk: &mut D, record: &mut Record, force: bool, mut t
     (record.status, record.reason) = match (&undone.trouble, undone.conflicts.len()) {
         (None, 0) => (Status::RolledBack, None),
         (Some(trouble), _) => (Status::Stopped, Some(trouble.message.clone())),
-        (None, count) => (Status::Stopped, Some(format!("{count} of the objects to restore were changed by somebody else"))),
+        (None, count) => (Status::Stopped, Some(format!("{count} of the objects to restore were changed meanwhile, not by this switch"))),
     };
     if let Err(trouble) = desk.save(record).await {
         undone.trouble.get_or_insert(trouble);

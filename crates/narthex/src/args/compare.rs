@@ -23,7 +23,7 @@ Examples:
   kubectl logs -n ingress-nginx deploy/ingress-nginx-controller | narthex compare --old 10.0.0.1 --new 10.0.0.2 --access-log -
   narthex compare --old 10.0.0.1 --new 10.0.0.2 --ignore header:x-powered-by --ignore status@legacy.example.com/old
 
-Exit codes: 0 both answer alike, 1 they differ or something could not be asked, 2 wrong usage, also an address where nobody answers.")]
+Exit codes: 0 both answer alike, 1 they differ or something could not be asked, 2 wrong usage, also an address that does not answer.")]
 pub(crate) struct CompareArgs {
     /// The controller that serves now: HOST, HOST:HTTP or HOST:HTTP,HTTPS
     #[arg(long, value_name = "ADDR")]

@@ -14,7 +14,7 @@ pub(crate) struct HttpArgs {
     /// Serve /reload, /status, /healthz and /readyz on this address, or on unix:PATH; off unless given
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) listen: Option<String>,
-    /// Addresses and ranges that may ask for /reload and /status, by commas; what headers claim doesn't count
+    /// Addresses and ranges that may ask for /reload and /status, by commas, in place of the loopback ones; what headers claim doesn't count
     #[arg(long, requires = "listen", value_name = "RANGES", default_value = "127.0.0.0/8,::1")]
     pub(crate) allow: ngx_value::CidrSet,
     /// File with a token that has to be shown as well (Authorization: Bearer)
@@ -32,7 +32,7 @@ pub(crate) struct HttpArgs {
     /// With --before: a lock file on shared storage, so that one replica alone runs the command and the others wait for it
     #[arg(long, value_name = "FILE", requires = "before", conflicts_with = "lock_lease")]
     pub(crate) lock_file: Option<PathBuf>,
-    /// With --before: the same by the Lease of this name in POD_NAMESPACE, where the storage has no locks
+    /// With --before: the same by the Lease of this name in POD_NAMESPACE (or the namespace of the service account or the kubeconfig), where the storage has no locks
     #[arg(long, value_name = "NAME", requires = "before")]
     pub(crate) lock_lease: Option<String>,
     /// Longest run of --before, and longest wait for an answer of a peer

@@ -48,7 +48,7 @@ pub(crate) struct SwitchArgs {
     /// Bring back what a switch moved, the last one unless an id is given
     #[arg(long, value_name = "ID", num_args = 0..=1, default_missing_value = "")]
     pub(crate) rollback: Option<String>,
-    /// Also bring back what somebody else changed meanwhile
+    /// Also bring back what others changed meanwhile
     #[arg(long, requires = "rollback")]
     pub(crate) force: bool,
     /// Ingresses of a step
@@ -81,7 +81,7 @@ pub(crate) struct SwitchArgs {
     /// Namespace of the record
     #[arg(long, value_name = "NAMESPACE", default_value = "default")]
     pub(crate) record_namespace: String,
-    /// Ask nobody
+    /// Don't ask before it begins
     #[arg(long, short = 'y')]
     pub(crate) yes: bool,
     /// Print the plan and change nothing

@@ -25,7 +25,7 @@ Examples:
   # Around NGINX, as the first process of its container
   narthex watch --config-dir /etc/nginx/conf.d -- nginx -g 'daemon off;'
 
-  # Files that somebody else writes: checked, tested, swapped in, put back if NGINX does not take them
+  # Files that other users write: checked, tested, swapped in, put back if NGINX does not take them
   narthex watch --from /srv/sites --to /etc/nginx/conf.d --pid-file /run/nginx.pid")]
 pub(crate) struct WatchArgs {
     #[command(flatten)]
@@ -64,13 +64,16 @@ pub(crate) struct FilesArgs {
     /// Directory or file to follow, with what is below it; several by commas or repetition
     #[arg(long, value_name = "PATH", env = "CONFIG_DIR", value_delimiter = ',')]
     pub(crate) config_dir: Vec<PathBuf>,
+    /// Follow these although NGINX's configuration does not name them: a module, or another file, gets at them
+    #[arg(long)]
+    pub(crate) indirect: bool,
     /// Leave this path out, with what is below it
     #[arg(long, value_name = "PATH")]
     pub(crate) exclude: Vec<PathBuf>,
-    /// Directory in which somebody else writes files for NGINX
+    /// Directory into which other users write files for NGINX
     #[arg(long, value_name = "DIR", requires = "to")]
     pub(crate) from: Option<PathBuf>,
-    /// Directory that NGINX reads: it will hold what --from holds, and nothing else
+    /// Directory that NGINX reads: it will hold what --from holds, and nothing else. Made if only its last part is missing and NGINX's configuration names it
     #[arg(long, value_name = "DIR", requires = "from")]
     pub(crate) to: Option<PathBuf>,
     /// Refuse files of --from that use this directive, besides those that are refused anyway (docs/watch.md); * stands for any text
@@ -85,15 +88,15 @@ pub(crate) struct FilesArgs {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "NGINX")]
 pub(crate) struct TargetArgs {
-    /// File with the pid of the master
+    /// File with the pid of the master; a process that is no NGINX master (nor named --process-name), or is younger than the file, is not signalled
     #[arg(long, value_name = "FILE")]
     pub(crate) pid_file: Option<PathBuf>,
-    /// Without --pid-file: name of the program; its master is found in /proc, anew for every run
+    /// Without --pid-file: name of the program; its master is found in /proc, for each run again
     #[arg(long, value_name = "NAME", default_value = "nginx", env = "PROCESS_NAME")]
     pub(crate) process_name: String,
 }
 
-/// How it is told.
+/// How it reloads.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Reload")]
 pub(crate) struct ReloadArgs {
@@ -109,7 +112,7 @@ pub(crate) struct ReloadArgs {
     /// How long new workers may take to serve
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
     pub(crate) confirm_timeout: Duration,
-    /// Test, and tell NGINX nothing
+    /// Test, and don't signal NGINX
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Test, reload and confirm once, whatever changed, and end
@@ -127,9 +130,9 @@ pub(crate) struct PaceArgs {
     /// Wait this long after the last change
     #[arg(long, value_name = "TIME", default_value = "250ms", env = "WATCH_PERIOD", value_parser = duration)]
     pub(crate) debounce: Duration,
-    /// And at most this long after the first one
-    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = duration)]
-    pub(crate) max_delay: Duration,
+    /// And at most this long after the first one [default: eight times --debounce, at least 2s]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) max_delay: Option<Duration>,
     /// Look this often where the file system sends no events
     #[arg(long, value_name = "TIME", default_value = "2s", value_parser = duration)]
     pub(crate) poll_interval: Duration,
@@ -139,7 +142,7 @@ pub(crate) struct PaceArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Exit codes: 0 it is gone (without --wait: it was told), 1 it is not, or there is none, 2 wrong usage.
+#[command(after_help = "Exit codes: 0 it is gone (without --wait: it was signalled), 1 it is not, or there is none, 2 wrong usage.
 
 Examples:
   # preStop of a container: load balancers forget it first, then open requests are finished
@@ -153,7 +156,7 @@ pub(crate) struct QuitArgs {
     /// How long to wait for that
     #[arg(long, value_name = "TIME", default_value = "25s", value_parser = duration, requires = "wait")]
     pub(crate) timeout: Duration,
-    /// Wait before it is told, so that load balancers send nothing any more
+    /// Wait before it is signalled, so that load balancers send nothing any more
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = duration)]
     pub(crate) delay: Duration,
     /// Form of the output
@@ -165,7 +168,7 @@ impl TargetArgs {
     /// How to find it.
     pub(crate) fn locator(&self) -> ngx_proc::find::Locator {
         match &self.pid_file {
-            Some(path) => ngx_proc::find::Locator::PidFile(path.clone()),
+            Some(path) => ngx_proc::find::Locator::PidFile(path.clone(), self.process_name.clone()),
             None => ngx_proc::find::Locator::Name(self.process_name.clone()),
         }
     }

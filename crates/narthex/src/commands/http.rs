@@ -1,6 +1,6 @@
 //! The listener for reloads by HTTP, of `narthex watch` and `narthex run`.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -8,10 +8,13 @@ use anyhow::{Context, bail};
 use reload::{Access, Before, Children, FileLock, Front, LocalLock, Lock, Peer, Peers, Reloads};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::task::JoinSet;
-use tracing::{error, info};
+use tracing::{error, info, warn};
 
 use super::lease::Leased;
 use crate::args::{ApiArgs, HttpArgs};
+
+/// The machine itself.
+const LOOPBACK: [IpAddr; 2] = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
 
 /// The opened listener.
 pub(crate) enum Listener {
@@ -22,11 +25,12 @@ pub(crate) enum Listener {
 /// Opens what `--listen` says.
 pub(crate) async fn bind(args: &HttpArgs) -> anyhow::Result<Option<Listener>> {
     let Some(text) = &args.listen else { return Ok(None) };
+    access(args).token().context("--token-file can't be used")?;
     let failed = || format!("can't listen on {text}, which --listen says");
     if let Some(path) = text.strip_prefix("unix:") {
         let path = PathBuf::from(path);
         if tokio::net::UnixStream::connect(&path).await.is_ok() {
-            bail!("{}: somebody else listens there", failed());
+            bail!("{}: another process listens there", failed());
         }
         // A leftover on which nobody listens.
         let _ = std::fs::remove_file(&path);
@@ -40,6 +44,10 @@ pub(crate) async fn bind(args: &HttpArgs) -> anyhow::Result<Option<Listener>> {
     Ok(Some(Listener::Tcp(listener.with_context(failed)?)))
 }
 
+fn access(args: &HttpArgs) -> Access {
+    Access { allow: args.allow.clone(), token_file: args.token_file.clone() }
+}
+
 /// What the command of `--before` needs.
 pub(crate) struct Means {
     pub(crate) lock: Arc<dyn Lock>,
@@ -49,7 +57,11 @@ pub(crate) struct Means {
 /// What makes sure that one replica alone runs the command of `--before`.
 pub(crate) async fn lock(args: &HttpArgs, api: &ApiArgs) -> anyhow::Result<Arc<dyn Lock>> {
     Ok(match (&args.lock_file, &args.lock_lease) {
-        (Some(path), _) => Arc::new(FileLock { path: path.clone() }),
+        (Some(path), _) => {
+            let lock = FileLock { path: path.clone() };
+            lock.check().with_context(|| format!("--lock-file {} can't be used", path.display()))?;
+            Arc::new(lock)
+        }
         (None, Some(name)) => Arc::new(Leased::connect(name, api).await?),
         (None, None) => Arc::new(LocalLock::default()),
     })
@@ -67,9 +79,14 @@ pub(crate) fn serve(
         Listener::Tcp(listener) => Some(listener.local_addr()?),
         Listener::Unix(_) => None,
     };
+    if own.is_some() && !LOOPBACK.iter().any(|address| args.allow.contains(*address)) {
+        warn!(
+            "--allow is in place of the loopback addresses: requests from this machine, or this Pod, are refused; 127.0.0.0/8,::1 adds them"
+        );
+    }
     let front = Front {
         reloads,
-        access: Access { allow: args.allow.clone(), token_file: args.token_file.clone() },
+        access: access(args),
         peers: peers(args, own)?,
         before: args.before.clone().map(|command| Before { command, lock, timeout: args.request_timeout, children }.spawn(tasks)),
     };

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use cluster::{Client, ElectionOptions, LeaseError, LeaseLock, chain};
 use model::ObjectKey;
 use reload::{Boxed, Contender, Lock, Tried, Wanted, Work, mark};
 
-use super::pod::pod;
+use super::pod::env;
 use crate::args::ApiArgs;
 
 /// How long a replica that died keeps it.
@@ -23,12 +23,15 @@ pub(crate) struct Leased {
 }
 
 impl Leased {
-    /// The Lease of this name in our own namespace. Nothing is asked yet.
+    /// The Lease of this name in our own namespace: replicas that looked for it in different ones would all hold it. Nothing is asked yet.
     pub(crate) async fn connect(name: &str, api: &ApiArgs) -> anyhow::Result<Self> {
         let client = cluster::connect(&api.connect_options()).await.context("--lock-lease needs an API server")?;
-        let pod = pod();
-        let namespace = pod.as_ref().map_or_else(|| client.default_namespace().to_owned(), |pod| pod.namespace.to_string());
-        let identity = pod.map_or_else(host, |pod| pod.name.to_string());
+        let Some(namespace) = env("POD_NAMESPACE").or_else(|| cluster::own_namespace(&api.connect_options())) else {
+            bail!(
+                "--lock-lease {name}: in which namespace? Expected POD_NAMESPACE, the service account of a Pod, or a kubeconfig whose current context has a namespace"
+            );
+        };
+        let identity = env("POD_NAME").unwrap_or_else(host);
         Ok(Self { client, options: ElectionOptions { lease: ObjectKey::new(namespace, name), identity, ttl: TTL } })
     }
 }

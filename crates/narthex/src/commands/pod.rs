@@ -6,8 +6,12 @@ use crate::args::ApiArgs;
 
 /// Our own Pod, by `POD_NAMESPACE` and `POD_NAME`.
 pub(crate) fn pod() -> Option<ObjectKey> {
-    let env = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     Some(ObjectKey::new(env("POD_NAMESPACE")?, env("POD_NAME")?))
+}
+
+/// A variable that is set to something.
+pub(crate) fn env(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
 /// Whether there is an API server for us: a flag names one, or this is a Pod.

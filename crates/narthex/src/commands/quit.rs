@@ -14,7 +14,7 @@ pub(crate) fn quit(args: &QuitArgs, log: &LogArgs) -> anyhow::Result<ExitCode> {
     match (args.output, &outcome) {
         (Format::Json, outcome) => println!("{}", serde_json::to_string(outcome)?),
         (Format::Text, QuitOutcome::Gone { took_ms }) => println!("gone after {took_ms} ms"),
-        (Format::Text, QuitOutcome::Told { pid }) => println!("process {pid} was told; it is not waited for"),
+        (Format::Text, QuitOutcome::Told { pid }) => println!("process {pid} was signalled; it is not waited for"),
         (Format::Text, QuitOutcome::Late { pids }) => {
             let pids: Vec<String> = pids.iter().map(i32::to_string).collect();
             println!("after {:?} still there: {}", args.timeout, pids.join(", "));

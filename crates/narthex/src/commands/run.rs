@@ -113,10 +113,11 @@ async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
     tasks.spawn(traces::run(control.clone(), handle.built.clone()));
     tasks.spawn(signposts::run(paths.signposts_dir(), handle.built.clone()));
     let (again, status) = (source.again, source.status);
+    let children = reload::Children::default();
     if let Some(listener) = reload_listener {
         let asked = asked::Asked { again: again.clone(), handle: handle.clone(), patience: args.http.request_timeout };
         let lock = http::lock(&args.http, &args.source.api).await?;
-        http::serve(listener, &args.http, Arc::new(asked), http::Means { lock, children: reload::Children::default() }, &mut tasks)?;
+        http::serve(listener, &args.http, Arc::new(asked), http::Means { lock, children: children.clone() }, &mut tasks)?;
     }
     tasks.spawn(announce(handle, settings));
 
@@ -134,6 +135,7 @@ async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
         }
     };
     stopping.store(true, Ordering::Relaxed);
+    children.stop();
     if let Ok(signal) = reason {
         info!(signal, "stopping");
         signals.or_second(tokio::time::sleep(Duration::from_secs(args.shutdown_grace_period))).await;
@@ -141,6 +143,8 @@ async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
     if let Some(status) = status {
         signals.or_second(status.stop()).await;
     }
+    // A command of --before keeps its lock until it is gone.
+    signals.or_second(children.idle()).await;
     tasks.shutdown().await;
     if args.leave_nginx {
         info!("nginx is left serving; the next controller with this work directory adopts it");

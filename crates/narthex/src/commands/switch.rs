@@ -1,6 +1,7 @@
 //! `narthex switch`.
 
 mod desk;
+mod meant;
 mod prepare;
 mod print;
 
@@ -50,7 +51,7 @@ async fn forth(args: &SwitchArgs, editor: Editor) -> anyhow::Result<ExitCode> {
         printer.say("nothing is checked: give --old and --new, or --check-command, to stop at the first regression");
     }
     let steps: std::collections::BTreeSet<usize> = open.iter().map(|entry| entry.step).collect();
-    let verb = if resumed { "Go on with" } else { "Move" };
+    let verb = if resumed { "Continue with" } else { "Move" };
     let first = open.first().map(|entry| format!("{} -> {}", plain(&entry.old), plain(&entry.new))).unwrap_or_default();
     let question = format!("{verb} {} in {} ({first})?", print::objects(open.len(), open.first()), print::many(steps.len(), "step"));
     if let Some(code) = unless_agreed(args, &question)? {
@@ -87,13 +88,13 @@ async fn back(args: &SwitchArgs, editor: Editor, id: &str) -> anyhow::Result<Exi
     Ok(if good { ExitCode::SUCCESS } else { ExitCode::from(crate::FAILED) })
 }
 
-/// Asks, unless `--yes` says that nobody shall be asked. `None`: go on.
+/// Asks, unless `--yes` says not to. `None`: go on.
 fn unless_agreed(args: &SwitchArgs, question: &str) -> anyhow::Result<Option<ExitCode>> {
     if args.yes {
         return Ok(None);
     }
     if !io::stdin().is_terminal() || args.output == Format::Json {
-        eprintln!("narthex: {question} Nobody can be asked here: give --yes to do it, --dry-run to see the plan");
+        eprintln!("narthex: {question} There is no terminal to answer on: give --yes to do it, --dry-run to see the plan");
         return Ok(Some(ExitCode::from(crate::USAGE)));
     }
     eprint!("{question} [y/N] ");

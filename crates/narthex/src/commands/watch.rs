@@ -48,16 +48,28 @@ async fn serve(args: &WatchArgs) -> anyhow::Result<u8> {
     info!(paths = paths.join(","), "following");
     let handle = reload::spawn(options, children.clone(), &mut tasks);
     if let Some(listener) = listener {
-        http::serve(listener, &args.http, Arc::new(handle.clone()), http::Means { lock, children }, &mut tasks)?;
+        http::serve(listener, &args.http, Arc::new(handle.clone()), http::Means { lock, children: children.clone() }, &mut tasks)?;
     }
     events::start(args, handle.reports(), &mut tasks).await;
-    let ended = attend(&mut signals, &mut ward, &handle, &mut tasks).await;
+    let ended = attend(&mut signals, &mut ward, &handle, &children, &mut tasks).await;
     if ended.is_err()
         && let Some(ward) = &mut ward
     {
-        // It does not outlive us: nobody would look after it.
+        // It does not outlive us: it would be without supervision.
         ward.stop();
         ward.ended().await?;
+    }
+    // A command of --before keeps its lock until it is gone; a second signal kills it.
+    let mut idle = std::pin::pin!(children.idle());
+    loop {
+        tokio::select! {
+            () = &mut idle => break,
+            asked = signals.next() => match asked {
+                Asked::Stop(_) => break,
+                Asked::Ended => children.reap_others(),
+                Asked::Reload | Asked::Reopen => {}
+            },
+        }
     }
     tasks.shutdown().await;
     ended
@@ -73,7 +85,13 @@ fn start(args: &WatchArgs, children: &Children) -> anyhow::Result<Option<Ward>> 
 }
 
 /// Signals and the child, until the end: the exit code.
-async fn attend(signals: &mut Signals, ward: &mut Option<Ward>, handle: &Handle, tasks: &mut JoinSet<&'static str>) -> anyhow::Result<u8> {
+async fn attend(
+    signals: &mut Signals,
+    ward: &mut Option<Ward>,
+    handle: &Handle,
+    children: &Children,
+    tasks: &mut JoinSet<&'static str>,
+) -> anyhow::Result<u8> {
     loop {
         let ending = async {
             match ward.as_mut() {
@@ -95,22 +113,31 @@ async fn attend(signals: &mut Signals, ward: &mut Option<Ward>, handle: &Handle,
                 handle.queue.trigger(Source::Signal);
             }
             (Asked::Stop(signal), None) => {
-                info!(signal, "stopping; NGINX goes on");
+                info!(signal, "stopping; NGINX is left running");
                 return Ok(0);
             }
-            (Asked::Stop(_), Some(ward)) => ward.stop(),
+            (Asked::Stop(_), Some(ward)) => {
+                children.stop();
+                ward.stop();
+            }
             (Asked::Reopen, Some(ward)) => ward.send(Signal::SIGUSR1),
-            (Asked::Ended, Some(ward)) => ward.reap(),
-            (Asked::Reopen | Asked::Ended, None) => {}
+            (Asked::Reopen, None) => {}
+            // Also what a command of --before has left to the first process of a container.
+            (Asked::Ended, _) => children.reap_others(),
         }
     }
 }
 
 fn farewell(code: u8, asked: bool) -> u8 {
-    if asked {
-        info!(code, "NGINX has ended");
-    } else {
-        warn!(code, "NGINX has ended by itself; if it went into the background, start it with: nginx -g 'daemon off;'");
+    match code {
+        _ if asked => info!(code, "NGINX has ended"),
+        // So ends the process from which NGINX goes into the background.
+        0 => warn!(code, "NGINX has ended by itself; if it went into the background, start it with: nginx -g 'daemon off;'"),
+        129.. => {
+            let name = Signal::try_from(i32::from(code) - 128).map_or("an unknown signal", Signal::as_str);
+            warn!(code, "NGINX was ended by {name}");
+        }
+        _ => warn!(code, "NGINX has ended with an error, which its own messages name"),
     }
     code
 }

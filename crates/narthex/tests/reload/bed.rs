@@ -128,13 +128,26 @@ http {{ access_log off; {temp} include {dir}/conf.d/*.conf; }}
 
     /// Starts `narthex` with a status file and a socket, and waits for its first run.
     pub(crate) async fn spawn_watch(&mut self, arguments: &[&str]) {
+        self.spawn_watch_by(&[], arguments).await;
+    }
+
+    /// The same, started by another program.
+    pub(crate) async fn spawn_watch_by(&mut self, by: &[&str], arguments: &[&str]) {
         let (status, socket) = (self.path("status.json").display().to_string(), format!("unix:{}", self.path("narthex.sock").display()));
         let mut all = vec![arguments[0], "--status-file", &status];
         if !arguments.contains(&"--listen") {
             all.extend(["--listen", &socket]);
         }
         all.extend(&arguments[1..]);
-        self.narthex = Some(self.command(&all).spawn().unwrap());
+        let mut command = self.command(&all);
+        if let Some((program, words)) = by.split_first() {
+            let log = File::options().append(true).open(self.path("narthex.log")).unwrap();
+            let (narthex, words) = (command.get_program().to_owned(), [words.to_vec()].concat());
+            let mut outer = Command::new(program);
+            outer.args(words).arg(narthex).args(&all).stdin(Stdio::null()).stderr(log);
+            command = outer;
+        }
+        self.narthex = Some(command.spawn().unwrap());
         poll(LIMIT, || async { self.try_status() }).await.unwrap();
     }
 

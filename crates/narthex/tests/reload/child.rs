@@ -65,6 +65,11 @@ async fn the_code_of_the_child_is_that_of_narthex_and_it_is_never_restarted() {
     let run = |script: &str| bed.command(&["watch", "--config-dir", &conf, "--", "sh", "-c", script]).status().unwrap().code();
     assert_eq!(run("exit 7"), Some(7));
     assert_eq!(run("kill -9 $$"), Some(137));
+    // Only an end without an error may be one that went into the background.
+    assert!(bed.logs().contains("ended with an error") && bed.logs().contains("ended by SIGKILL"), "{}", bed.logs());
+    assert!(!bed.logs().contains("daemon off"), "{}", bed.logs());
+    assert_eq!(run("exit 0"), Some(0));
+    assert!(bed.logs().contains("daemon off"), "{}", bed.logs());
     let missing = bed.command(&["watch", "--config-dir", &conf, "--", "/nonexistent"]).status().unwrap();
     assert_eq!(missing.code(), Some(1));
 }

@@ -1,4 +1,4 @@
-//! Files that somebody else writes: checked, tested, swapped in, and put back.
+//! Files that other users write: checked, tested, swapped in, and put back.
 
 use std::fs;
 use std::net::TcpListener;
@@ -57,10 +57,13 @@ async fn directives_that_reach_beyond_serving_are_refused_before_nginx_sees_them
     let error = bed.path("from/nginx_error_output");
     let server = |text: &str| bed.site("v1").replace("location / {", &format!("{text} location / {{"));
     for (text, refused) in [
-        ("autoindex on;", "\"autoindex\" is not allowed"),
+        ("autoindex on;", "\"autoindex\" is not allowed here: by --deny-directive autoindex; --allow-directive autoindex allows it"),
         ("include /etc/shadow;", "include \"/etc/shadow\" is neither below"),
         ("access_log /etc/cron.d/x;", "access_log \"/etc/cron.d/x\""),
-        ("access_by_lua_block { os.exit() }", "\"access_by_lua_block\" is not allowed"),
+        (
+            "access_by_lua_block { os.exit() }",
+            "\"access_by_lua_block\" is not allowed here: --allow-directive access_by_lua_block allows it",
+        ),
     ] {
         fs::write(bed.path("from/site.conf"), server(text)).unwrap();
         until(refused, || holds(&error, refused)).await;

@@ -1,4 +1,4 @@
-//! Files change; NGINX follows, or goes on with what it had.
+//! Files change; NGINX follows, or the last known good configuration stays active.
 
 use std::fs;
 use std::net::TcpListener;
@@ -126,7 +126,7 @@ async fn a_directory_that_is_not_there_yet_is_waited_for_and_everybody_can_see_i
     assert!(probe("/readyz").await.text().contains("conf.d can't be read"));
     let metrics = probe("/metrics").await.text();
     assert!(metrics.contains("narthex_watch_config_good 0") && metrics.contains("runs_total{result=\"unreadable\"} 1\n"), "{metrics}");
-    assert!(bed.logs().contains("can't be read: what NGINX runs stays"), "{}", bed.logs());
+    assert!(bed.logs().contains("can't be read: the last known good configuration stays active"), "{}", bed.logs());
     // The volume is mounted late.
     fs::create_dir(bed.path("conf.d")).unwrap();
     bed.write("v1");

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::ensure;
 use e2e::{Case, Controller, PATIENCE, ensure_class};
-use k8s_openapi::api::core::v1::{ConfigMap, Service};
+use k8s_openapi::api::core::v1::{ConfigMap, Pod, Service};
 use k8s_openapi::api::networking::v1::Ingress;
 use kube::api::{ListParams, ObjectMeta};
 use serde_json::{Value, json};
@@ -130,7 +130,8 @@ async fn switch_does_not_bring_back_what_somebody_else_changed_meanwhile() -> an
 
     let (code, result) = switch(&case, &["--rollback"]).await?;
     assert_eq!((code, &result["end"], &result["restored"]), (Some(1), &json!("conflict"), &json!(2)), "{result:#}");
-    let conflict = json!([{"object": format!("Ingress {}/b.example-old", case.ns()), "reason": "somebody else set it to third meanwhile"}]);
+    let conflict =
+        json!([{"object": format!("Ingress {}/b.example-old", case.ns()), "reason": "it was set to third meanwhile, not by this switch"}]);
     assert_eq!(result["conflicts"], conflict);
     assert_eq!(classes(&case).await?, [old.as_str(), "third", old.as_str()]);
     assert_eq!(objects(&case).await?["c.example-old"]["metadata"]["labels"], json!({"somebody": "else"}));
@@ -199,6 +200,7 @@ async fn switch_moves_a_service_when_both_controllers_answer_alike() -> anyhow::
     let name = format!("{}/front", case.ns());
     let one = class(&case, "one");
     let (at, to, wrong) = (address(&old), address(&new), address(&bare));
+    pod(&case, "new-0", &json!({"app": "new", "tier": "edge"}), true).await?;
     let turn = ["--service", &name, "--to-selector", "app=new,tier=edge", "--class", &one, "--old", &at];
 
     let (code, result) = switch(&case, &[&turn[..], &["--new", &wrong]].concat()).await?;
@@ -217,6 +219,59 @@ async fn switch_moves_a_service_when_both_controllers_answer_alike() -> anyhow::
     case.delete::<ConfigMap>(&format!("narthex-switch-{id}")).await?;
     let (code, result) = switch(&case, &["--rollback", &id, "--record", &file]).await?;
     assert_eq!((code, selector().await?), (Some(0), before), "{result:#}");
+    Ok(())
+}
+
+/// A Pod with these labels, when its readiness shows.
+async fn pod(case: &Case, name: &str, labels: &Value, ready: bool) -> anyhow::Result<()> {
+    let pod: Pod = serde_json::from_value(json!({
+        "metadata": {"name": name, "labels": labels, "annotations": {"echo.narthex.dev/ready": ready.to_string()}},
+        "spec": {"containers": [{"name": "echo", "image": "echo"}]},
+    }))?;
+    case.create(&pod).await?;
+    poll(PATIENCE, || async {
+        let status = json!(case.namespace.api::<Pod>().get(name).await?.status);
+        let seen = status["conditions"]
+            .as_array()
+            .is_some_and(|all| all.iter().any(|found| found["type"] == "Ready" && found["status"] == if ready { "True" } else { "False" }));
+        ensure!(seen, "{status:#}");
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn switch_refuses_a_selector_without_a_ready_pod_and_a_class_that_does_not_exist() -> anyhow::Result<()> {
+    let case = Case::new("switch-meant").await?;
+    let (old, new) = make_classes(&case).await?;
+    case.create(&rule(&case, "old", "a.example").build()).await?;
+    case.create(&rule(&case, "new", "b.example").build()).await?;
+    case.create(&mk_service("front", 80, 8080, Some("old"))).await?;
+    let kubeconfig = format!("--kubeconfig={}", case.bed.kubeconfig().display());
+    let run = async |args: &[&str]| {
+        let output = narthex(&[&["switch", &kubeconfig, "--record-namespace", case.ns()], args].concat()).await?;
+        anyhow::Ok((output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned()))
+    };
+    let front = format!("{}/front", case.ns());
+    for mode in ["--yes", "--dry-run"] {
+        let (code, text) = run(&["--service", &front, "--to-selector", "app=nope", mode]).await?;
+        assert!(code == Some(1) && text.contains("--to-selector app=nope: no Pod in the namespace"), "{mode} {text}");
+    }
+    pod(&case, "idle", &json!({"app": "idle"}), false).await?;
+    let (code, text) = run(&["--service", &front, "--to-selector", "app=idle", "--yes"]).await?;
+    assert!(code == Some(1) && text.contains("none of the Pods with these labels is ready (idle)"), "{text}");
+    let selector = case.namespace.api::<Service>().get("front").await?.spec.and_then(|spec| spec.selector);
+    assert_eq!(selector, Some(BTreeMap::from([("app".to_owned(), "old".to_owned())])));
+
+    let typo = format!("{old}x");
+    let (code, text) = run(&["--to", &new, "--from", &typo, "--namespace", case.ns(), "--yes"]).await?;
+    assert!(code == Some(1) && text.contains(&format!("did you mean {old}?")) && text.contains("(1 Ingress)"), "{text}");
+    let (code, text) = run(&["--to", &new, "--from", &old, "--namespace", "no-such-namespace", "--yes"]).await?;
+    assert!(code == Some(1) && text.contains("in the namespace no-such-namespace"), "{text}");
+    // What is done is done, however often it is said.
+    let plan = ["--to", &new, "--from", &old, "--namespace", case.ns(), "--yes"];
+    assert_eq!(run(&plan).await?.0, Some(0));
+    assert_eq!(run(&plan).await?.0, Some(0));
     Ok(())
 }
 

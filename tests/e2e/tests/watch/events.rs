@@ -64,7 +64,7 @@ async fn a_refusal_a_failed_reload_and_their_end_are_events_on_the_pod() -> anyh
     let (kind, message) = told(&case, "ConfigurationRefused").await?;
     assert_eq!(kind, "Warning");
     assert!(message.contains("unknown directive \"nonsense\"") && message.contains("more.conf:1"), "{message}");
-    assert!(message.contains("NGINX goes on with revision "), "{message}");
+    assert!(message.contains("stays active: "), "{message}");
 
     // `nginx -t` is content with a port that somebody else has.
     let taken = TcpListener::bind("127.0.0.1:0")?;

@@ -130,7 +130,7 @@ async fn what_somebody_else_changes_is_left_and_reported() {
     world.classes.remove("c");
     let undone = undo(&mut world, &mut record, false, |_| {}).await;
     let conflicts: Vec<_> = undone.conflicts.iter().map(|(entry, conflict)| format!("{}: {conflict}", entry.name)).collect();
-    assert_eq!(conflicts, ["c: it was deleted meanwhile", "a: somebody else set it to fourth meanwhile"]);
+    assert_eq!(conflicts, ["c: it was deleted meanwhile", "a: it was set to fourth meanwhile, not by this switch"]);
     assert_eq!((world.classes(), record.status), (vec!["fourth", "third"], Status::Stopped));
 
     let undone = undo(&mut world, &mut record, true, |_| {}).await;

@@ -57,6 +57,11 @@ impl KubeDesk {
         }))
     }
 
+    /// Whether a switch with this goal is recorded, finished or not.
+    pub(super) async fn knows(&mut self, goal: &Goal) -> anyhow::Result<bool> {
+        Ok(self.all().await?.iter().any(|(record, _)| record.goal == *goal))
+    }
+
     /// The record of this id, or the newest for an empty one: from the cluster, else from the file.
     pub(super) async fn load(&mut self, id: &str) -> anyhow::Result<Option<Record>> {
         let found = self.all().await?;

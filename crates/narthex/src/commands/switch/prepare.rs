@@ -17,6 +17,7 @@ use model::{Ingress, ObjectKey};
 use serde_json::json;
 
 use super::desk::KubeDesk;
+use super::meant;
 use crate::args::{SwitchArgs, key};
 
 /// Nobody waits longer; clocks can't count much further.
@@ -36,15 +37,20 @@ pub(super) struct Prepared {
 
 /// Reads the cluster and plans.
 pub(super) async fn prepare(args: &SwitchArgs, editor: &Editor, desk: &mut KubeDesk) -> anyhow::Result<Prepared> {
-    let (goal, plan, everything) = match &args.to {
+    let Draft { goal, plan, everything, note, meant } = match &args.to {
         Some(to) => classes(args, editor, to).await?,
         None => service(args, editor).await?,
     };
+    // What an earlier run has moved is no longer there to be found.
+    if plan.entries.is_empty() && plan.stay.is_empty() && !desk.knows(&goal).await? {
+        meant?;
+    }
     let earlier = desk.open(&goal).await?;
     let resumed = earlier.is_some();
     let mut record = earlier.unwrap_or_else(|| super::new_record(goal));
     record.resume(plan.entries);
-    let mut notes: Vec<String> = plan.stay.iter().map(|(key, reason)| format!("Ingress {key} stays: {reason}")).collect();
+    let mut notes: Vec<String> = note.into_iter().collect();
+    notes.extend(plan.stay.iter().map(|(key, reason)| format!("Ingress {key} stays: {reason}")));
     for (host, key) in &plan.torn {
         let host = if host.is_empty() { "the default host" } else { host };
         notes.push(format!("{host} is torn apart: Ingress {key} has it too and stays where it is"));
@@ -52,7 +58,18 @@ pub(super) async fn prepare(args: &SwitchArgs, editor: &Editor, desk: &mut KubeD
     Ok(Prepared { record, resumed, notes, checks: checks(args, &everything)? })
 }
 
-async fn classes(args: &SwitchArgs, editor: &Editor, to: &str) -> anyhow::Result<(Goal, Plan, Vec<(ObjectKey, Ingress)>)> {
+/// What the flags lead to.
+struct Draft {
+    goal: Goal,
+    plan: Plan,
+    /// All Ingresses that can be seen.
+    everything: Vec<(ObjectKey, Ingress)>,
+    note: Option<String>,
+    /// Whether what the flags name is there; counts when there is nothing to move.
+    meant: anyhow::Result<()>,
+}
+
+async fn classes(args: &SwitchArgs, editor: &Editor, to: &str) -> anyhow::Result<Draft> {
     let selected = editor.ingresses(args.namespace.as_deref(), &args.selector).await?;
     // Others are looked at for hosts in common; who may not see them moves all the same.
     let everything = match editor.ingresses(None, "").await {
@@ -62,22 +79,25 @@ async fn classes(args: &SwitchArgs, editor: &Editor, to: &str) -> anyhow::Result
     };
     let plan = plan::ingresses(&selected, &everything, args.from.as_deref(), to, usize::try_from(args.batch)?);
     let by_field = plan.entries.iter().any(|entry| entry.field == migrate::switch::record::Field::ClassName);
-    match editor.ingress_classes().await {
+    let classes = match editor.ingress_classes().await {
         Ok(classes) if by_field && !classes.iter().any(|class| class == to) => {
             bail!(
-                "--to {to:?}: there is no IngressClass of this name, so that nobody would serve what moves; there are {}",
+                "--to {to:?}: there is no IngressClass of this name, so that no controller would serve what moves{}; there are {}",
+                annotations::did_you_mean(to, classes.iter().map(String::as_str)),
                 classes.join(", ")
             );
         }
-        Err(error) if error.code() != Some(403) => return Err(error.into()),
-        _ => {}
-    }
+        Ok(classes) => classes,
+        Err(error) if error.code() == Some(403) => Vec::new(),
+        Err(error) => return Err(error.into()),
+    };
+    let meant = meant::ingresses(args, to, &selected, &everything, &classes);
     let goal =
         Goal::Class { to: to.to_owned(), from: args.from.clone(), namespace: args.namespace.clone(), selector: args.selector.clone() };
-    Ok((goal, plan, everything))
+    Ok(Draft { goal, plan, everything, note: None, meant })
 }
 
-async fn service(args: &SwitchArgs, editor: &Editor) -> anyhow::Result<(Goal, Plan, Vec<(ObjectKey, Ingress)>)> {
+async fn service(args: &SwitchArgs, editor: &Editor) -> anyhow::Result<Draft> {
     let (Some(key), Some(to)) = (key("--service", args.service.as_deref())?, &args.to_selector) else {
         bail!("--service and --to-selector belong together");
     };
@@ -88,7 +108,9 @@ async fn service(args: &SwitchArgs, editor: &Editor) -> anyhow::Result<(Goal, Pl
         Some(_) => editor.ingresses(None, "").await?,
         None => Vec::new(),
     };
-    Ok((goal, Plan { entries: entry.into_iter().collect(), ..Plan::default() }, everything))
+    let note = if entry.is_some() { meant::pods(editor, &key, to).await? } else { None };
+    let plan = Plan { entries: entry.into_iter().collect(), ..Plan::default() };
+    Ok(Draft { goal, plan, everything, note, meant: Ok(()) })
 }
 
 fn checks(args: &SwitchArgs, ingresses: &[(ObjectKey, Ingress)]) -> anyhow::Result<All> {

@@ -93,7 +93,7 @@ impl Printer {
             text.push_str(&format!("  {entry}: {} {} -> {}\n", entry.field.label(), plain(&entry.old), plain(&entry.new)));
         }
         if resumed {
-            text.push_str(&format!("goes on with the switch {}\n", record.id));
+            text.push_str(&format!("continues the switch {}\n", record.id));
         }
         self.result(&text, || json!({"end": "plan", "resumes": resumed.then_some(&record.id), "entries": record.entries, "notes": notes}))
     }

@@ -12,6 +12,9 @@ use crate::args::WatchArgs;
 /// Name of the error file in the directory of `--from`.
 const ERROR_FILE: &str = "nginx_error_output";
 
+/// Without `--max-delay` a run waits for so many times `--debounce` at most.
+const BOUND: u32 = 8;
+
 /// Whether `VERBOSE` asks for more.
 pub(super) fn is_verbose(value: Option<&str>) -> bool {
     value.is_some_and(|value| matches!(value.to_ascii_lowercase().as_str(), "1" | "t" | "true" | "yes"))
@@ -35,7 +38,7 @@ pub(super) fn options(args: &WatchArgs, environment: impl Fn(&str) -> Option<Str
     let (roots, staging) = roots(args, &environment)?;
     for ignored in ["WATCH_RESTART", "WATCH_HEAVY", "WATCH_EVENTS"] {
         if environment(ignored).is_some_and(|value| !value.is_empty()) {
-            info!(variable = ignored, "not needed: watches are set anew by themselves, and contents are compared");
+            info!(variable = ignored, "not needed: watches are set again by themselves, and contents are compared");
         }
     }
     let error_file = match (&args.error_file, &staging) {
@@ -59,6 +62,7 @@ pub(super) fn options(args: &WatchArgs, environment: impl Fn(&str) -> Option<Str
         },
         confirm_timeout: args.reload.confirm_timeout,
         dry_run: args.reload.dry_run,
+        indirect: args.files.indirect,
         staging,
     };
     let status_file = args.status_file.as_deref().map(absolute).transpose()?;
@@ -72,7 +76,9 @@ fn follow(args: &WatchArgs) -> FollowOptions {
         ..FollowOptions::default()
     };
     follow.pacing.quiet = args.pace.debounce;
-    follow.pacing.bound = args.pace.max_delay.max(args.pace.debounce);
+    // A bound as near as the quiet time would leave no debounce.
+    let bound = args.pace.max_delay.unwrap_or_else(|| follow.pacing.bound.max(args.pace.debounce.saturating_mul(BOUND)));
+    follow.pacing.bound = bound.max(args.pace.debounce);
     follow
 }
 
@@ -84,7 +90,6 @@ fn roots(args: &WatchArgs, environment: &impl Fn(&str) -> Option<String>) -> any
         if from.starts_with(&to) || to.starts_with(&from) {
             bail!("--from {} and --to {} lie within each other: expected two separate directories", from.display(), to.display());
         }
-        std::fs::create_dir_all(&to).with_context(|| format!("--to {}", to.display()))?;
         if !files.config_dir.is_empty() {
             warn!("--from is followed; --config-dir or CONFIG_DIR is not");
         }
@@ -143,8 +148,10 @@ mod tests {
     #[test]
     fn several_directories_are_followed_and_a_long_debounce_moves_its_bound() {
         let options = parse(&["--config-dir", "/a,/b", "--config-dir", "/c", "--debounce", "5"], &[]).unwrap();
+        let bound = |more: &[&str]| parse(&[&["--config-dir", "/a"], more].concat(), &[]).unwrap().follow.pacing.bound.as_millis();
+        assert_eq!((bound(&[]), bound(&["--debounce", "100ms"]), bound(&["--debounce", "5", "--max-delay", "6"])), (2000, 2000, 6000));
         assert_eq!(options.cycle.roots.paths, ["/a", "/b", "/c"].map(PathBuf::from));
-        assert_eq!(options.follow.pacing.bound, Duration::from_secs(5));
+        assert_eq!(options.follow.pacing.bound, Duration::from_secs(40));
         assert!(options.outlets.error_file.is_none());
     }
 
@@ -164,7 +171,7 @@ mod tests {
         let options = parse(&["--from", &text(&from), "--to", &text(&to), "--allow-directive", "js_*"], &[]).unwrap();
         assert_eq!(options.outlets.error_file, Some(from.join("nginx_error_output")));
         assert!(options.cycle.roots.excluded.contains(&from.join("nginx_error_output")));
-        assert!(to.is_dir() && options.cycle.staging.is_some());
+        assert!(!to.exists() && options.cycle.staging.is_some());
         assert!(parse(&["--from", &text(&from), "--to", &text(&from.join("x"))], &[]).is_err());
         assert!(parse(&["--from", &text(&from)], &[]).is_err());
     }
