@@ -22,6 +22,7 @@ pub use groups::{
     ANNOTATIONS, AuthScheme, ClientCa, ClientTls, ExternalAuth, GROUPS, Keepalive, LoadBalance, Satisfy, SecretLayout, TlsErrorPage,
     VerifyClient, annotation,
 };
+pub use known::did_you_mean;
 pub use parse::{Finding, FindingKind, Parsed, Policy, Verdict, parse};
 pub use policy::{SNIPPET_RULES, SnippetRule};
 pub use reference::Reference;
