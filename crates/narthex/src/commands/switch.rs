@@ -4,7 +4,7 @@ mod desk;
 mod prepare;
 mod print;
 
-use std::io::{self, BufRead, IsTerminal, Write};
+use std::io::{self, BufRead, IsTerminal};
 use std::process::ExitCode;
 
 use anyhow::bail;
@@ -15,6 +15,7 @@ use migrate::switch::run::{End, run};
 use migrate::switch::undo::undo;
 
 use crate::args::{Format, SwitchArgs};
+use crate::output;
 use desk::KubeDesk;
 use prepare::Prepared;
 use print::Printer;
@@ -93,11 +94,10 @@ fn unless_agreed(args: &SwitchArgs, question: &str) -> anyhow::Result<Option<Exi
         return Ok(None);
     }
     if !io::stdin().is_terminal() || args.output == Format::Json {
-        eprintln!("narthex: {question} Nobody can be asked here: give --yes to do it, --dry-run to see the plan");
+        output::remark(format_args!("narthex: {question} Nobody can be asked here: give --yes to do it, --dry-run to see the plan"));
         return Ok(Some(ExitCode::from(crate::USAGE)));
     }
-    eprint!("{question} [y/N] ");
-    io::stderr().flush()?;
+    output::aside(format_args!("{question} [y/N] "));
     let mut answer = String::new();
     io::stdin().lock().read_line(&mut answer)?;
     let agreed = matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes");
