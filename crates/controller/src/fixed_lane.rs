@@ -138,7 +138,7 @@ impl<N: Nginx> Lane<N> {
         }
         let fixed = self.with_held_profiles(&fixed, &running.fixed);
         let labels: Vec<&'static str> = reasons.iter().map(Reason::label).collect::<BTreeSet<_>>().into_iter().collect();
-        let words: Vec<String> = reasons.iter().map(|reason| explain(reason, wanted)).collect();
+        let words: Vec<String> = reasons.iter().map(|reason| reason.explain(&wanted.behind(reason))).collect();
         let started = Instant::now();
         let applied = if asked { self.nginx.reload(&fixed).await } else { self.nginx.apply(&fixed).await };
         let result = applied.as_ref().map(|applied| applied.revision.clone()).map_err(Clone::clone);
@@ -195,10 +195,15 @@ impl<N: Nginx> Lane<N> {
         self.ends.attempts.send_replace(Some(Arc::new(Attempt { run, answers, reasons, result, serving, set_aside, took, finished })));
     }
 
+    /// What holds while a configuration is not applied.
+    fn instead(&self) -> &'static str {
+        if self.nginx.runs() { "the last known good configuration stays active" } else { "nginx does not run, so nothing is served yet" }
+    }
+
     /// Finds the Ingresses behind a refusal and has them set aside.
     async fn blame(&mut self, fixed: &Fixed, running: &Fixed, wanted: &Built, error: ApplyError) -> Outcome {
         let ApplyError::Refused { message, culprit } = error else {
-            error!(%error, "nginx keeps its old configuration; it is tried again");
+            error!(%error, "the configuration is not applied: {}; it is tried again", self.instead());
             return Outcome::Failed;
         };
         let mut found: Vec<(ObjectKey, String)> = Vec::new();
@@ -213,7 +218,7 @@ impl<N: Nginx> Lane<N> {
             }
         }
         if found.is_empty() {
-            error!(message, "nginx refuses the configuration and no object is found at fault; the old configuration goes on");
+            error!(message, "nginx refuses the configuration and no object is found at fault: {}", self.instead());
             return Outcome::Failed;
         }
         for (ingress, message) in found {
@@ -259,21 +264,6 @@ fn pinned(wanted: &Fixed, running: &Fixed) -> Fixed {
     let mut globals = (*wanted.globals).clone();
     globals.config.lua_shared_dicts = sizes.clone();
     Fixed { globals: Arc::new(globals), ..wanted.clone() }
-}
-
-/// A reason with the Ingress that is behind it.
-fn explain(reason: &Reason, wanted: &Built) -> String {
-    let who = match reason {
-        Reason::ProfileAdded(id, _) => wanted.users_of_profile(id),
-        Reason::Shell(host) => wanted.users_of_shell(host),
-        Reason::Stream(ingress) => ingress.iter().cloned().collect(),
-        Reason::Start | Reason::Globals(_) | Reason::Literal(_) | Reason::Asked => Vec::new(),
-    };
-    match (reason, who.as_slice()) {
-        (Reason::ProfileAdded(_, what), [first, ..]) => format!("{first} is the first to use {what}"),
-        (_, [first, ..]) => format!("{reason} ({first})"),
-        _ => reason.to_string(),
-    }
 }
 
 fn users(wanted: &Built, culprit: &Culprit) -> Vec<ObjectKey> {

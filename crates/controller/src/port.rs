@@ -22,6 +22,9 @@ pub trait Nginx: Send + 'static {
     /// Starts it again with the last text it confirmed.
     fn restart(&mut self) -> impl Future<Output = Result<(), ApplyError>> + Send;
 
+    /// Whether it runs.
+    fn runs(&self) -> bool;
+
     /// Resolves when the master process is gone.
     fn exited(&mut self) -> impl Future<Output = ()> + Send;
 }
@@ -93,7 +96,7 @@ pub struct LiveState {
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum LiveError {
     /// A dictionary is full: these keys (`letter\tkey`) were not stored, the rest was.
-    #[error("a shared dictionary is full: {} records were not stored, first {:?}", .0.len(), .0.first())]
+    #[error("a shared dictionary is full: {} records were not stored, the first is {:?}", .0.len(), .0.first().map_or("", String::as_str))]
     Full(Vec<String>),
     /// No answer, or not a good one. The request may have been applied in part; sending it again is safe.
     #[error("{0}")]

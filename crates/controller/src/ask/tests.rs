@@ -44,6 +44,10 @@ impl Fake {
 }
 
 impl Nginx for Fake {
+    fn runs(&self) -> bool {
+        true
+    }
+
     async fn apply(&mut self, _: &Fixed) -> Result<Applied, ApplyError> {
         self.take("apply").await
     }

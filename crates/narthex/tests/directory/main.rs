@@ -4,3 +4,4 @@
 mod asked;
 mod bed;
 mod follow;
+mod life;

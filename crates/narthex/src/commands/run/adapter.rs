@@ -40,6 +40,10 @@ impl Nginx for NginxPort {
         self.supervisor.restart().await.map(drop).map_err(|error| ApplyError::Failed(chain(&error)))
     }
 
+    fn runs(&self) -> bool {
+        self.supervisor.pid().is_some()
+    }
+
     async fn exited(&mut self) {
         self.supervisor.exited().await;
     }
