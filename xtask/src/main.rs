@@ -2,7 +2,6 @@
 
 mod coverage;
 mod docs;
-mod example;
 mod tidy;
 
 use std::path::{Path, PathBuf};
@@ -11,8 +10,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 
 const USAGE: &str = "usage: cargo xtask docs [--check]   write, or check, docs/reference from the tables
-       cargo xtask tidy             check dependencies of pure crates, modules, file sizes and generated pages
-       cargo xtask example-certificate DIR   write the TLS Secret that examples/shop.yaml refers to";
+       cargo xtask tidy             check dependencies of pure crates, modules, file sizes and generated pages";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -20,7 +18,6 @@ fn main() -> ExitCode {
     let outcome = match arguments.as_slice() {
         ["docs"] => root().and_then(|root| docs::write(&root)).map(|()| Vec::new()),
         ["docs", "--check"] => root().and_then(|root| docs::check(&root)),
-        ["example-certificate", dir] => example::write(Path::new(dir)).map(|()| Vec::new()),
         ["tidy"] => root().and_then(|root| tidy::check(&root)),
         _ => {
             say(USAGE);

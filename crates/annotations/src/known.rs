@@ -77,21 +77,28 @@ pub fn did_you_mean<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Str
         .unwrap_or_default()
 }
 
-/// How many letters must be inserted, removed or replaced to get from one to the other. Large at once if one is very long.
+/// How many letters must be inserted, removed, replaced or swapped with their neighbour to get from one to the other. Large at once if one is very long.
 fn distance(one: &str, other: &str) -> usize {
     if one.len() > 100 {
         return usize::MAX;
     }
     let other: Vec<char> = other.chars().collect();
-    let mut row: Vec<usize> = (0..=other.len()).collect();
+    let mut rows: Vec<Vec<usize>> = vec![(0..=other.len()).collect()];
+    let mut previous = None;
     for (line, a) in one.chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], line + 1);
+        let above = &rows[line];
+        let mut row = vec![line + 1];
         for (column, b) in other.iter().enumerate() {
-            let cost = (diagonal + usize::from(a != *b)).min(row[column] + 1).min(row[column + 1] + 1);
-            diagonal = std::mem::replace(&mut row[column + 1], cost);
+            let mut cost = (above[column] + usize::from(a != *b)).min(row[column] + 1).min(above[column + 1] + 1);
+            if column > 0 && previous == Some(*b) && other[column - 1] == a {
+                cost = cost.min(rows[line - 1][column - 1] + 1);
+            }
+            row.push(cost);
         }
+        rows.push(row);
+        previous = Some(a);
     }
-    row[other.len()]
+    rows[rows.len() - 1][other.len()]
 }
 
 #[cfg(test)]

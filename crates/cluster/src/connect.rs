@@ -12,9 +12,9 @@ use crate::PRODUCT;
 /// Longest wait for a TCP and TLS connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Longest silence on a connection that waits for an answer. Watches end at the server's side before ([`crate::watch::WATCH_SECONDS`]),
+/// Longest silence on a connection that waits for an answer. Watches ([`crate::ListWatch`]) end at the server's side before,
 /// so that silence means a dead server or a dead path to it.
-const READ_TIMEOUT: Duration = Duration::from_secs(60);
+pub(crate) const READ_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// What the kubelet writes into every Pod that has a service account.
 const SERVICE_ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";

@@ -45,11 +45,6 @@ impl<K: Watched> Fetched<K> {
             }
         }
     }
-
-    /// The version of the object, for going on from it. `None` when the server sent none.
-    pub(crate) fn version(&self) -> Option<&str> {
-        self.meta().resource_version.as_deref().filter(|version| !version.is_empty())
-    }
 }
 
 #[derive(Deserialize, Default)]
@@ -132,7 +127,7 @@ mod tests {
     fn a_broken_object_in_a_watch_event_keeps_its_version() {
         let event: WatchEvent<Fetched<Ingress>> = serde_json::from_str(&format!(r#"{{"type":"MODIFIED","object":{BROKEN}}}"#)).unwrap();
         let WatchEvent::Modified(object) = event else { panic!("{event:?}") };
-        assert_eq!(object.version(), Some("2"));
+        assert_eq!(object.meta().resource_version.as_deref(), Some("2"));
     }
 
     #[test]

@@ -58,7 +58,7 @@ impl Election {
     pub fn spawn(client: Client, options: ElectionOptions, tasks: &mut Tasks) -> ElectionHandle {
         let (leader, receiver) = watch::channel(false);
         let (stop, stopped) = oneshot::channel();
-        let candidate = Candidate { claim: Claim::new(client, options), leader, renewed: None };
+        let candidate = Candidate { claim: Claim::new(client, options), leader, renewed: None, failing: false };
         tasks.spawn(candidate.run(stopped));
         ElectionHandle { leader: receiver, stop }
     }
@@ -69,6 +69,8 @@ struct Candidate {
     leader: watch::Sender<bool>,
     /// The last success while leading.
     renewed: Option<Instant>,
+    /// The last attempt failed.
+    failing: bool,
 }
 
 impl Candidate {
@@ -77,15 +79,16 @@ impl Candidate {
         loop {
             let attempt = async {
                 match timeout(pause, self.attempt()).await {
-                    Ok(Ok(wait)) => wait.min(pause),
+                    Ok(Ok(wait)) => {
+                        self.works();
+                        wait.min(pause)
+                    }
                     Ok(Err(error)) => {
-                        self.claim.forget();
-                        tracing::warn!(lease = %self.claim.options.lease, error = chain(&error), "the lease can't be read or written");
+                        self.failed(&chain(&error));
                         pause.min(Duration::from_secs(2))
                     }
                     Err(_) => {
-                        self.claim.forget();
-                        tracing::warn!(lease = %self.claim.options.lease, seconds = pause.as_secs(), "the API server did not answer in time about the lease");
+                        self.failed(&format!("the API server did not answer within {} s", pause.as_secs()));
                         Duration::ZERO
                     }
                 }
@@ -130,6 +133,20 @@ impl Candidate {
                 wait
             }
         })
+    }
+
+    /// Said once, until it works again.
+    fn failed(&mut self, error: &str) {
+        self.claim.forget();
+        if !std::mem::replace(&mut self.failing, true) {
+            tracing::warn!(lease = %self.claim.options.lease, error, "the lease can't be read or written; it is tried again");
+        }
+    }
+
+    fn works(&mut self) {
+        if std::mem::take(&mut self.failing) {
+            tracing::info!(lease = %self.claim.options.lease, "the lease can be read and written again");
+        }
     }
 
     fn lead(&mut self, leads: bool) {

@@ -7,6 +7,7 @@ use kube::{Api, Client};
 use model::ObjectKey;
 
 use crate::backoff::{Backoff, Retry};
+use crate::chain::chain;
 use crate::decode::Fetched;
 use crate::kinds::Watched;
 
@@ -83,7 +84,7 @@ async fn get<K: Watched<Key = ObjectKey>>(client: Client, key: &ObjectKey, retry
             }
             // A name that no object can have.
             Ok(Err(kube::Error::BuildRequest(_))) => return Outcome::Absent,
-            Ok(Err(error)) => tracing::debug!(kind = %K::KIND, %key, %error, "fetching failed"),
+            Ok(Err(error)) => tracing::debug!(kind = %K::KIND, %key, error = chain(&error), "fetching failed"),
             Err(_) => tracing::debug!(kind = %K::KIND, %key, "fetching took too long"),
         }
         tokio::time::sleep(backoff.next()).await;

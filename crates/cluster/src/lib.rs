@@ -2,6 +2,7 @@
 //!
 //! - [`connect`]: a client from the flags.
 //! - [`Source`]: watches the kinds that matter and publishes [`model::Snapshot`]s.
+//! - [`ListWatch`]: one kind, listed and watched for ever.
 //! - [`Editor`]: reads and changes single objects, for commands that end.
 //! - [`EventWriter`], [`Election`], [`StatusWriter`]: Events, the leader's Lease and the addresses in Ingress status.
 //! - [`LeaseLock`]: a Lease for the time of one piece of work.
@@ -35,6 +36,7 @@ mod kinds;
 mod lease;
 mod lease_lock;
 mod limit;
+mod list_watch;
 mod message;
 mod publish;
 mod references;
@@ -58,6 +60,7 @@ pub use event::{EventSender, EventWriter, EventWriterOptions};
 pub use kinds::Kind;
 pub use kube::Client;
 pub use lease_lock::{LeaseError, LeaseLock};
+pub use list_watch::{Closed, ListWatch, Sink, Step};
 pub use publish::AddressSource;
 pub use source::{FeedStatus, Source, SourceHandle, SourceOptions, SourceStatus};
 pub use state::Statuses;

@@ -1,21 +1,19 @@
 //! Follows the addresses that Ingress status should hold.
 
 use std::collections::BTreeMap;
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::StreamExt;
 use k8s_openapi::api::core::v1::{Node, Pod, Service};
 use kube::api::ListParams;
-use kube::runtime::watcher::watch_object;
 use kube::{Api, Client};
 use model::ObjectKey;
 use tokio::sync::watch;
 
 use crate::address::{Address, of_service, sorted};
-use crate::backoff::{Backoff, Retry};
+use crate::backoff::Retry;
 use crate::chain::chain;
+use crate::list_watch::{Closed, ListWatch, Sink, Step};
 
 const TASK: &str = "watch of the published addresses";
 
@@ -61,25 +59,57 @@ pub(crate) async fn follow(
 }
 
 async fn follow_service(client: Client, key: ObjectKey, retry: Retry, addresses: &watch::Sender<Option<Arc<[Address]>>>) {
-    let api: Api<Service> = Api::namespaced(client, &key.namespace);
-    let mut stream = pin!(watch_object(api, &key.name));
-    let mut backoff = Backoff::new(retry);
-    while let Some(event) = stream.next().await {
-        match event {
-            Ok(Some(service)) => {
-                backoff.reset();
-                publish(addresses, of_service(&service));
+    let watch = ListWatch {
+        api: Api::namespaced(client, &key.namespace),
+        kind: "Service",
+        scope: format!("{key} only, for --publish-service"),
+        labels: None,
+        fields: Some(format!("metadata.name={}", key.name)),
+        page: 1,
+        retry,
+        forbidden_retry: None,
+    };
+    let Closed = watch.run(Published { key, found: false, addresses }).await;
+}
+
+/// The Service of `--publish-service`.
+struct Published<'a> {
+    key: ObjectKey,
+    found: bool,
+    addresses: &'a watch::Sender<Option<Arc<[Address]>>>,
+}
+
+impl Sink<Service> for Published<'_> {
+    async fn take(&mut self, step: Step<Service>) -> Result<(), Closed> {
+        let found = match step {
+            Step::Begin => {
+                self.found = false;
+                None
             }
-            Ok(None) => {
-                backoff.reset();
-                // The statuses stay as they are: a Service that is being replaced is no reason to withdraw every address.
-                tracing::warn!(service = %key, "--publish-service does not exist; Ingress status is left as it is");
+            Step::Page(services) => services.into_iter().next(),
+            Step::Apply(service) => Some(service),
+            Step::Delete(_) => {
+                self.absent();
+                None
             }
-            Err(error) => {
-                tracing::warn!(service = %key, error = chain(&error), "--publish-service can't be watched");
-                tokio::time::sleep(backoff.next()).await;
+            Step::End if !self.found => {
+                self.absent();
+                None
             }
+            Step::End | Step::Failed { .. } | Step::Running => None,
+        };
+        if let Some(service) = found {
+            self.found = true;
+            publish(self.addresses, of_service(&service));
         }
+        Ok(())
+    }
+}
+
+impl Published<'_> {
+    /// The statuses stay as they are: a Service that is being replaced is no reason to withdraw every address.
+    fn absent(&self) {
+        tracing::warn!(service = %self.key, "--publish-service does not exist; Ingress status is left as it is");
     }
 }
 

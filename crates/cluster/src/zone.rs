@@ -4,6 +4,7 @@ use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::{Api, Client};
 
 use crate::backoff::{Backoff, Retry};
+use crate::chain::chain;
 
 const LABEL: &str = "topology.kubernetes.io/zone";
 const ATTEMPTS: usize = 5;
@@ -24,7 +25,7 @@ pub async fn zone(client: Client, pod_namespace: &str, pod_name: &str) -> Option
             Err(error) => {
                 let permanent = matches!(&error, kube::Error::Api(status) if (400..500).contains(&status.code) && status.code != 429);
                 if permanent || attempt == ATTEMPTS {
-                    tracing::warn!(%error, pod = %format!("{pod_namespace}/{pod_name}"), "the zone of our node can't be found out; zone hints are not used");
+                    tracing::warn!(error = chain(&error), pod = %format!("{pod_namespace}/{pod_name}"), "the zone of our node can't be found out; zone hints are not used");
                     return None;
                 }
             }

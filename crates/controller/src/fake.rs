@@ -105,6 +105,10 @@ impl Nginx for Fake {
 
     fn keep(&mut self, _: &Data) {}
 
+    fn runs(&self) -> bool {
+        self.world().up
+    }
+
     async fn exited(&mut self) {
         self.died.notified().await;
     }

@@ -8,7 +8,6 @@
 
 mod quarantine;
 mod search;
-mod words;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -194,7 +193,7 @@ impl<N: Nginx> Lane<N> {
         }
         let fixed = self.with_held_profiles(fixed, running);
         let labels: Vec<&'static str> = reasons.iter().map(Reason::label).collect::<BTreeSet<_>>().into_iter().collect();
-        let words: Vec<String> = reasons.iter().map(|reason| words::explain(reason, wanted)).collect();
+        let words: Vec<String> = reasons.iter().map(|reason| reason.explain(&wanted.behind(reason))).collect();
         let started = Instant::now();
         let applied = if asked { self.nginx.reload(&fixed).await } else { self.nginx.apply(&fixed).await };
         let result = applied.as_ref().map(|applied| applied.revision.clone()).map_err(Clone::clone);
@@ -220,7 +219,7 @@ impl<N: Nginx> Lane<N> {
                 } else {
                     // It runs this text: no object is at fault, and the caller may ask again.
                     self.report.reload(Err(&error.to_string()));
-                    error!(%error, "a reload that was asked for failed; the last known good configuration stays active");
+                    error!(%error, "a reload that was asked for failed: {}", self.instead());
                     Outcome::Kept
                 }
             }
@@ -255,6 +254,11 @@ impl<N: Nginx> Lane<N> {
         let serving = self.ends.loaded.borrow().revision.clone();
         let (run, answers, finished) = (self.runs, self.answered, SystemTime::now());
         self.ends.attempts.send_replace(Some(Arc::new(Attempt { run, answers, reasons, result, serving, quarantined, took, finished })));
+    }
+
+    /// What holds while a configuration is not applied.
+    fn instead(&self) -> &'static str {
+        if self.nginx.runs() { "the last known good configuration stays active" } else { "nginx does not run, so nothing is served yet" }
     }
 
     /// Finds what NGINX refuses and has it quarantined.
@@ -326,7 +330,7 @@ impl<N: Nginx> Lane<N> {
         if self.ends.fault.borrow().as_deref() == Some(message) {
             debug!(message, "nginx still can't be brought to its configuration");
         } else {
-            error!(message, "nginx can't be brought to its configuration; no object is at fault, and it is tried again");
+            error!(message, "nginx can't be brought to its configuration, for which no object is at fault: {}; it is tried again", self.instead());
             self.report.reload(Err(message));
             self.ends.fault.send_replace(Some(message.to_owned()));
         }

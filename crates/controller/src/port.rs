@@ -29,6 +29,9 @@ pub trait Nginx: Send + 'static {
     /// Keeps the data of the ConfigMap that NGINX confirmed, for a controller that starts while the present one is refused. A failure is logged.
     fn keep(&mut self, confirmed: &Data);
 
+    /// Whether it runs.
+    fn runs(&self) -> bool;
+
     /// Resolves when the master process is gone.
     fn exited(&mut self) -> impl Future<Output = ()> + Send;
 }

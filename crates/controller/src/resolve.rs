@@ -53,7 +53,8 @@ pub(crate) async fn run(mut built: watch::Receiver<Option<Arc<Built>>>, addresse
                     known.learn(&name, answer);
                     let known = known.addresses.clone();
                     if published.get(&name) != Some(&known) {
-                        info!(%name, addresses = ?known, "external name resolved");
+                        let found: Vec<String> = known.iter().map(ToString::to_string).collect();
+                        info!(%name, addresses = found.join(","), "external name resolved");
                         published.insert(name, known);
                         addresses.set(published.clone());
                     }

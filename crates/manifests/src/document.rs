@@ -26,6 +26,8 @@ pub(crate) struct Document {
     pub(crate) digest: Digest,
     /// Usable objects, in order.
     pub(crate) items: Vec<Arc<Item>>,
+    /// Objects that can be read and are refused.
+    pub(crate) refused: Vec<Arc<Item>>,
     pub(crate) faults: Vec<Fault>,
 }
 
@@ -64,7 +66,7 @@ pub(crate) enum About {
 impl Document {
     /// Reads a document. An object that equals the one that `known` gives for its name is that one.
     pub(crate) fn read(chunk: &Chunk<'_>, digest: Digest, known: &dyn Fn(&ObjectRef) -> Option<Object>) -> Self {
-        let mut reader = Reader { known, document: Self { digest, items: Vec::new(), faults: Vec::new() } };
+        let mut reader = Reader { known, document: Self { digest, items: Vec::new(), refused: Vec::new(), faults: Vec::new() } };
         match chunk.parse() {
             Ok(Some(root)) => reader.take(&root, None),
             Ok(None) => {}
@@ -146,16 +148,17 @@ impl Reader<'_> {
         for finding in outcome.unknown {
             self.fault(About::Field(reference.clone()), finding.field, Mark { line: finding.line, column: 1 }, finding.detail);
         }
-        match outcome.object {
-            Ok(object) => {
-                let object = (self.known)(&reference).filter(|known| known.same(&object)).unwrap_or(object);
-                self.document.items.push(Arc::new(Item { reference, object, line: node.mark.line, lines: outcome.lines }));
-            }
-            Err(findings) => {
-                for finding in findings {
-                    self.fault(About::Object(reference.clone()), finding.field, Mark { line: finding.line, column: 1 }, finding.detail);
-                }
-            }
+        let is_good = outcome.refused.is_empty();
+        for finding in outcome.refused {
+            self.fault(About::Object(reference.clone()), finding.field, Mark { line: finding.line, column: 1 }, finding.detail);
+        }
+        let Some(object) = outcome.object else { return };
+        let object = (self.known)(&reference).filter(|known| known.same(&object)).unwrap_or(object);
+        let item = Arc::new(Item { reference, object, line: node.mark.line, lines: outcome.lines });
+        if is_good {
+            self.document.items.push(item);
+        } else {
+            self.document.refused.push(item);
         }
     }
 }

@@ -85,6 +85,10 @@ impl Engine {
             tracing::info!(directory = %self.options.directory.display(), "the manifest directory is back");
         }
         let loaded = Arc::new(read(read_now, self.last.as_deref()));
+        if loaded.is_empty() && self.last.as_ref().is_none_or(|last| !last.is_empty()) {
+            let directory = self.options.directory.display();
+            tracing::warn!(%directory, "the manifest directory holds no *.yaml, *.yml or *.json: nothing is served until it does");
+        }
         self.last = Some(loaded.clone());
         Some(Turn { loaded: Some(loaded), again })
     }

@@ -75,15 +75,28 @@ pub(crate) struct Held<'f> {
 impl FileState {
     /// Every object of the file: what its documents define, in order, then what stays of the past.
     pub(crate) fn held(&self) -> impl Iterator<Item = Held<'_>> {
-        let fresh = self.documents.iter().zip(1..).flat_map(|(placed, number)| {
-            placed.document.items.iter().map(move |item| Held {
+        self.placed(|document| &document.items).chain(self.kept.iter().map(|kept| Held {
+            item: &kept.item,
+            document: kept.document,
+            line: kept.line,
+            kept: true,
+        }))
+    }
+
+    /// Every object of the file that can be read and is refused.
+    pub(crate) fn refused(&self) -> impl Iterator<Item = Held<'_>> {
+        self.placed(|document| &document.refused)
+    }
+
+    fn placed(&self, items: fn(&Document) -> &[Arc<Item>]) -> impl Iterator<Item = Held<'_>> {
+        self.documents.iter().zip(1..).flat_map(move |(placed, number)| {
+            items(&placed.document).iter().map(move |item| Held {
                 item,
                 document: number,
                 line: absolute(placed.line, item.line),
                 kept: false,
             })
-        });
-        fresh.chain(self.kept.iter().map(|kept| Held { item: &kept.item, document: kept.document, line: kept.line, kept: true }))
+        })
     }
 
     /// Reads a file's new content; `previous` is its last state. `None`: nothing changed.

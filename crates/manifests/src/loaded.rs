@@ -10,7 +10,7 @@ use imbl::{OrdMap, OrdSet};
 use model::{ObjectRef, Problem, ProblemKind, Snapshot};
 
 use crate::document::Item;
-use crate::file::{Content, FileState, Report, file_ref};
+use crate::file::{Content, FileState, Held, Report, file_ref};
 use crate::object::Object;
 
 /// A directory as it was last read. A clone is cheap.
@@ -64,6 +64,13 @@ struct Claim {
     item: Arc<Item>,
     /// It is a last good version; a present definition elsewhere wins over it.
     kept: bool,
+}
+
+impl Claim {
+    fn new(path: &Arc<str>, held: &Held<'_>) -> Self {
+        let position = Position { file: path.clone(), document: held.document, line: held.line };
+        Self { position, item: held.item.clone(), kept: held.kept }
+    }
 }
 
 /// Reads all files of a directory: a file that is not among them is gone. `previous` is what was read before.
@@ -143,6 +150,21 @@ impl Loaded {
         Some(Place { file: position.file.clone(), line: position.line + below })
     }
 
+    /// With the objects that are refused, as far as nothing else goes by their names: for a look at all that is wrong, not to be served.
+    #[must_use]
+    pub fn with_refused(mut self) -> Self {
+        for (path, state) in self.files.clone() {
+            for held in state.refused() {
+                let reference = &held.item.reference;
+                if !self.claims.contains_key(reference) {
+                    held.item.object.insert(reference, &mut self.snapshot);
+                    self.claims.insert(reference.clone(), vec![Claim::new(&path, &held)]);
+                }
+            }
+        }
+        self
+    }
+
     /// Grows when the objects or the Problems change: equal numbers of two successive readings mean equal snapshots.
     pub(crate) fn generation(&self) -> u64 {
         self.generation
@@ -178,8 +200,7 @@ impl Loaded {
             return;
         };
         for held in new.held() {
-            let position = Position { file: path.clone(), document: held.document, line: held.line };
-            let claim = Claim { position, item: held.item.clone(), kept: held.kept };
+            let claim = Claim::new(path, &held);
             let claims = self.claims.entry(held.item.reference.clone()).or_default();
             let at = claims.partition_point(|other| (other.kept, &other.position.file) <= (claim.kept, &claim.position.file));
             claims.insert(at, claim);

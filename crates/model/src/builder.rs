@@ -7,6 +7,7 @@
 
 mod built;
 mod changes;
+mod dirty;
 mod index;
 mod kept;
 mod last;
@@ -29,16 +30,18 @@ use crate::last::{INSTEAD, Last};
 use crate::live::BackendRecord;
 use crate::modules::{collector_remark, withhold};
 use crate::object::Ingress;
+use crate::passes::accept::Classes;
 use crate::passes::backend::{DEFAULT_KEY, DEFAULT_NAME, Users};
 use crate::passes::certificate::Certificate;
 use crate::passes::ingress::{CATCH_ALL, Entry, Order};
-use crate::passes::{accept, backend, canary, globals, host};
+use crate::passes::{backend, canary, globals, host};
 use crate::problem::{Problem, ProblemKind, of_value};
 use crate::profile::stock;
 use crate::settings::Settings;
 use crate::snapshot::{Objects, Snapshot};
 use built::Origin;
 use changes::Changes;
+use dirty::Dirty;
 use kept::Kept;
 use settings::RefusedKeys;
 use state::{State, set, set_if_changed};
@@ -158,9 +161,9 @@ impl Builder {
         let mut config_problems = Vec::new();
         let (config, data) = self.read_config(snapshot, &mut config_problems);
         let headers = self.read_headers(&config, snapshot, &mut config_problems);
-        let owned = accept::owned_classes(snapshot, &self.settings);
+        let classes = Classes::of(snapshot, &self.settings);
         let everything = config != *self.state.config
-            || owned != self.state.owned_classes
+            || classes != self.state.classes
             || self.state.built.model.live.hosts.is_empty()
             || (!self.settings.namespace_selector.is_empty() && snapshot.namespaces != self.state.snapshot.namespaces);
         let accepted = |key: &ObjectKey| self.state.built.entries.contains_key(key) && !self.state.built.quarantined.contains_key(key);
@@ -170,7 +173,7 @@ impl Builder {
         self.last.follow(&self.state.snapshot, snapshot);
         if everything {
             // Quarantines end, too: what NGINX refused it refused beside the settings of then.
-            self.state = State { config: Arc::new(config), owned_classes: owned, ..State::default() };
+            self.state = State { config: Arc::new(config), classes, ..State::default() };
         }
         let mut changes = Changes::between(&self.state.snapshot, snapshot);
         for key in changes.ingresses.iter() {
@@ -435,6 +438,9 @@ impl Builder {
         let used = candidates.next();
         let canary = used.and_then(|candidate| Some((entry(&candidate.order)?, candidate)));
         let (record, mut problems) = self.backend(id, &Users { first: entry(first), sticky, canary });
+        if !state.snapshot.services.contains_key(&id.service) {
+            problems = state.backends.values(id).filter_map(entry).flat_map(|user| backend::missing(id, user)).collect();
+        }
         if let Some(used) = used {
             problems.extend(canary::ignored(id, used, candidates));
         }
@@ -453,23 +459,5 @@ impl Builder {
         let name = backend::external_name(self.state.snapshot.services.get(service)?)?;
         let literal = name.parse::<std::net::IpAddr>().is_ok();
         (!self.settings.disable_external_name && !literal && backend::refused_name(name).is_none()).then(|| name.into())
-    }
-}
-
-/// What must be built again.
-#[derive(Debug, Default)]
-struct Dirty {
-    everything: bool,
-    hosts: BTreeSet<Arc<str>>,
-    backends: BTreeSet<BackendId>,
-    services: BTreeSet<ObjectKey>,
-    default_backend: bool,
-    default_certificate: bool,
-}
-
-impl Dirty {
-    fn touch(&mut self, entry: &Entry) {
-        self.hosts.extend(entry.hosts());
-        self.backends.extend(entry.backends());
     }
 }

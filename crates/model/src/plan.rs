@@ -39,7 +39,7 @@ pub enum Reason {
     Shell(Arc<str>),
     /// A host must be named, or no longer, because the server block of a pattern would catch it.
     Literal(Arc<str>),
-    /// Text of an Ingress for the stream block was added or changed, or some went.
+    /// Text of an Ingress for the stream block was added, changed or taken away. None: only its order changed.
     Stream(Option<ObjectKey>),
     /// Somebody asked for it: what the text refers to may have changed. Never found by [`reasons`].
     Asked,
@@ -56,6 +56,15 @@ impl Reason {
             Self::Literal(_) => "literal",
             Self::Stream(_) => "stream",
             Self::Asked => "asked",
+        }
+    }
+
+    /// In words, with the first of the Ingresses that are behind it ([`Built::behind`](crate::Built::behind)).
+    pub fn explain(&self, behind: &[ObjectKey]) -> String {
+        match (self, behind) {
+            (Self::ProfileAdded(_, what), [first, ..]) => format!("{first} is the first to use {what}"),
+            (_, [first, ..]) => format!("{self} ({first})"),
+            _ => self.to_string(),
         }
     }
 }
@@ -123,7 +132,8 @@ pub fn reasons(old: &Fixed, new: &Fixed) -> Vec<Reason> {
         reasons.extend(changed.map(|host| Reason::Literal(host.clone())));
     }
     if old.streams != new.streams {
-        let changed = new.streams.iter().find(|stream| !old.streams.contains(stream));
+        let gone = old.streams.iter().find(|stream| !new.streams.contains(stream));
+        let changed = new.streams.iter().find(|stream| !old.streams.contains(stream)).or(gone);
         reasons.push(Reason::Stream(changed.map(|(ingress, _)| ingress.clone())));
     }
     reasons

@@ -65,6 +65,8 @@ kinds! {
     InvalidValue => "InvalidValue",
     /// The Ingress is not served (or its last good version is).
     Refused => "Refused",
+    /// An Ingress of a directory names no class that exists: no controller serves it.
+    Unclaimed => "Unclaimed",
     /// The location answers 503 because a protecting setting is unusable.
     AnnotationParsingFailed => "AnnotationParsingFailed",
     /// An annotation under our prefix that does not exist.

@@ -37,7 +37,7 @@ pub(crate) const HELPER: &str = "within";
   narthex plan before/ after/
   narthex conf shop.example.com /cart
   narthex watch --config-dir /etc/nginx/conf.d
-  narthex explain annotation proxy-body-size
+  narthex explain proxy-body-size
   narthex rollout --kubeconfig ~/.kube/config
   narthex compare --old 10.0.0.1 --new 10.0.0.2
 
@@ -86,12 +86,8 @@ pub(crate) enum Command {
     Conf(ConfArgs),
     /// Restart workloads when the ConfigMaps and Secrets that they use change (for those who used stakater's Reloader)
     Rollout(Box<RolloutArgs>),
-    /// Explain an annotation: what it takes, its default, how a change of it reaches NGINX
-    Explain {
-        /// What to explain
-        #[command(subcommand)]
-        subject: Subject,
-    },
+    /// Explain an annotation or a key of the ConfigMap: what it takes, its default, how a change of it reaches NGINX
+    Explain(ExplainArgs),
     /// Compare what two controllers answer: to probes of every Ingress, and to the requests of an access log
     Compare(Box<CompareArgs>),
     /// Move Ingresses to another class, or a Service to other Pods, in steps that are checked and can be undone
@@ -226,11 +222,13 @@ pub(crate) struct CheckArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Prints `nothing`, `live` with the records that would be posted, or `reload` with the reasons.
-Exit codes: 0 whatever the answer, 1 failed, 2 wrong usage.
+#[command(
+    after_help = "Prints `nothing`, `live` with the records that would be posted, or `reload` with the reasons and the Ingresses behind them.
+Exit codes: 0 whatever the answer, 1 a file or an object can't be read (or something else failed), 2 wrong usage.
 
 Example:
-  git worktree add /tmp/before HEAD~1 && narthex plan /tmp/before/manifests manifests")]
+  git worktree add /tmp/before HEAD~1 && narthex plan /tmp/before/manifests manifests"
+)]
 pub(crate) struct PlanArgs {
     /// Directory as it is
     #[arg(value_name = "OLD")]
@@ -251,13 +249,13 @@ pub(crate) struct PlanArgs {
 Examples:
   narthex conf                                   # everything
   narthex conf shop.example.com                  # one server block
-  narthex conf shop.example.com /cart            # the location that a path leads to
+  narthex conf shop.example.com /cart/5          # the location that a path leads to
   narthex conf --manifests examples shop.example.com")]
 pub(crate) struct ConfArgs {
     /// Host whose server block to print; all and the http block if left out
     #[arg(value_name = "HOST")]
     pub(crate) host: Option<String>,
-    /// Path whose location to print
+    /// Path of a rule, whose locations to print; or any other path, whose location is looked up as for a request
     #[arg(value_name = "PATH")]
     pub(crate) path: Option<String>,
     #[command(flatten)]
@@ -268,21 +266,34 @@ pub(crate) struct ConfArgs {
     pub(crate) nginx: NginxArgs,
 }
 
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+#[command(after_help = "Exit codes: 0 success, 2 nothing has this name.
+
+Examples:
+  narthex explain proxy-body-size                # the annotation and the key of the ConfigMap
+  narthex explain annotation canary-by-header
+  narthex explain key
+  narthex explain annotation --json | jq '.[] | select(.live | not) | .name'")]
+pub(crate) struct ExplainArgs {
+    #[command(subcommand)]
+    pub(crate) subject: Option<Subject>,
+    #[command(flatten)]
+    pub(crate) any: ExplainNameArgs,
+}
+
+/// What a name may be one of.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Subject {
     /// Explain an annotation, or list all of them
-    Annotation(ExplainAnnotationArgs),
+    Annotation(ExplainNameArgs),
+    /// Explain a key of the ConfigMap, or list all of them
+    Key(ExplainNameArgs),
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Exit codes: 0 success, 2 no such annotation.
-
-Examples:
-  narthex explain annotation
-  narthex explain annotation canary-by-header
-  narthex explain annotation --json | jq '.[] | select(.live | not) | .name'")]
-pub(crate) struct ExplainAnnotationArgs {
-    /// Its name, with or without prefix; a list of all if left out
+pub(crate) struct ExplainNameArgs {
+    /// Its name, an annotation's with or without prefix; a list of all if left out
     #[arg(value_name = "NAME")]
     pub(crate) name: Option<String>,
     /// Print JSON

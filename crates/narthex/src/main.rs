@@ -1,17 +1,17 @@
 //! The `narthex` command: an ingress controller for Kubernetes on NGINX.
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command line program prints")]
 
 mod args;
 mod commands;
 mod fallback;
 mod logging;
 mod offline;
+mod output;
 
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 
-use args::{Cli, Command, Subject};
+use args::{Cli, Command};
 
 /// Exit code for findings or a failure.
 const FAILED: u8 = 1;
@@ -27,20 +27,24 @@ fn main() -> ExitCode {
         Command::Plan(args) => commands::plan::plan(&args),
         Command::Conf(args) => commands::conf::conf(&args, &cli.log),
         Command::Rollout(args) => commands::rollout::rollout(*args, &cli.log),
-        Command::Explain { subject: Subject::Annotation(args) } => commands::explain::annotation(&args),
+        Command::Explain(args) => commands::explain::explain(&args),
         Command::Watch(args) => commands::watch::watch(&args, &cli.log),
         Command::Quit(args) => commands::quit::quit(&args, &cli.log),
         Command::Within => Ok(ExitCode::from(reload::run_helper())),
         Command::Compare(args) => commands::compare::compare(&args),
         Command::Switch(args) => commands::switch::switch(&args),
         Command::Version(args) => commands::version::version(&args),
-        Command::Completions { shell } => {
-            clap_complete::generate(shell, &mut Cli::command(), "narthex", &mut std::io::stdout());
-            Ok(ExitCode::SUCCESS)
-        }
+        Command::Completions { shell } => completions(shell),
     };
     result.unwrap_or_else(|error| {
-        eprintln!("narthex: {}", cluster::chain(error.as_ref()));
+        output::remark(format_args!("narthex: {}", cluster::chain(error.as_ref())));
         ExitCode::from(FAILED)
     })
+}
+
+fn completions(shell: clap_complete::Shell) -> anyhow::Result<ExitCode> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "narthex", &mut script);
+    output::text(String::from_utf8(script)?)?;
+    Ok(ExitCode::SUCCESS)
 }

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use manifests::Loaded;
-use model::{Builder, Built, Module, Problem, Settings};
+use model::{Builder, Built, Module, Problem, ProblemKind, Settings};
+
+use crate::output;
 
 /// What a directory comes to.
 pub(crate) struct Directory {
@@ -16,27 +18,53 @@ pub(crate) struct Directory {
     pub(crate) built: Built,
 }
 
+/// A finding, with file and line where it has one.
+pub(crate) type Placed = (Option<(String, u64)>, Problem);
+
 impl Directory {
     /// Reads and builds a directory.
     pub(crate) fn build(dir: &Path, settings: Settings) -> anyhow::Result<Self> {
-        let loaded = manifests::load(dir)?;
-        let built = Builder::new(settings).build(&loaded.snapshot);
-        Ok(Self { loaded, built })
+        Ok(Self::of(manifests::load(dir)?, settings))
     }
 
-    /// All findings with file and line, in the order of files and lines.
-    pub(crate) fn problems(&self) -> Vec<(Option<(String, u64)>, Problem)> {
-        let all = self.loaded.problems().iter().cloned().chain(self.built.problems());
-        let mut placed: Vec<_> = all
-            .map(|problem| {
-                let place = self.loaded.locate(&problem).map(|place| (place.file.to_string(), u64::from(place.line)));
-                (place, problem)
-            })
-            .collect();
+    /// The same with the objects that are refused: one fault is not to hide the next.
+    pub(crate) fn build_all(dir: &Path, settings: Settings) -> anyhow::Result<Self> {
+        Ok(Self::of(manifests::load(dir)?.with_refused(), settings))
+    }
+
+    fn of(loaded: Loaded, settings: Settings) -> Self {
+        let built = Builder::new(settings).build(&loaded.snapshot);
+        Self { loaded, built }
+    }
+
+    /// All findings, in the order of files and lines.
+    pub(crate) fn problems(&self) -> Vec<Placed> {
+        let read = self.loaded.problems();
+        // What is refused already may be found again, in other words.
+        let is_news = |problem: &Problem| !read.iter().any(|refused| is_same_place(refused, problem));
+        self.placed(read.iter().cloned().chain(self.built.problems().into_iter().filter(is_news)))
+    }
+
+    /// What can't be read, so that nothing can be said of it.
+    pub(crate) fn unread(&self) -> Vec<Placed> {
+        self.placed(self.loaded.problems().iter().filter(|problem| problem.kind == ProblemKind::Unreadable).cloned())
+    }
+
+    fn placed(&self, problems: impl Iterator<Item = Problem>) -> Vec<Placed> {
+        let place = |problem: &Problem| self.loaded.locate(problem).map(|place| (place.file.to_string(), u64::from(place.line)));
+        let mut placed: Vec<_> = problems.map(|problem| (place(&problem), problem)).collect();
         placed.sort();
         placed.dedup();
         placed
     }
+}
+
+/// Whether a field of an object that was refused is at fault again, or a part of it.
+fn is_same_place(refused: &Problem, found: &Problem) -> bool {
+    refused.kind == ProblemKind::Unreadable
+        && refused.object == found.object
+        && !found.field.is_empty()
+        && (found.field.starts_with(&*refused.field) || refused.field.starts_with(&*found.field))
 }
 
 /// Settings for offline use: a generated certificate stands for the one that a controller would keep.
@@ -47,7 +75,7 @@ pub(crate) fn settings(model: &crate::args::ModelArgs) -> anyhow::Result<Setting
 /// What can be said of the NGINX on this machine, or of Debian's if there is none: rendering needs its version and modules.
 pub(crate) async fn capabilities(binary: Option<&Path>) -> render::Capabilities {
     nginx::detect(binary).await.unwrap_or_else(|error| {
-        eprintln!("narthex: note: {error}; assuming NGINX as Debian distributes it");
+        output::remark(format_args!("narthex: note: {error}; assuming NGINX as Debian distributes it"));
         render::Capabilities::assumed()
     })
 }
@@ -60,12 +88,15 @@ pub(crate) fn missing(binary: Option<&Path>) -> anyhow::Result<BTreeSet<Module>>
     let detected = crate::commands::run::runtime()?.block_on(nginx::detect(binary));
     match detected {
         Ok(capabilities) => {
-            eprintln!("narthex: note: checked for the NGINX of this machine and the modules in {}", capabilities.modules_dir.display());
+            output::remark(format_args!(
+                "narthex: note: checked for the NGINX of this machine and the modules in {}",
+                capabilities.modules_dir.display()
+            ));
             Ok(capabilities.missing())
         }
         Err(error) if binary.is_some() => Err(error.into()),
         Err(error) => {
-            eprintln!("narthex: note: {error}; assuming an NGINX with every module that can be asked for");
+            output::remark(format_args!("narthex: note: {error}; assuming an NGINX with every module that can be asked for"));
             Ok(BTreeSet::new())
         }
     }

@@ -121,7 +121,7 @@ pub(crate) fn bind_error(failure: &log::BindFailure, flags: &BTreeMap<u16, &'sta
     let port = failure.port?;
     let (address, flag) = (failure.address.clone(), flags.get(&port).copied());
     match Errno::from_raw(failure.errno) {
-        Errno::EADDRINUSE => Some(ApplyError::PortTaken { address, port, flag }),
+        Errno::EADDRINUSE => Some(ApplyError::PortTaken { holder: None, address, port, flag }),
         Errno::EACCES => Some(ApplyError::PortDenied { address, port, flag }),
         _ => None,
     }

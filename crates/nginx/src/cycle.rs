@@ -257,7 +257,7 @@ impl<P: Process> Cycle<P> {
         // With `reuseport` the kernel lets two NGINX of one user share a port, and requests with it: so it is asked for first.
         for (&port, &flag) in self.limits.flags.iter().filter(|_| orphans.is_empty()) {
             if let Some(address) = self.process.listener_on(port) {
-                return Err(ApplyError::PortTaken { address: address.to_owned(), port, flag: Some(flag) });
+                return Err(ApplyError::PortTaken { holder: None, address: address.to_owned(), port, flag: Some(flag) });
             }
         }
         tracing::info!(revision, orphans = orphans.len(), inherited = sockets.len(), "starting NGINX");

@@ -4,6 +4,8 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use ngx_proc::ports::{Listener, listener};
+
 use crate::store::StoreError;
 
 /// Whether the same operation can succeed later.
@@ -102,8 +104,10 @@ pub enum ApplyError {
     #[error("NGINX does not take the configuration: {0}")]
     NotTaken(String),
     /// A listen port belongs to another process.
-    #[error("port {port} on {address} is taken by another process{}: the previous configuration goes on", by_flag(*flag))]
+    #[error("port {port} on {address}{} is taken by {}", by_flag(*flag), who(holder.as_ref()))]
     PortTaken {
+        /// The process, where it is known.
+        holder: Option<Listener>,
         /// The address: `0.0.0.0`, `[::]`, ...
         address: String,
         /// The port.
@@ -176,11 +180,23 @@ fn by_flag(flag: Option<&str>) -> String {
     flag.map(|flag| format!(" ({flag} sets it)")).unwrap_or_default()
 }
 
+fn who(holder: Option<&Listener>) -> String {
+    holder.map_or_else(|| "another process".to_owned(), |holder| format!("{} (pid {})", holder.name, holder.pid))
+}
+
 fn said(log: &[String]) -> String {
     log.last().map(|line| format!("; its last words: {line}")).unwrap_or_default()
 }
 
 impl ApplyError {
+    /// With the process that has a port which is taken.
+    pub(crate) fn with_holder(self) -> Self {
+        match self {
+            Self::PortTaken { address, port, flag, .. } => Self::PortTaken { holder: listener(port), address, port, flag },
+            other => other,
+        }
+    }
+
     /// Whether to try again.
     pub fn retry(&self) -> Retry {
         match self {

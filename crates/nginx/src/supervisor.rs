@@ -110,26 +110,26 @@ impl Supervisor {
     ///
     /// On an error the files on disk are those of before, and NGINX goes on with the configuration of before.
     pub async fn apply(&mut self, set: &FileSet) -> Result<Applied, ApplyError> {
-        self.cycle.apply(set).await
+        self.cycle.apply(set).await.map_err(ApplyError::with_holder)
     }
 
     /// As [`Self::apply`], but NGINX reads everything anew even if it runs this file set already: what the files refer to may have changed.
     ///
     /// Then new workers with the same revision confirm it: those of before are leaving.
     pub async fn reload(&mut self, set: &FileSet) -> Result<Applied, ApplyError> {
-        self.cycle.bring(set, true).await
+        self.cycle.bring(set, true).await.map_err(ApplyError::with_holder)
     }
 
     /// Asks `nginx -t` about a file set, without any effect on what is on disk or runs. Gives its warnings.
     pub async fn test(&mut self, set: &FileSet) -> Result<Vec<String>, ApplyError> {
-        self.cycle.test(set).await
+        self.cycle.test(set).await.map_err(ApplyError::with_holder)
     }
 
     /// Starts NGINX again with the file set that served last; nothing to do if it runs.
     ///
     /// Workers that a killed master left serve until the new ones do. The dictionaries start empty.
     pub async fn restart(&mut self) -> Result<Applied, ApplyError> {
-        self.cycle.restart().await
+        self.cycle.restart().await.map_err(ApplyError::with_holder)
     }
 
     /// Resolves when the present master is gone, at once if it died before, never if there is none.

@@ -4,4 +4,5 @@ pub mod command;
 pub mod exit;
 pub mod find;
 pub mod log;
+pub mod ports;
 pub mod procfs;

@@ -20,6 +20,12 @@ impl PathRegex {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// Whether it is what a normalised path begins with.
+    pub fn is_match(&self, path: &str) -> bool {
+        let regex = RegexBuilder::new().caseless(true).build(&format!("^{}", self.0));
+        regex.is_ok_and(|regex| regex.is_match(path.as_bytes()).unwrap_or(false))
+    }
 }
 
 impl FromStr for PathRegex {
@@ -60,6 +66,8 @@ mod tests {
         for text in ["/foo(", "/[z-a]", "/a{2,1}", "/(?<n>a)(?<n>b)", "/*+?{", "/foo\nbar", "/foo\0", "(*UTF)/a", "/\\"] {
             assert!(text.parse::<PathRegex>().is_err(), "{text:?}");
         }
+        let regex: PathRegex = "/foo(/|$)(.*)".parse().unwrap();
+        assert!(regex.is_match("/FOO/bar") && regex.is_match("/foo") && !regex.is_match("/food") && !regex.is_match("/x/foo"));
         assert!("/a".repeat(3000).parse::<PathRegex>().is_err());
     }
 

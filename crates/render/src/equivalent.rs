@@ -5,6 +5,7 @@
 
 mod location;
 mod names;
+mod serving;
 
 use std::sync::Arc;
 
@@ -27,7 +28,7 @@ use crate::{Capabilities, Paths, RenderError, passthrough, stream};
 pub struct ConfFilter<'a> {
     /// Only the server block that answers for this host, without what is around it.
     pub host: Option<&'a str>,
-    /// Only the locations made from this path of a rule, or of this name.
+    /// Only the locations made from this path of a rule, or of this name; where there is none, the one that a request for this path comes to.
     pub path: Option<&'a str>,
 }
 
@@ -43,7 +44,8 @@ pub fn conf(model: &Model, caps: &Capabilities, paths: &Paths, filter: ConfFilte
     if let Some(host) = filter.host {
         let group = names::find(&groups, host).ok_or_else(|| RenderError::UnknownHost(host.to_owned()))?;
         let view = server(model, caps, paths, group, filter.path)?;
-        if let (Some(path), true) = (filter.path, view.server.locations.is_empty()) {
+        let is_redirected = group.record.is_some_and(|record| record.redirect_to.is_some());
+        if let (Some(path), true) = (filter.path, view.server.locations.is_empty() && !is_redirected) {
             let known = group.record.map(|record| known_paths(record)).unwrap_or_default();
             return Err(RenderError::UnknownPath { host: host.to_owned(), path: path.to_owned(), known });
         }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use annotations::Config;
 use model::settings::PemPair;
-use model::{Fixed, Globals, Listen, Profile, Shell};
+use model::{Fixed, Globals, HostRecord, Listen, Profile, Shell};
 use ngx_value::{Size, Snippet};
 use render::{Capabilities, ConfFilter, FileSet, OriginKind, Paths, RenderError};
 use support::{fixed, model, paths, record, route};
@@ -138,6 +138,33 @@ fn what_no_configuration_can_be_without_is_said() {
 }
 
 #[test]
+fn a_path_leads_to_the_location_that_serves_it() {
+    let plain = record(&[("/a", 0)], &[("/a/", 0), ("/a/b/", 1)], vec![route("a", "/a"), route("b", "/a/b/")]);
+    let routes = record(&[], &[], vec![route("v1", "/v1(/|$)(.*)"), route("rest", "/")]);
+    let regexes = HostRecord { regex: vec![("^/v1(/|$)(.*)".into(), 0), ("^/".into(), 1)], ..(*routes).clone() };
+    let model = model(fixed(Config::default(), []), vec![("plain.test", plain), ("regex.test", regexes.into())], &[]);
+    let caps = Capabilities::assumed();
+    let serving = |host, path| {
+        let text = render::conf(&model, &caps, &paths(), ConfFilter { host: Some(host), path: Some(path) }).unwrap();
+        text.lines()
+            .filter_map(|line| line.trim().strip_prefix("location "))
+            .map(|line| line.trim_end_matches(" {").to_owned())
+            .collect::<Vec<_>>()
+    };
+    for (host, path, location) in [
+        ("plain.test", "/a/x?y=/z", "\"/a/\""),
+        ("plain.test", "//a/./b/5", "\"/a/b/\""),
+        // NGINX redirects it to the slash.
+        ("plain.test", "/a/b", "\"/a/b/\""),
+        ("plain.test", "/other", "\"/\""),
+        ("regex.test", "/V1/orders", "~* \"^/v1(/|$)(.*)\""),
+        ("regex.test", "/v10", "~* \"^/\""),
+    ] {
+        assert_eq!(serving(host, path), [location], "{host}{path}");
+    }
+}
+
+#[test]
 fn one_host_or_one_path_can_be_asked_for() {
     let hosts = vec![
         ("foo.com", record(&[("/a", 0)], &[("/a/", 0), ("/b/", 1)], vec![route("a", "/a"), route("b", "/b/")])),
@@ -154,7 +181,8 @@ fn one_host_or_one_path_can_be_asked_for() {
     assert_eq!(locations(&whole), ["location = \"/a\" {", "location \"/b/\" {", "location \"/a/\" {", "location \"/\" {"]);
     assert_eq!(locations(&conf("foo.com", Some("/a")).unwrap()), ["location = \"/a\" {", "location \"/a/\" {"]);
     assert!(conf("any.foo.com", None).unwrap().contains("## start server *.foo.com"));
-    let unknown = conf("foo.com", Some("/none")).unwrap_err().to_string();
-    assert_eq!(unknown, "no rule of \"foo.com\" has the path \"/none\"; its paths are /a, /b/");
+    let unknown = conf("foo.com", Some("none")).unwrap_err().to_string();
+    let expected = "\"none\" is neither a path, which begins with \"/\", nor the name of a location of \"foo.com\"";
+    assert!(unknown.starts_with(expected) && unknown.ends_with("the paths of its rules are /a, /b/"), "{unknown}");
     assert_eq!(conf("bar.com", None).unwrap_err().to_string(), "no host \"bar.com\" is served; the catch-all is \"_\"");
 }

@@ -10,6 +10,7 @@ use kube::runtime::events::{Event, EventType, Recorder, Reporter};
 use kube::{Client, ResourceExt};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use thiserror::Error;
 
 use crate::alert::Sender;
 use crate::check::{Checks, Files};
@@ -31,11 +32,13 @@ const JOB_GONE: Duration = Duration::from_secs(60);
 const NOTE_BYTES: usize = 1000;
 
 /// Why something was not done.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, PartialEq, Error)]
 pub(crate) enum Failure {
-    /// The object changed since, or is gone: decide anew.
+    /// The object changed since, or is gone: decide again.
+    #[error("it changed meanwhile, or is gone")]
     Stale,
     /// Anything else.
+    #[error("{0}")]
     Error(String),
 }
 
@@ -43,7 +46,6 @@ impl From<kube::Error> for Failure {
     fn from(error: kube::Error) -> Self {
         match &error {
             kube::Error::Api(status) if status.code == 409 || status.code == 404 => Self::Stale,
-            kube::Error::Api(status) => Self::Error(status.message.clone()),
             error => Self::Error(chain(error)),
         }
     }

@@ -12,6 +12,7 @@ use tokio::time::Instant;
 use crate::Stop;
 use crate::agenda::Agenda;
 use crate::apply::Hands;
+use crate::complaint::missing;
 use crate::decide::{Decision, Objects, Plan, check, decide};
 use crate::kind::WorkloadId;
 use crate::record::Content;
@@ -168,7 +169,8 @@ impl Engine {
                 Decision::Roll(plan) => self.pending(&workload, plan, objects),
                 _ => Vec::new(),
             };
-            self.complain(&workload, &decision);
+            let missing = missing(&workload, objects, self.state.rules(), self.hands.options.resource_selector.is_some());
+            self.complain(&workload, missing);
             if let Some(end) = workload.pause.ends() {
                 let left = end.duration_since(Timestamp::now());
                 self.agenda.at(id.clone(), Instant::now() + Duration::try_from(left).unwrap_or_default() + Duration::from_millis(1));
@@ -209,13 +211,16 @@ impl Engine {
     }
 
     /// Says what of a workload's annotations can't be used, once.
-    fn complain(&mut self, workload: &Workload, decision: &Decision) {
-        if *decision == Decision::Nothing || self.complaints.get(&workload.id).is_some_and(|known| *known == workload.complaints) {
-            return;
+    fn complain(&mut self, workload: &Workload, missing: Vec<String>) {
+        let complaints: Vec<String> = workload.complaints.iter().cloned().chain(missing).collect();
+        let known = self.complaints.get(&workload.id).map(Vec::as_slice).unwrap_or_default();
+        for complaint in complaints.iter().filter(|complaint| !known.contains(complaint)) {
+            tracing::warn!(workload = %workload.id, complaint, "an annotation has not the effect that may be meant");
         }
-        self.complaints.insert(workload.id.clone(), workload.complaints.clone());
-        for complaint in &workload.complaints {
-            tracing::warn!(workload = %workload.id, complaint);
+        if complaints.is_empty() {
+            self.complaints.remove(&workload.id);
+        } else {
+            self.complaints.insert(workload.id.clone(), complaints);
         }
     }
 

@@ -12,6 +12,7 @@ mod agenda;
 mod alert;
 mod apply;
 mod check;
+mod complaint;
 mod content;
 mod decide;
 mod duration;

@@ -17,6 +17,22 @@ pub(crate) enum Feed {
     Namespaces,
 }
 
+impl Feed {
+    /// The kind's name.
+    pub(crate) fn kind(self) -> &'static str {
+        match self {
+            Self::Content(source) => source.name(),
+            Self::Workloads(kind) => kind.name(),
+            Self::Namespaces => "Namespace",
+        }
+    }
+
+    /// Objects per page of a list. ConfigMaps and Secrets may be up to a megabyte each.
+    pub(crate) fn page(self) -> u32 {
+        if matches!(self, Self::Content(_)) { 100 } else { 500 }
+    }
+}
+
 /// The namespace that a watch is about; `None`: all.
 pub(crate) type Scope = Option<String>;
 

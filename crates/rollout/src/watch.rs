@@ -2,14 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
-use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
-use futures::StreamExt;
+use cluster::{Closed, ListWatch, Retry, Sink, Step};
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
 use kube::api::{Api, DynamicObject};
-use kube::runtime::WatchStreamExt;
-use kube::runtime::watcher::{self, Event};
 use kube::{Client, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use tokio::sync::mpsc;
@@ -23,6 +21,9 @@ use crate::rules::{CHECK, Rules};
 use crate::state::{Feed, News, Scope, scopes};
 use crate::workload::Workload;
 
+/// The wait where a right is missing.
+const FORBIDDEN_RETRY: Duration = Duration::from_secs(10);
+
 /// Starts all watches; none ends before the receiver does.
 pub(crate) fn start(client: &Client, options: &Options, news: &mpsc::Sender<News>, tasks: &mut JoinSet<&'static str>) {
     for scope in scopes(&options.namespaces) {
@@ -34,17 +35,13 @@ pub(crate) fn start(client: &Client, options: &Options, news: &mpsc::Sender<News
     }
     if let Some(selector) = options.selects() {
         let read = |namespace: Namespace, gone: bool| News::Namespace { name: namespace.name_any(), selected: !gone };
-        let config = watcher::Config::default().labels(selector);
-        tasks.spawn(follow(Api::all(client.clone()), config, (Feed::Namespaces, None), news.clone(), read));
+        tasks.spawn(follow(Api::all(client.clone()), Some(selector.to_owned()), (Feed::Namespaces, None), news.clone(), read));
     }
 }
 
 fn contents(client: &Client, options: &Options, scope: &Scope, news: &mpsc::Sender<News>, tasks: &mut JoinSet<&'static str>) {
     let rules = Arc::new(options.rules.clone());
-    let labels = match &options.resource_selector {
-        Some(selector) => watcher::Config::default().labels(selector),
-        None => watcher::Config::default(),
-    };
+    let labels = &options.resource_selector;
     for source in rules.sources.iter().copied() {
         let (feed, rules) = ((Feed::Content(source), scope.clone()), rules.clone());
         match source {
@@ -72,7 +69,7 @@ fn workloads(client: &Client, options: &Options, scope: &Scope, news: &mpsc::Sen
             None => Api::all_with(client.clone(), &resource),
         };
         let read = move |object: DynamicObject, gone| workload(kind, &object, gone, &rules);
-        tasks.spawn(follow(api, watcher::Config::default(), (Feed::Workloads(kind), scope.clone()), news.clone(), read));
+        tasks.spawn(follow(api, None, (Feed::Workloads(kind), scope.clone()), news.clone(), read));
     }
 }
 
@@ -88,7 +85,7 @@ where
 
 async fn follow<K>(
     api: Api<K>,
-    config: watcher::Config,
+    labels: Option<String>,
     (feed, scope): (Feed, Scope),
     news: mpsc::Sender<News>,
     read: impl Fn(K, bool) -> News + Send,
@@ -96,31 +93,57 @@ async fn follow<K>(
 where
     K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
 {
-    let mut events = pin!(watcher::watcher(api, config).default_backoff());
-    let mut seen = BTreeSet::new();
-    while let Some(event) = events.next().await {
-        let sent = match event {
-            Ok(Event::Apply(object)) => news.send(read(object, false)).await,
-            Ok(Event::Delete(object)) => news.send(read(object, true)).await,
-            Ok(Event::Init) => {
-                seen.clear();
-                Ok(())
-            }
-            Ok(Event::InitApply(object)) => {
-                seen.insert((object.namespace().unwrap_or_default(), object.name_any()));
-                news.send(read(object, false)).await
-            }
-            Ok(Event::InitDone) => news.send(News::Listed { feed, scope: scope.clone(), seen: std::mem::take(&mut seen) }).await,
-            Err(error) => {
-                tracing::warn!(?feed, namespace = scope, error = cluster::chain(&error), "can't list or watch; what is known stays");
-                Ok(())
-            }
-        };
-        if sent.is_err() {
-            break;
-        }
-    }
+    let watch = ListWatch {
+        api,
+        kind: feed.kind(),
+        scope: scope.as_ref().map_or_else(|| "everywhere".to_owned(), |namespace| format!("in {namespace}")),
+        labels,
+        fields: None,
+        page: feed.page(),
+        retry: Retry::default(),
+        forbidden_retry: Some(FORBIDDEN_RETRY),
+    };
+    let Closed = watch.run(Outlet { feed, scope, news, read, seen: BTreeSet::new() }).await;
     "watch"
+}
+
+/// Where the steps of a watch go.
+struct Outlet<F> {
+    feed: Feed,
+    scope: Scope,
+    news: mpsc::Sender<News>,
+    /// Reads an object that is there, or gone.
+    read: F,
+    /// Namespaces and names of the list that is being read.
+    seen: BTreeSet<(String, String)>,
+}
+
+impl<K: Resource + Send + 'static, F: Fn(K, bool) -> News + Send> Sink<K> for Outlet<F> {
+    async fn take(&mut self, step: Step<K>) -> Result<(), Closed> {
+        match step {
+            Step::Begin => self.seen.clear(),
+            Step::Page(objects) => {
+                for object in objects {
+                    self.seen.insert((object.namespace().unwrap_or_default(), object.name_any()));
+                    self.send((self.read)(object, false)).await?;
+                }
+            }
+            Step::End => {
+                let seen = std::mem::take(&mut self.seen);
+                self.send(News::Listed { feed: self.feed, scope: self.scope.clone(), seen }).await?;
+            }
+            Step::Apply(object) => self.send((self.read)(object, false)).await?,
+            Step::Delete(object) => self.send((self.read)(object, true)).await?,
+            Step::Failed { .. } | Step::Running => {}
+        }
+        Ok(())
+    }
+}
+
+impl<F> Outlet<F> {
+    async fn send(&mut self, news: News) -> Result<(), Closed> {
+        self.news.send(news).await.map_err(|_| Closed)
+    }
 }
 
 fn content(source: Source, object: &impl ResourceExt, digests: Digests, gone: bool, rules: &Rules) -> News {

@@ -66,6 +66,11 @@ impl Wish {
         })
     }
 
+    /// What is asked for by name or by pattern that none of these names is.
+    pub(crate) fn missing(&self, known: &[&str]) -> impl Iterator<Item = &str> {
+        self.named.iter().filter(|pattern| !known.iter().any(|name| pattern.matches(name))).map(Pattern::text)
+    }
+
     /// Whether names are asked for that only a look at all objects tells.
     pub(crate) fn has_patterns(&self) -> bool {
         self.named.iter().any(|pattern| matches!(pattern, Pattern::Regex(_)))
@@ -101,6 +106,14 @@ impl Pattern {
                 complaints.push(format!("annotation {annotation}: {text:?} is not a regular expression: taken as a name"));
                 Self::Exact(text.to_owned())
             }
+        }
+    }
+
+    /// As it was written.
+    fn text(&self) -> &str {
+        match self {
+            Self::Exact(name) => name,
+            Self::Regex(regex) => regex.as_str().trim_start_matches("^(?:").trim_end_matches(")$"),
         }
     }
 

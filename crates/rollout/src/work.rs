@@ -193,7 +193,7 @@ pub(crate) async fn watch(hands: Arc<Hands>, workload: Workload, deadline: Insta
             Ok(Some(Verdict::Open)) => {}
             Ok(Some(verdict)) => break verdict,
             Ok(None) => return None,
-            Err(failure) => tracing::debug!(workload = %workload.id, ?failure, "the rollout can't be looked at"),
+            Err(failure) => tracing::debug!(workload = %workload.id, %failure, "the rollout can't be looked at"),
         }
         if Instant::now() > deadline {
             break Verdict::Open;
@@ -255,7 +255,7 @@ async fn pause(hands: &Hands, workload: &Workload, reason: &str) -> bool {
         match hands.patch(&newest, &patch::pause_failed(&newest, &why)).await {
             Ok(_) => return true,
             Err(failure) if Instant::now() > deadline => {
-                tracing::warn!(workload = %workload.id, ?failure, "the Deployment could not be paused");
+                tracing::warn!(workload = %workload.id, %failure, "the Deployment could not be paused");
                 return false;
             }
             Err(_) => tokio::time::sleep(Duration::from_millis(200)).await,

@@ -9,6 +9,7 @@ use kube::ResourceExt;
 use kube::core::DynamicObject;
 use serde_json::Value;
 
+use crate::complaint;
 use crate::kind::{ContentId, Kind, Source, WorkloadId};
 use crate::record::Record;
 use crate::rules::{APPLIED, CHECK, LAST_RELOADED_FROM, Names, PAUSED, RESTARTED_AT};
@@ -83,7 +84,7 @@ impl Workload {
         let (own, empty) = (object.annotations(), BTreeMap::new());
         let pod = template.metadata.as_ref().and_then(|meta| meta.annotations.as_ref()).unwrap_or(&empty);
         let spec = template.spec.as_ref()?;
-        let mut complaints = Vec::new();
+        let mut complaints = complaint::of_annotations(own, pod, names);
         let wishes = Source::ALL.map(|source| Wish::read(source, own, pod, names, &mut complaints));
         let marks = pod.iter().filter(|(name, _)| [LAST_RELOADED_FROM, RESTARTED_AT].contains(&name.as_str()));
         Some(Self {

@@ -12,4 +12,5 @@ mod rollout {
     mod scope;
     mod stop;
     mod tell;
+    mod trouble;
 }

@@ -279,3 +279,11 @@ async fn a_server_that_ends_every_watch_at_once_is_not_hammered() {
     running.error(Kind::Service, "ended the watch at once").await;
     running.healthy().await;
 }
+
+#[tokio::test]
+async fn an_idle_watch_is_ended_by_the_server_before_its_silence_is_a_dead_connection() {
+    let mut running = Running::start(Fake::start().await, Settings::default()).await;
+    running.until("a snapshot", |_| true).await;
+    eventually(&running.fake, "watches are open", || running.fake.requests("watch=true") >= 6).await;
+    assert_eq!(running.fake.requests("watch=true"), running.fake.requests("timeoutSeconds=45"));
+}

@@ -31,8 +31,10 @@ pub(crate) struct Finding {
 /// What became of an object.
 #[derive(Debug)]
 pub(crate) struct Outcome {
-    /// The object, unless something in it is refused.
-    pub(crate) object: Result<Object, Vec<Finding>>,
+    /// The object, unless it can't be decoded.
+    pub(crate) object: Option<Object>,
+    /// What the API server would refuse: the object is not to be used.
+    pub(crate) refused: Vec<Finding>,
     /// Fields that the API does not have.
     pub(crate) unknown: Vec<Finding>,
     /// Where its fields stand.
@@ -92,7 +94,7 @@ where
     let lines = Lines::of(node);
     let (mut value, unknown) = match decode::<T>(node) {
         Ok(decoded) => decoded,
-        Err(fault) => return Outcome { object: Err(vec![finding_of(reference, fault)]), unknown: Vec::new(), lines },
+        Err(fault) => return Outcome { object: None, refused: vec![finding_of(reference, fault)], unknown: Vec::new(), lines },
     };
     let unknown = unknown
         .into_iter()
@@ -107,9 +109,6 @@ where
         .into_iter()
         .map(|(field, detail)| Finding { line: node.mark.line + lines.find(&field), field, detail })
         .collect();
-    if !refused.is_empty() {
-        return Outcome { object: Err(refused), unknown, lines };
-    }
 
     value.trim();
     let metadata = value.metadata_mut();
@@ -118,7 +117,7 @@ where
     if let Some(annotations) = &mut metadata.annotations {
         annotations.remove("kubectl.kubernetes.io/last-applied-configuration");
     }
-    Outcome { object: Ok(wrap(value)), unknown, lines }
+    Outcome { object: Some(wrap(value)), refused, unknown, lines }
 }
 
 /// A Secret's values are not repeated in a message.

@@ -12,6 +12,7 @@ use crate::Model;
 use crate::key::{BackendId, ObjectKey};
 use crate::passes::host;
 use crate::passes::ingress::Entry;
+use crate::plan::Reason;
 use crate::problem::Problem;
 use crate::profile::ProfileId;
 
@@ -77,6 +78,17 @@ impl Built {
         let asks = |entry: &Entry| host::SHELL.iter().any(|annotation| host::asks_for(entry, annotation));
         let named = self.entries.values().filter(|entry| asks(entry) && entry.hosts().iter().any(|host| **host == *name));
         named.map(|entry| entry.key().clone()).collect()
+    }
+
+    /// The Ingresses behind a reason for a reload, as far as this build has them. Cost: as [`Self::users_of_profile`].
+    pub fn behind(&self, reason: &Reason) -> Vec<ObjectKey> {
+        match reason {
+            Reason::ProfileAdded(id, _) => self.users_of_profile(id),
+            Reason::Shell(host) => self.users_of_shell(host),
+            Reason::Literal(host) => self.model.live.hosts.get(host).map(|record| host::owners(record, |_| true)).unwrap_or_default(),
+            Reason::Stream(ingress) => ingress.iter().cloned().collect(),
+            Reason::Start | Reason::Globals(_) | Reason::Asked => Vec::new(),
+        }
     }
 
     /// Names that ExternalName Services point to and that must be resolved (IP literals excluded).

@@ -14,11 +14,18 @@ impl Builder {
     /// Reads an Ingress; without an entry it is not served.
     pub(super) fn parse(&mut self, key: &ObjectKey) -> (Option<Arc<Entry>>, Vec<Problem>) {
         let Some(object) = self.state.snapshot.ingresses.get(key).cloned() else { return (None, Vec::new()) };
-        if !accept::namespace_matches(&key.namespace, &self.state.snapshot, &self.settings)
-            || !accept::class_matches(&object, self.state.owned_classes.as_ref(), &self.settings)
-        {
+        if !accept::namespace_matches(&key.namespace, &self.state.snapshot, &self.settings) {
             self.forget_kept(key, &object);
             return (None, Vec::new());
+        }
+        let classes = self.state.classes.as_ref();
+        if !accept::class_matches(&object, classes, &self.settings) {
+            let unclaimed = classes.and_then(|classes| classes.unclaimed(&object, &self.settings));
+            self.forget_kept(key, &object);
+            return (
+                None,
+                unclaimed.map(|(field, detail)| Problem { field, ..about(key, ProblemKind::Unclaimed, detail) }).into_iter().collect(),
+            );
         }
         if self.settings.disable_catch_all && object.default_backend.is_some() {
             self.forget_kept(key, &object);

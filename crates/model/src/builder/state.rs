@@ -1,6 +1,5 @@
 //! Everything that is derived from a snapshot, in persistent maps with indexes from each object to what it influences.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use annotations::Config;
@@ -11,6 +10,7 @@ use super::built::{Built, Origin};
 use super::index::{Counted, Index};
 use crate::key::{BackendId, ObjectKey};
 use crate::object::Ingress;
+use crate::passes::accept::Classes;
 use crate::passes::canary::Candidate;
 use crate::passes::certificate::Certificate;
 use crate::passes::ingress::{Entry, Order};
@@ -25,7 +25,7 @@ use crate::snapshot::Snapshot;
 pub(super) struct State {
     pub(super) snapshot: Snapshot,
     pub(super) config: Arc<Config>,
-    pub(super) owned_classes: Option<BTreeSet<Arc<str>>>,
+    pub(super) classes: Option<Classes>,
     pub(super) built: Built,
     pub(super) hosts: Index<Arc<str>, Order>,
     pub(super) backends: Index<BackendId, Order>,

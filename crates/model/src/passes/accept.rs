@@ -3,33 +3,90 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use k8s_openapi::api::networking::v1::IngressClass;
+
 use crate::object::Ingress;
 use crate::settings::{SelectorTerm, Settings};
 use crate::snapshot::Snapshot;
 
 const CLASS_ANNOTATION: &str = "kubernetes.io/ingress.class";
+const DEFAULT_ANNOTATION: &str = "ingressclass.kubernetes.io/is-default-class";
 
-/// Names of the IngressClasses that are ours, or `None` when classes can't be read (then `ingressClassName` means nothing).
-pub(crate) fn owned_classes(snapshot: &Snapshot, settings: &Settings) -> Option<BTreeSet<Arc<str>>> {
-    let classes = snapshot.ingress_classes.as_ref()?;
-    if classes.is_empty() && settings.implied_class {
-        return Some(BTreeSet::from([settings.ingress_class.as_str().into()]));
+/// The IngressClasses, as far as they decide.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Classes {
+    ours: BTreeSet<Arc<str>>,
+    /// Of a directory: what an API server would know and say when an Ingress is created.
+    directory: Option<Directory>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+struct Directory {
+    all: BTreeSet<Arc<str>>,
+    /// Those for Ingresses that name none.
+    defaults: BTreeSet<Arc<str>>,
+}
+
+impl Classes {
+    /// `None` when they can't be read (then `ingressClassName` means nothing).
+    pub(crate) fn of(snapshot: &Snapshot, settings: &Settings) -> Option<Self> {
+        let classes = snapshot.ingress_classes.as_ref()?;
+        if classes.is_empty() && settings.implied_class {
+            let only = BTreeSet::from([settings.ingress_class.as_str().into()]);
+            return Some(Self { ours: only.clone(), directory: Some(Directory { all: only, defaults: BTreeSet::new() }) });
+        }
+        let is_ours = |name: &Arc<str>, class: &IngressClass| {
+            let controller = class.spec.as_ref().and_then(|spec| spec.controller.as_deref());
+            controller == Some(settings.controller_class.as_str()) || (settings.ingress_class_by_name && **name == *settings.ingress_class)
+        };
+        let is_default = |class: &IngressClass| {
+            class.metadata.annotations.as_ref().and_then(|all| all.get(DEFAULT_ANNOTATION)).is_some_and(|value| value == "true")
+        };
+        let named = |wanted: &dyn Fn(&Arc<str>, &IngressClass) -> bool| {
+            classes.iter().filter(|(name, class)| wanted(name, class)).map(|(name, _)| name.clone()).collect()
+        };
+        let directory = settings
+            .implied_class
+            .then(|| Directory { all: classes.keys().cloned().collect(), defaults: named(&|_, class| is_default(class)) });
+        Some(Self { ours: named(&is_ours), directory })
     }
-    let owned = classes.iter().filter(|(name, class)| {
-        let controller = class.spec.as_ref().and_then(|spec| spec.controller.as_deref());
-        controller == Some(settings.controller_class.as_str()) || (settings.ingress_class_by_name && ***name == *settings.ingress_class)
-    });
-    Some(owned.map(|(name, _)| name.clone()).collect())
+
+    /// What no controller serves, as far as a directory tells: the field, and what is wrong with it.
+    pub(crate) fn unclaimed(&self, ingress: &Ingress, settings: &Settings) -> Option<(String, String)> {
+        let directory = self.directory.as_ref()?;
+        let annotation = || format!("metadata.annotations[{CLASS_ANNOTATION:?}]");
+        let (field, name) = match (ingress.class.as_deref(), ingress.annotations.get(CLASS_ANNOTATION)) {
+            (Some(name), _) => ("spec.ingressClassName".to_owned(), name),
+            (None, Some(name)) if self.ours.contains(&**name) => {
+                let detail =
+                    format!("this annotation means --ingress-class, which is {:?}; the Ingress is not served", settings.ingress_class);
+                return Some((annotation(), format!("{name:?}: {detail}")));
+            }
+            (None, Some(name)) => (annotation(), name.as_str()),
+            (None, None) if directory.defaults.is_empty() => {
+                let detail = "no class is named, and no IngressClass is the default; the Ingress is not served";
+                return Some(("spec.ingressClassName".to_owned(), detail.to_owned()));
+            }
+            (None, None) => return None,
+        };
+        let hint = annotations::did_you_mean(name, directory.all.iter().map(|known| &**known));
+        (!directory.all.contains(name))
+            .then(|| (field, format!("{name:?}: there is no such IngressClass{hint}; the Ingress is not served")))
+    }
 }
 
 /// Whether an Ingress is ours by its class: first `ingressClassName`, then the annotation, then neither.
-pub(crate) fn class_matches(ingress: &Ingress, owned: Option<&BTreeSet<Arc<str>>>, settings: &Settings) -> bool {
-    if let (Some(owned), Some(name)) = (owned, ingress.class.as_deref()) {
-        return owned.contains(name);
+pub(crate) fn class_matches(ingress: &Ingress, classes: Option<&Classes>, settings: &Settings) -> bool {
+    if let (Some(classes), Some(name)) = (classes, ingress.class.as_deref()) {
+        return classes.ours.contains(name);
     }
+    let is_default = || {
+        let directory = classes.and_then(|classes| Some((classes, classes.directory.as_ref()?)));
+        directory.is_some_and(|(classes, directory)| directory.defaults.iter().any(|name| classes.ours.contains(name)))
+    };
     match ingress.annotations.get(CLASS_ANNOTATION) {
         Some(value) => *value == settings.ingress_class,
-        None => settings.watch_ingress_without_class,
+        None => settings.watch_ingress_without_class || is_default(),
     }
 }
 

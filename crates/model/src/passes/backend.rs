@@ -62,6 +62,20 @@ pub(crate) fn build(id: &BackendId, users: &Users<'_>, input: &Input<'_>) -> (Ba
     (record, problems)
 }
 
+/// What to say of each place where an Ingress names a Service that does not exist.
+pub(crate) fn missing(id: &BackendId, user: &Entry) -> Vec<Problem> {
+    let paths = user.rules.iter().flat_map(|rule| &rule.paths).filter(|path| path.backend == *id);
+    let fields = paths.map(|path| format!("spec.rules[{}].http.paths[{}].backend.service.name", path.at.0, path.at.1));
+    let default = (user.default_backend.as_ref() == Some(id)).then(|| "spec.defaultBackend.service.name".to_owned());
+    let problem = |field| Problem {
+        object: ObjectRef::ingress(user.key()),
+        field,
+        kind: ProblemKind::ServiceMissing,
+        detail: format!("the Service {} does not exist; requests for {id} get 503", id.service),
+    };
+    fields.chain(default).map(problem).collect()
+}
+
 fn endpoints(
     id: &BackendId,
     service_upstream: bool,

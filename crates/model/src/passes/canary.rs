@@ -100,10 +100,9 @@ fn offers<'a>(host: &Arc<str>, canary: &'a Entry) -> Vec<(Option<(&'a str, bool)
 /// What to say about those that are not used because an older one is.
 pub(crate) fn ignored<'a>(primary: &BackendId, used: &Candidate, others: impl Iterator<Item = &'a Candidate>) -> Vec<Problem> {
     let different = others.filter(|other| other.order != used.order || other.backend != used.backend);
-    let detail = format!(
-        "{primary} has a canary already: {} of the older Ingress {}; only that one is used, this one gets no request",
-        used.backend,
-        used.order.key()
-    );
-    different.map(|other| other.surprise(detail.clone())).collect()
+    let why = |other: &Candidate| {
+        let first = if used.order == other.order { format!("Ingress {}", used.order.key()) } else { used.order.before(&other.order) };
+        format!("{primary} has a canary already: {} of {first}; only that one is used, this one gets no request", used.backend)
+    };
+    different.map(|other| other.surprise(why(other))).collect()
 }

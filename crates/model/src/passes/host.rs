@@ -168,9 +168,10 @@ fn placeholder<'a>(host: &str, entries: &[&'a Entry]) -> Draft<'a> {
 }
 
 fn conflict(host: &str, loser: &Entry, path: &Path, winner: &Draft<'_>) -> Option<Problem> {
-    let owner = winner.entry?.key();
+    let owner = winner.entry?;
     let kind = if path.exact { "Exact" } else { "Prefix" };
-    let who = if owner == loser.key() { "an earlier rule of the same Ingress".to_owned() } else { format!("the older Ingress {owner}") };
+    let is_own = owner.key() == loser.key();
+    let who = if is_own { "an earlier rule of the same Ingress".to_owned() } else { owner.order.before(&loser.order) };
     Some(Problem {
         object: ObjectRef::ingress(loser.key()),
         field: field(path.at),

@@ -50,6 +50,15 @@ impl Order {
     pub(crate) fn key(&self) -> &ObjectKey {
         &self.key
     }
+
+    /// The Ingress in words, for one that comes after it.
+    pub(crate) fn before(&self, later: &Self) -> String {
+        match self.created_seconds.cmp(&later.created_seconds) {
+            Ordering::Equal if self.created_seconds == 0 => format!("Ingress {} (without ages, the greater name comes first)", self.key),
+            Ordering::Equal => format!("Ingress {} (of the same age, the greater name comes first)", self.key),
+            _ => format!("the older Ingress {}", self.key),
+        }
+    }
 }
 
 /// An accepted Ingress.
@@ -176,10 +185,7 @@ impl Problems {
 }
 
 fn parse_into(key: &ObjectKey, ingress: &Ingress, config: &Config, settings: &Settings, problems: &mut Problems) -> Option<Entry> {
-    if settings.deep_inspect && !inspect(ingress, problems) {
-        return None;
-    }
-
+    let is_clean = !settings.deep_inspect || inspect(ingress, problems);
     let policy = Policy { prefix: &settings.annotations_prefix, validation: settings.annotation_validation, config };
     let parsed = annotations::parse(&ingress.annotations, &policy);
     for finding in parsed.findings {
@@ -196,7 +202,7 @@ fn parse_into(key: &ObjectKey, ingress: &Ingress, config: &Config, settings: &Se
         };
         problems.push(format!("metadata.annotations[{:?}]", finding.key), kind, detail);
     }
-    if parsed.verdict == Verdict::Refused {
+    if parsed.verdict == Verdict::Refused || !is_clean {
         return None;
     }
 

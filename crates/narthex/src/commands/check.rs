@@ -9,6 +9,7 @@ use serde_json::json;
 
 use crate::args::{CheckArgs, Format};
 use crate::offline::{self, Directory};
+use crate::output;
 
 /// Prints every finding; the exit code says whether there is one.
 pub(crate) fn check(args: &CheckArgs) -> anyhow::Result<ExitCode> {
@@ -16,7 +17,7 @@ pub(crate) fn check(args: &CheckArgs) -> anyhow::Result<ExitCode> {
         bail!("{} is not a directory", args.dir.display());
     }
     let missing = offline::missing(args.nginx_binary.as_deref())?;
-    let directory = Directory::build(&args.dir, Settings { missing, ..offline::settings(&args.model)? })?;
+    let directory = Directory::build_all(&args.dir, Settings { missing, ..offline::settings(&args.model)? })?;
     let problems = directory.problems();
     match args.format {
         Format::Json => {
@@ -33,24 +34,23 @@ pub(crate) fn check(args: &CheckArgs) -> anyhow::Result<ExitCode> {
                     })
                 })
                 .collect();
-            println!("{}", serde_json::to_string_pretty(&list)?);
+            output::line(serde_json::to_string_pretty(&list)?)?;
         }
         Format::Text => {
             let (bold, plain) = if std::io::stdout().is_terminal() { ("\x1b[1m", "\x1b[0m") } else { ("", "") };
             for (place, problem) in &problems {
-                match place {
-                    Some((file, line)) => println!("{bold}{file}:{line}{plain}: {}: {problem}", problem.kind.label()),
-                    None => println!("{}: {problem}", problem.kind.label()),
-                }
+                let place = place.as_ref().map(|(file, line)| format!("{bold}{file}:{line}{plain}: ")).unwrap_or_default();
+                output::line(format_args!("{place}{}: {problem}", problem.kind.label()))?;
             }
             // Refused ones count: that they are refused is what was found out.
             let ingresses = directory.loaded.snapshot.ingresses.len();
-            let plural = |count: usize| if count == 1 { "" } else { "es" };
-            match problems.len() {
-                0 => println!("{ingresses} Ingress{} checked, no problems", plural(ingresses)),
-                1 => println!("{ingresses} Ingress{} checked, 1 problem", plural(ingresses)),
-                count => println!("{ingresses} Ingress{} checked, {count} problems", plural(ingresses)),
-            }
+            let plural = if ingresses == 1 { "" } else { "es" };
+            let found = match problems.len() {
+                0 => "no problems".to_owned(),
+                1 => "1 problem".to_owned(),
+                count => format!("{count} problems"),
+            };
+            output::line(format_args!("{ingresses} Ingress{plural} checked, {found}"))?;
         }
     }
     Ok(if problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(crate::FAILED) })

@@ -1,7 +1,7 @@
 //! `narthex compare`.
 
 use std::fs::File;
-use std::io::{self, BufReader, IsTerminal, Write};
+use std::io::{self, BufReader, IsTerminal};
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -17,6 +17,7 @@ use migrate::traffic::{self, Taste};
 use model::{Ingress, ObjectKey};
 
 use crate::args::{CompareArgs, Format, SourceArgs};
+use crate::output;
 
 /// Compares and prints; the exit code says whether both answer alike.
 pub(crate) fn compare(args: &CompareArgs) -> anyhow::Result<ExitCode> {
@@ -44,7 +45,7 @@ pub(crate) fn compare(args: &CompareArgs) -> anyhow::Result<ExitCode> {
     let mut report = match report {
         Ok(report) => report,
         Err(unreached) => {
-            unreached.iter().for_each(|one| eprintln!("narthex: {one}"));
+            unreached.iter().for_each(|one| output::remark(format_args!("narthex: {one}")));
             return Ok(ExitCode::from(crate::USAGE));
         }
     };
@@ -120,9 +121,7 @@ fn print(report: &Report, args: &CompareArgs) -> anyhow::Result<()> {
         Format::Json => serde_json::to_string_pretty(&report.json())? + "\n",
         Format::Text => report.text(Style { all: args.all, colours: io::stdout().is_terminal() }),
     };
-    // A reader that has seen enough is no failure.
-    let _ = io::stdout().write_all(text.as_bytes());
-    Ok(())
+    output::text(text)
 }
 
 /// How far it is, on one line of a terminal.
@@ -140,14 +139,14 @@ impl Progress {
     /// So many are done.
     pub(crate) fn show(&self, done: usize) {
         if self.shown && (done.is_multiple_of(16) || done == self.total) {
-            eprint!("\r{done} of {} requests", self.total);
+            output::aside(format_args!("\r{done} of {} requests", self.total));
         }
     }
 
     /// Clears the line.
     pub(crate) fn end(&self) {
         if self.shown {
-            eprint!("\r\x1b[K");
+            output::aside("\r\x1b[K");
         }
     }
 }

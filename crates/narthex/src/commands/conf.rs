@@ -9,6 +9,7 @@ use render::ConfFilter;
 
 use crate::args::{ConfArgs, LogArgs};
 use crate::offline::{self, Directory};
+use crate::output;
 
 /// Path of the controller's own socket, relative to the work directory.
 pub(crate) const SOCKET: &str = "run/narthex.sock";
@@ -20,7 +21,7 @@ pub(crate) fn conf(args: &ConfArgs, log: &LogArgs) -> anyhow::Result<ExitCode> {
     let offline = source.manifests.is_some() || source.api.names_one();
     if !offline {
         let text = crate::commands::run::runtime()?.block_on(ask(&work_dir, args.host.as_deref(), args.path.as_deref()))?;
-        print!("{text}");
+        output::text(&text)?;
         return Ok(ExitCode::SUCCESS);
     }
     let capabilities = crate::commands::run::runtime()?.block_on(offline::capabilities(args.nginx.nginx_binary.as_deref()));
@@ -33,7 +34,7 @@ pub(crate) fn conf(args: &ConfArgs, log: &LogArgs) -> anyhow::Result<ExitCode> {
         }
     };
     let filter = ConfFilter { host: args.host.as_deref(), path: args.path.as_deref() };
-    print!("{}", render::conf(&built.model, &capabilities, &render::Paths { work_dir }, filter)?);
+    output::text(render::conf(&built.model, &capabilities, &render::Paths { work_dir }, filter)?)?;
     Ok(ExitCode::SUCCESS)
 }
 

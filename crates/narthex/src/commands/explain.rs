@@ -1,34 +1,76 @@
 //! `narthex explain`: what the tables say.
 
+mod key;
+
 use std::fmt::Write;
 use std::process::ExitCode;
 
-use annotations::{Description, GROUPS};
+use annotations::{Description, GROUPS, describe, descriptions};
+use serde_json::json;
 
-use crate::args::ExplainAnnotationArgs;
+use crate::args::{ExplainArgs, ExplainNameArgs, Subject};
+use crate::output;
+use key::Key;
 
 /// What the names of annotations begin with by default.
 const PREFIX: &str = "nginx.ingress.kubernetes.io";
 
-/// Explains one annotation, or lists all.
-pub(crate) fn annotation(args: &ExplainAnnotationArgs) -> anyhow::Result<ExitCode> {
-    let Some(name) = &args.name else {
-        print!("{}", if args.json { json(&annotations::descriptions())? } else { list() });
-        return Ok(ExitCode::SUCCESS);
-    };
-    match annotations::describe(name.rsplit('/').next().unwrap_or(name)) {
-        Ok(found) => {
-            print!("{}", if args.json { json(&found)? } else { text(&found) });
-            Ok(ExitCode::SUCCESS)
+/// Explains what goes by a name, or lists all.
+pub(crate) fn explain(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
+    match &args.subject {
+        Some(Subject::Annotation(ExplainNameArgs { name: None, json })) => {
+            output::text(if *json { pretty(&descriptions())? } else { list() })?;
         }
-        Err(complaint) => {
-            eprintln!("narthex: {name:?}: {complaint}; `narthex explain annotation` lists all");
-            Ok(ExitCode::from(crate::USAGE))
+        Some(Subject::Key(ExplainNameArgs { name: None, json })) => {
+            output::text(if *json { pretty(&key::all())? } else { key::list() })?;
         }
+        Some(Subject::Annotation(ExplainNameArgs { name: Some(name), json })) => match describe(bare(name)) {
+            Ok(found) => output::text(if *json { pretty(&found)? } else { text(&found) })?,
+            Err(complaint) => return Ok(unknown(name, &[complaint])),
+        },
+        Some(Subject::Key(ExplainNameArgs { name: Some(name), json })) => match Key::find(name) {
+            Ok(found) => output::text(if *json { pretty(&found)? } else { found.text() })?,
+            Err(complaint) => return Ok(unknown(name, &[complaint])),
+        },
+        None => return any(&args.any),
     }
+    Ok(ExitCode::SUCCESS)
 }
 
-fn json<T: serde::Serialize>(value: &T) -> anyhow::Result<String> {
+/// Explains the annotation of a name, the key of the ConfigMap, or both.
+fn any(args: &ExplainNameArgs) -> anyhow::Result<ExitCode> {
+    let Some(name) = &args.name else {
+        let both = || json!({ "annotations": descriptions(), "keys": key::all() });
+        output::text(if args.json { pretty(&both())? } else { format!("{}\n{}", list(), key::list()) })?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    let (annotation, key) = match (describe(bare(name)), Key::find(name)) {
+        (Err(annotation), Err(key)) => return Ok(unknown(name, &[annotation, key])),
+        (annotation, key) => (annotation.ok(), key.ok()),
+    };
+    if args.json {
+        output::text(pretty(&json!({ "annotation": annotation, "key": key }))?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let texts = [annotation.as_ref().map(text), key.as_ref().map(Key::text)];
+    output::text(texts.into_iter().flatten().collect::<Vec<_>>().join("\n"))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A name without its prefix.
+fn bare(name: &str) -> &str {
+    name.rsplit('/').next().unwrap_or(name)
+}
+
+fn unknown(name: &str, complaints: &[String]) -> ExitCode {
+    for complaint in complaints {
+        output::remark(format_args!("narthex: {name:?}: {complaint}"));
+    }
+    output::remark("narthex: `narthex explain` lists all");
+    ExitCode::from(crate::USAGE)
+}
+
+fn pretty<T: serde::Serialize>(value: &T) -> anyhow::Result<String> {
     Ok(serde_json::to_string_pretty(value)? + "\n")
 }
 
@@ -134,7 +176,10 @@ mod tests {
 
     #[test]
     fn a_name_may_have_its_prefix_and_an_unknown_one_is_wrong_usage() {
-        let run = |name: &str| annotation(&ExplainAnnotationArgs { name: Some(name.to_owned()), json: false }).unwrap();
+        let run = |name: &str| {
+            let args = ExplainNameArgs { name: Some(name.to_owned()), json: false };
+            explain(&ExplainArgs { subject: Some(Subject::Annotation(args)), any: ExplainNameArgs { name: None, json: false } }).unwrap()
+        };
         assert_eq!(run("nginx.ingress.kubernetes.io/ssl-redirect"), ExitCode::SUCCESS);
         assert_eq!(run("rewrite-targt"), ExitCode::from(crate::USAGE));
     }

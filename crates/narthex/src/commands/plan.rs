@@ -1,14 +1,17 @@
 //! `narthex plan OLD NEW`.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::process::ExitCode;
 
+use anyhow::bail;
 use model::plan::plan as difference;
-use model::{Delta, Op, Plan, Reason, Table};
+use model::{Built, Delta, ObjectKey, Op, Plan, Reason, Table};
 use serde_json::json;
 
 use crate::args::{Format, PlanArgs};
 use crate::offline::{self, Directory};
+use crate::output;
 
 /// Prints what going from one directory to the other would do.
 pub(crate) fn plan(args: &PlanArgs) -> anyhow::Result<ExitCode> {
@@ -16,20 +19,48 @@ pub(crate) fn plan(args: &PlanArgs) -> anyhow::Result<ExitCode> {
     let settings = offline::settings(&args.model)?;
     let old = Directory::build(&args.old, settings.clone())?;
     let new = Directory::build(&args.new, settings)?;
+    let unread: Vec<String> = [(&args.old, &old), (&args.new, &new)].into_iter().flat_map(|(dir, read)| unread(dir, read)).collect();
+    if !unread.is_empty() {
+        bail!("what can't be read may change anything, so there is no plan:\n{}", unread.join("\n"));
+    }
     let plan = difference(&old.built.model, &new.built.model);
+    let both = Both { old: &old.built, new: &new.built };
     match args.format {
-        Format::Json => println!("{}", serde_json::to_string_pretty(&as_json(&plan))?),
-        Format::Text => print!("{}", as_text(&plan)),
+        Format::Json => output::line(serde_json::to_string_pretty(&as_json(&plan, &both))?)?,
+        Format::Text => output::text(as_text(&plan, &both))?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn as_text(plan: &Plan) -> String {
+/// What can't be read below a directory, a line for each.
+fn unread(dir: &Path, read: &Directory) -> Vec<String> {
+    let line = |(place, problem): (Option<(String, u64)>, _)| match place {
+        Some((file, line)) => format!("{}:{line}: {problem}", dir.join(file).display()),
+        None => format!("{}: {problem}", dir.display()),
+    };
+    read.unread().into_iter().map(line).collect()
+}
+
+/// The two sides.
+struct Both<'a> {
+    old: &'a Built,
+    new: &'a Built,
+}
+
+impl Both<'_> {
+    /// The Ingresses behind a reason: those that ask for it, or else those that did.
+    fn behind(&self, reason: &Reason) -> Vec<ObjectKey> {
+        let asking = self.new.behind(reason);
+        if asking.is_empty() { self.old.behind(reason) } else { asking }
+    }
+}
+
+fn as_text(plan: &Plan, both: &Both<'_>) -> String {
     match plan {
         Plan::Nothing => "nothing: both come to the same configuration\n".into(),
         Plan::Live(delta) => format!("live: {}, no reload\n{}", counts(delta), changes(delta)),
         Plan::Reload { reasons, live } => {
-            let reasons: String = reasons.iter().map(|reason| format!("  because {reason}\n")).collect();
+            let reasons: String = reasons.iter().map(|reason| format!("  because {}\n", reason.explain(&both.behind(reason)))).collect();
             let live = if live.is_empty() { String::new() } else { format!("and live: {}\n{}", counts(live), changes(live)) };
             format!("reload:\n{reasons}{live}")
         }
@@ -71,11 +102,14 @@ fn changes(delta: &Delta) -> String {
     delta.iter().map(|op| format!("  {} {} {}\n", name(op.table), op.key, verb(op))).collect()
 }
 
-fn as_json(plan: &Plan) -> serde_json::Value {
+fn as_json(plan: &Plan, both: &Both<'_>) -> serde_json::Value {
     let ops = |delta: &Delta| -> Vec<serde_json::Value> {
         delta.iter().map(|op| json!({ "kind": op.table.label(), "key": op.key, "change": verb(op) })).collect()
     };
-    let reason = |reason: &Reason| json!({ "reason": reason.label(), "detail": reason.to_string() });
+    let reason = |reason: &Reason| {
+        let ingresses: Vec<String> = both.behind(reason).iter().map(ToString::to_string).collect();
+        json!({ "reason": reason.label(), "detail": reason.to_string(), "ingresses": ingresses })
+    };
     match plan {
         Plan::Nothing => json!({ "plan": "nothing" }),
         Plan::Live(delta) => json!({ "plan": "live", "live": ops(delta) }),

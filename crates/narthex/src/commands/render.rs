@@ -9,6 +9,7 @@ use serde_json::json;
 
 use crate::args::{Format, LogArgs, RenderArgs};
 use crate::offline::{self, Directory};
+use crate::output;
 
 /// Prints nginx.conf and the records that would be posted.
 pub(crate) fn render(args: &RenderArgs, log: &LogArgs) -> anyhow::Result<ExitCode> {
@@ -31,15 +32,15 @@ pub(crate) fn render(args: &RenderArgs, log: &LogArgs) -> anyhow::Result<ExitCod
     };
     match args.format {
         Format::Text => {
-            print!("{conf}");
-            println!("\n# Live state: {} records", records.len());
+            output::text(&conf)?;
+            output::line(format_args!("\n# Live state: {} records", records.len()))?;
             for op in &records {
-                println!("# {}", shown(op));
+                output::line(format_args!("# {}", shown(op)))?;
             }
         }
         Format::Json => {
             let live: Vec<_> = records.iter().map(|op| json!({ "kind": op.table.label(), "key": op.key, "value": value(op) })).collect();
-            println!("{}", serde_json::to_string_pretty(&json!({ "nginx.conf": conf, "revision": files.revision, "live": live }))?);
+            output::line(serde_json::to_string_pretty(&json!({ "nginx.conf": conf, "revision": files.revision, "live": live }))?)?;
         }
     }
     Ok(ExitCode::SUCCESS)

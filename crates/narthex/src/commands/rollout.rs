@@ -101,7 +101,10 @@ fn options(args: &RolloutArgs) -> anyhow::Result<Options> {
 fn announce(args: &RolloutArgs, options: &Options) {
     match options.namespaces.is_empty() {
         true => info!("watching all namespaces"),
-        false => info!(namespaces = ?options.namespaces, "watching these namespaces only"),
+        false => info!(
+            namespaces = options.namespaces.iter().map(String::as_str).collect::<Vec<_>>().join(","),
+            "watching these namespaces only"
+        ),
     }
     if !options.namespaces.is_empty() && options.namespace_selector.is_some() {
         warn!("--namespace-selector has no effect: the namespaces are named");

@@ -216,9 +216,13 @@ fn conf_socket(paths: &Paths, capabilities: &Capabilities, handle: controller::H
 /// Says once that traffic is served.
 async fn announce(mut handle: controller::Handle, settings: Arc<Settings>) -> &'static str {
     while !handle.ready() {
-        tokio::select! {
-            changed = handle.live.changed() => if changed.is_err() { break },
-            changed = handle.loaded.changed() => if changed.is_err() { break },
+        // An end of the controller before that is an end without traffic.
+        let changed = tokio::select! {
+            changed = handle.live.changed() => changed,
+            changed = handle.loaded.changed() => changed,
+        };
+        if changed.is_err() {
+            return std::future::pending().await;
         }
     }
     info!(http = settings.http_port, https = settings.https_port, "serving");

@@ -5,7 +5,7 @@ mod meant;
 mod prepare;
 mod print;
 
-use std::io::{self, BufRead, IsTerminal, Write};
+use std::io::{self, BufRead, IsTerminal};
 use std::process::ExitCode;
 
 use anyhow::bail;
@@ -16,6 +16,7 @@ use migrate::switch::run::{End, run};
 use migrate::switch::undo::undo;
 
 use crate::args::{Format, SwitchArgs};
+use crate::output;
 use desk::KubeDesk;
 use prepare::Prepared;
 use print::Printer;
@@ -94,11 +95,10 @@ fn unless_agreed(args: &SwitchArgs, question: &str) -> anyhow::Result<Option<Exi
         return Ok(None);
     }
     if !io::stdin().is_terminal() || args.output == Format::Json {
-        eprintln!("narthex: {question} There is no terminal to answer on: give --yes to do it, --dry-run to see the plan");
+        output::remark(format_args!("narthex: {question} There is no terminal to answer on: give --yes to do it, --dry-run to see the plan"));
         return Ok(Some(ExitCode::from(crate::USAGE)));
     }
-    eprint!("{question} [y/N] ");
-    io::stderr().flush()?;
+    output::aside(format_args!("{question} [y/N] "));
     let mut answer = String::new();
     io::stdin().lock().read_line(&mut answer)?;
     let agreed = matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes");

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use serde_json::json;
 
 use crate::args::{Format, VersionArgs};
+use crate::output;
 
 /// Version of the program.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -15,13 +16,13 @@ pub(crate) fn version(args: &VersionArgs) -> anyhow::Result<ExitCode> {
     let number = nginx.as_ref().map(|found| format!("{}.{}.{}", found.version.0, found.version.1, found.version.2));
     match args.format {
         Format::Text => {
-            println!("narthex {VERSION}");
+            output::line(format_args!("narthex {VERSION}"))?;
             match number {
-                Ok(number) => println!("nginx {number}"),
-                Err(error) => println!("nginx: {error}"),
+                Ok(number) => output::line(format_args!("nginx {number}"))?,
+                Err(error) => output::line(format_args!("nginx: {error}"))?,
             }
         }
-        Format::Json => println!("{}", json!({ "narthex": VERSION, "nginx": number.ok() })),
+        Format::Json => output::line(json!({ "narthex": VERSION, "nginx": number.ok() }))?,
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -15,6 +15,7 @@ use tracing::{info, warn};
 
 use crate::args::{Format, LogArgs, WatchArgs};
 use crate::commands::http;
+use crate::output;
 
 /// Runs until a signal or the end of the child.
 pub(crate) fn watch(args: &WatchArgs, log: &LogArgs) -> anyhow::Result<ExitCode> {
@@ -145,12 +146,12 @@ fn farewell(code: u8, asked: bool) -> u8 {
 /// For `--once`.
 fn print(report: &Report, form: Format) -> anyhow::Result<u8> {
     match form {
-        Format::Json => println!("{}", serde_json::to_string_pretty(report)?),
+        Format::Json => output::line(serde_json::to_string_pretty(report)?)?,
         Format::Text => {
             let revision = report.revision.as_ref().map(|revision| format!(" revision {revision}")).unwrap_or_default();
-            println!("{}{revision} in {} ms", report.result.label(), report.duration_ms);
+            output::line(format_args!("{}{revision} in {} ms", report.result.label(), report.duration_ms))?;
             if let Some(message) = &report.message {
-                println!("{message}");
+                output::line(message)?;
             }
         }
     }

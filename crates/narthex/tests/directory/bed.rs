@@ -2,12 +2,16 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
+use std::io::PipeReader;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::os::fd::AsFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
 use std::time::Duration;
 
+use anyhow::Context;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
@@ -56,13 +60,11 @@ impl Bed {
     /// The same without `--listen`.
     pub(crate) async fn start_with(&mut self, more: &[&str]) {
         let log = File::create(self.path("log")).unwrap();
-        let (manifests, work) = (self.path("manifests"), self.path("work"));
-        let mut command = Command::new(env!("CARGO_BIN_EXE_narthex"));
-        command.arg("run").arg("--manifests").arg(manifests).arg("--work-dir").arg(work);
-        command.args([format!("--http-port={}", self.ports[0]), format!("--https-port={}", self.ports[1])]);
-        command.arg(format!("--healthz-port={}", self.ports[2]));
-        command.args(["--configmap=default/settings", "--drain-timeout=0", "--sync-rate-limit=100"]).args(more);
-        self.narthex = Some(command.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log).spawn().unwrap());
+        self.spawn(more, &log);
+        self.serves().await;
+    }
+
+    async fn serves(&self) {
         let address = self.address(2);
         self.until("it serves", || async move {
             let response = Request::get(address, "/healthz").send().await?;
@@ -70,6 +72,43 @@ impl Bed {
             Ok(())
         })
         .await;
+    }
+
+    /// Starts it and waits for nothing.
+    pub(crate) fn spawn_only(&mut self, more: &[&str]) {
+        let log = File::create(self.path("log")).unwrap();
+        self.spawn(more, &log);
+    }
+
+    /// Starts it with a pipe for its log: the end to read from.
+    pub(crate) async fn start_piped(&mut self) -> PipeReader {
+        let (reader, writer) = std::io::pipe().unwrap();
+        self.spawn(&[], &writer);
+        drop(writer);
+        self.serves().await;
+        reader
+    }
+
+    fn spawn(&mut self, more: &[&str], log: &impl AsFd) {
+        let out = || Stdio::from(log.as_fd().try_clone_to_owned().unwrap());
+        let (manifests, work) = (self.path("manifests"), self.path("work"));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_narthex"));
+        command.arg("run").arg("--manifests").arg(manifests).arg("--work-dir").arg(work);
+        command.args([format!("--http-port={}", self.ports[0]), format!("--https-port={}", self.ports[1])]);
+        command.arg(format!("--healthz-port={}", self.ports[2]));
+        command.args(["--configmap=default/settings", "--drain-timeout=0", "--sync-rate-limit=100"]).args(more);
+        self.narthex = Some(command.stdin(Stdio::null()).stdout(out()).stderr(out()).spawn().unwrap());
+    }
+
+    /// Waits for the end: the exit code.
+    pub(crate) async fn ended(&mut self) -> Option<i32> {
+        let narthex = Mutex::new(self.narthex.take().unwrap());
+        self.until("it ends", || async { narthex.lock().unwrap().try_wait()?.map(|status| status.code()).context("it runs") }).await
+    }
+
+    /// The port of plain HTTP.
+    pub(crate) fn http_port(&self) -> u16 {
+        self.ports[0]
     }
 
     /// Waits for something, and shows the log if it does not come.

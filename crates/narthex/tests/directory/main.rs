@@ -5,3 +5,4 @@ mod asked;
 mod bed;
 mod follow;
 mod kept;
+mod life;

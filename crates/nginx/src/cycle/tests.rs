@@ -311,7 +311,7 @@ async fn a_taken_port_fails_a_reload_after_the_last_attempt_and_the_files_are_ta
     let mut bed = Bed::serving().await;
     bed.world(|world| world.mood = Mood::PortTaken);
     let error = bed.apply("two").await.unwrap_err();
-    let expected = "port 8080 on 0.0.0.0 is taken by another process (--http-port sets it): the previous configuration goes on";
+    let expected = "port 8080 on 0.0.0.0 (--http-port sets it) is taken by another process";
     assert_eq!(error.to_string(), expected);
     bed.check(&["test two", "SIGHUP master"], "one");
 }

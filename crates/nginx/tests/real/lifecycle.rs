@@ -102,14 +102,20 @@ async fn a_port_taken_at_a_reload_is_named_and_the_old_goes_on() {
     supervisor.quit(DRAIN).await.unwrap();
 }
 
+/// The name of this program, as the kernel has it.
+fn comm() -> String {
+    fs::read_to_string("/proc/self/comm").unwrap().trim_end().to_owned()
+}
+
 #[tokio::test(flavor = "multi_thread")]
-async fn a_port_taken_at_the_start_is_named_with_its_flag_at_once() {
+async fn a_port_taken_at_the_start_is_named_with_its_flag_and_its_holder_at_once() {
     let bed = Bed::new().await;
     let mut supervisor = bed.open().await;
     let taken = TcpListener::bind(("127.0.0.1", bed.port)).unwrap();
     let began = Instant::now();
     let error = supervisor.apply(&bed.set("one", "")).await.unwrap_err();
-    assert!(error.to_string().contains("(--http-port sets it)"), "{error}");
+    let expected = format!("port {} on 0.0.0.0 (--http-port sets it) is taken by {} (pid {})", bed.port, comm(), std::process::id());
+    assert_eq!(error.to_string(), expected);
     assert!(began.elapsed() < Duration::from_secs(2), "NGINX's own attempts take 2.5 s, this took {:?}", began.elapsed());
     assert!(supervisor.pid().is_none());
     drop(taken);

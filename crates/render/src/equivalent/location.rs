@@ -26,6 +26,7 @@ use self::errors::ErrorsView;
 use self::limits::LimitsView;
 use self::tracing::TracingView;
 use super::names::{CATCH_ALL, Group};
+use super::serving::meant;
 use crate::firewall::FirewallView;
 use crate::mirror::MirrorView;
 use crate::pass::PassView;
@@ -92,10 +93,18 @@ struct Rewrite {
 
 /// The three kinds, in the order in which NGINX tries them.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+pub(super) enum Kind {
     Exact,
     Regex,
     Prefix,
+}
+
+/// A match of a host.
+pub(super) struct Match {
+    pub(super) kind: Kind,
+    pub(super) name: Arc<str>,
+    /// The index of its route; none for the default backend.
+    pub(super) route: Option<u32>,
 }
 
 /// The locations of a host, exact paths first, then regexes in their order, then prefixes, longest first.
@@ -108,12 +117,11 @@ pub(super) fn locations(
     errors: &mut ErrorLocations,
 ) -> Result<Vec<LocationView>, RenderError> {
     let default = unmatched(model, group);
-    matches(record)
-        .into_iter()
-        .map(|(kind, name, index)| (kind, name, index.and_then(|i| record.routes.get(i as usize)).map_or(&default, |route| &**route)))
-        .filter(|(_, name, route)| path.is_none_or(|path| *route.path == *path || &**name == path))
+    let route = |found: &Match| found.route.and_then(|i| record.routes.get(i as usize)).map_or(&default, |route| &**route);
+    meant(matches(record), record, path)
+        .iter()
         .enumerate()
-        .map(|(number, (kind, name, route))| view(&Place { model, paths, group, number }, kind, &name, route, errors))
+        .map(|(number, found)| view(&Place { model, paths, group, number }, found.kind, &found.name, route(found), errors))
         .collect()
 }
 
@@ -132,8 +140,8 @@ fn unmatched(model: &Model, group: &Group<'_>) -> Route {
     Route { ssl_redirect: Some(false), force_ssl_redirect: Some(false), no_access_log: !logged, ..Route::default() }
 }
 
-/// Every match with the index of its route; none for the default backend.
-fn matches(record: &HostRecord) -> Vec<(Kind, Arc<str>, Option<u32>)> {
+/// Every match.
+fn matches(record: &HostRecord) -> Vec<Match> {
     let mut exact: BTreeMap<Arc<str>, Option<u32>> = record.exact.iter().map(|(path, i)| (path.clone(), Some(*i))).collect();
     for path in record.exact.keys().chain(record.prefix.keys()) {
         let mut path = &**path;
@@ -154,7 +162,8 @@ fn matches(record: &HostRecord) -> Vec<(Kind, Arc<str>, Option<u32>)> {
 
     let exact = exact.into_iter().map(|(path, i)| (Kind::Exact, path, i));
     let regex = record.regex.iter().map(|(regex, i)| (Kind::Regex, anchored(regex), Some(*i)));
-    exact.chain(regex).chain(prefix.into_iter().map(|(path, i)| (Kind::Prefix, path, i))).collect()
+    let all = exact.chain(regex).chain(prefix.into_iter().map(|(path, i)| (Kind::Prefix, path, i)));
+    all.map(|(kind, name, route)| Match { kind, name, route }).collect()
 }
 
 fn longest_prefix(record: &HostRecord, path: &str) -> Option<u32> {
@@ -283,7 +292,7 @@ mod tests {
         let record = HostRecord { exact: number(exact, 0), prefix: number(prefix, 10), ..HostRecord::default() };
         let got: Vec<_> = matches(&record)
             .into_iter()
-            .map(|(kind, path, i)| (format!("{}{path}", if kind == Kind::Exact { "= " } else { "" }), i))
+            .map(|found| (format!("{}{}", if found.kind == Kind::Exact { "= " } else { "" }, found.name), found.route))
             .collect();
         let expected: Vec<_> = expected.iter().map(|(name, i)| ((*name).to_owned(), *i)).collect();
         assert_eq!(got, expected);

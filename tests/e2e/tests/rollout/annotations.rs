@@ -193,3 +193,33 @@ async fn last_reloaded_from_says_why_with_the_other_strategy() -> anyhow::Result
     assert!(template["spec"]["containers"][0]["env"].is_null(), "no environment variable");
     case.revisions("web", 3).await
 }
+
+#[tokio::test]
+async fn what_is_mistyped_is_reported_once() -> anyhow::Result<()> {
+    let case = Case::new("ro-typos").await?;
+    let wanted: [(&str, &[(&str, &str)]); 4] = [
+        ("switch", &[("reloader.stakater.com/auto", "yes")]),
+        ("letter", &[("reloader.stakater.com/Auto", "true")]),
+        ("absent", &[("configmap.reloader.stakater.com/reload", "config,absent")]),
+        ("good", &[("configmap.reloader.stakater.com/reload", "config"), ("example.com/auto", "yes")]),
+    ];
+    made(&case, &wanted).await?;
+    let rollout = Rollout::start(&case, &[], &[]).await?;
+    for name in ["absent", "good"] {
+        case.rolled_out(Kind::Deployment, name, 0).await?;
+    }
+    case.fence().await?;
+    case.config("config", "2").await?;
+    case.settled().await?;
+    let log = rollout.log().replace("\\\"", "\"");
+    for (name, complaint) in [
+        ("switch", "annotation reloader.stakater.com/auto \"yes\": expected \"true\" or \"false\""),
+        ("letter", "annotation reloader.stakater.com/Auto: there is none of this name, reloader.stakater.com/auto may be meant"),
+        ("absent", "annotation configmap.reloader.stakater.com/reload: ConfigMap absent does not exist"),
+    ] {
+        let found: Vec<&str> = log.lines().filter(|line| line.contains(complaint)).collect();
+        ensure!(found.len() == 1 && found[0].contains(&format!("/{name}")), "{name}: {found:#?}\n{log}");
+    }
+    ensure!(!log.lines().any(|line| line.contains("WARN") && line.contains("/good")), "{log}");
+    Ok(())
+}

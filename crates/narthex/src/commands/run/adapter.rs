@@ -57,6 +57,10 @@ impl Nginx for NginxPort {
         }
     }
 
+    fn runs(&self) -> bool {
+        self.supervisor.pid().is_some()
+    }
+
     async fn exited(&mut self) {
         self.supervisor.exited().await;
     }

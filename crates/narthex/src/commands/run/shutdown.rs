@@ -54,7 +54,10 @@ impl Signals {
 /// Ends NGINX: open requests are finished, for at most `drain`; a second signal ends it at once.
 pub(super) async fn quit(options: nginx::Options, drain: Duration, signals: &mut Signals) -> anyhow::Result<()> {
     let supervisor = Supervisor::open(options.clone()).await?;
-    info!(seconds = drain.as_secs(), "nginx finishes its open requests");
+    match supervisor.pid() {
+        Some(_) => info!(seconds = drain.as_secs(), "nginx finishes its open requests"),
+        None => info!("nginx does not run: there is nothing to end"),
+    }
     if signals.or_second(supervisor.quit(drain)).await.is_none() {
         warn!("second signal: nginx is ended at once");
         Supervisor::open(options).await?.quit(Duration::ZERO).await?;

@@ -13,6 +13,8 @@ use migrate::switch::record::{Entry, Goal, Kind, Record};
 use model::ObjectKey;
 use serde_json::{Value, json};
 
+use crate::output;
+
 /// What the names of records begin with.
 const PREFIX: &str = "narthex-switch-";
 /// Label of records, and its value.
@@ -109,7 +111,7 @@ impl KubeDesk {
                 Ok(())
             }
             Err(error) if error.code() == Some(403) && self.file.is_some() && self.version.is_none() => {
-                eprintln!("narthex: note: {error}; the record is only in the file");
+                output::remark(format_args!("narthex: note: {error}; the record is only in the file"));
                 self.file_only = true;
                 Ok(())
             }

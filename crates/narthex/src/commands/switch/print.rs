@@ -1,7 +1,5 @@
 //! What is said: progress as it goes on the standard error output, plans and results on the standard one.
 
-use std::io::{self, Write};
-
 use migrate::switch::decide::plain;
 use migrate::switch::port::Event;
 use migrate::switch::record::{Entry, Record, State};
@@ -10,6 +8,7 @@ use migrate::switch::undo::Undone;
 use serde_json::{Value, json};
 
 use crate::args::{Format, SwitchArgs};
+use crate::output;
 
 /// `1 Ingress`, `2 Ingresses`, `1 Service`.
 pub(super) fn objects(count: usize, first: Option<&Entry>) -> String {
@@ -53,7 +52,7 @@ impl Printer {
 
     /// A line for whoever watches.
     pub(super) fn say(&self, text: &str) {
-        eprintln!("{text}");
+        output::remark(text);
     }
 
     pub(super) fn notes(&self, notes: &[String]) {
@@ -152,9 +151,7 @@ impl Printer {
             Format::Text => text.to_owned(),
             Format::Json => serde_json::to_string_pretty(&value())? + "\n",
         };
-        // A reader that has seen enough is no failure.
-        let _ = io::stdout().write_all(text.as_bytes());
-        Ok(())
+        output::text(text)
     }
 }
 

@@ -1,0 +1,9 @@
+//! Commands that end, as people run them.
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+
+mod check;
+mod conf;
+mod explain;
+mod narthex;
+mod pipe;
+mod plan;
