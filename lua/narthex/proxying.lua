@@ -6,6 +6,9 @@ local expand = require("narthex.expand")
 
 local M = {}
 
+--- What is found in no header. An empty text would be found in every one, which NGINX then writes in its own words.
+local NEVER = "\n"
+
 --- Field of a record, and the variables of what is replaced and by what.
 local REPLACEMENTS = {
   dom = { "narthex_domain_from", "narthex_domain_to" },
@@ -22,7 +25,7 @@ function M.compile(given)
   for field, names in pairs(REPLACEMENTS) do
     local pair = given.repl and given.repl[field]
     if pair then
-      fixed[#fixed + 1] = { name = names[1], value = pair[1] }
+      fixed[#fixed + 1] = { name = names[1], value = pair[1] ~= "" and pair[1] or NEVER }
       fixed[#fixed + 1] = { name = names[2], value = pair[2] }
     end
   end

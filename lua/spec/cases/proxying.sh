@@ -9,6 +9,11 @@ check "the domain and the path of cookies" "a=b; Domain=example.org; Path=/two" 
 check "the location" "https://out/x" "$(header repl.test Location)"
 check "without a rule nothing is replaced" "a=b; Domain=localhost; Path=/one/two" "$(header plain.test Set-Cookie)"
 check "without a rule the location stays" "http://in/x" "$(header plain.test Location)"
+relative() { get "$1" /relative -o /dev/null -D - | tr -d '\r' | sed -n "s/^$2: //p"; }
+check "a relative location stays relative" "/x" "$(relative plain.test Location)"
+check "a cookie keeps its bytes" "a=b;Path=/" "$(relative plain.test Set-Cookie)"
+put h off.test '{"prefix":{"/":0},"routes":[{"ns":"n","path":"/","prof":"proxying","be":"ns/a:80","repl":{"dom":["",""],"path":["",""],"loc":["",""]}}]}'
+check "what a route switches off changes nothing either" "/x a=b;Path=/" "$(relative off.test Location) $(relative off.test Set-Cookie)"
 check "the connection header" "keep-alive" "$(get plain.test /connection)"
 check "the connection header of other routes" "" "$(get repl.test /connection)"
 

@@ -42,8 +42,9 @@ pub struct Sides {
     version: u64,
 }
 
+/// One NGINX with a work directory of its own.
 #[derive(Debug)]
-struct Side {
+pub struct Side {
     supervisor: Supervisor,
     paths: Paths,
     live: Live,
@@ -100,7 +101,11 @@ impl Sides {
 }
 
 impl Side {
-    async fn open(caps: &Capabilities) -> anyhow::Result<Self> {
+    /// A work directory, nothing running yet.
+    ///
+    /// # Errors
+    /// No directory can be made, or there is no NGINX.
+    pub async fn open(caps: &Capabilities) -> anyhow::Result<Self> {
         let dir = tempfile::tempdir()?;
         // Workers are another user where the tests run as root.
         std::fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o755))?;
@@ -108,6 +113,23 @@ impl Side {
         let mut options = Options::new(nginx::find_binary(None)?, paths.clone());
         options.worker_user.clone_from(&caps.worker_user);
         Ok(Self { supervisor: Supervisor::open(options).await?, paths, live: Live::default(), _dir: dir })
+    }
+
+    /// Brings it to a model, as the controller does.
+    ///
+    /// # Errors
+    /// It refuses the model, or does not answer.
+    pub async fn apply(&mut self, model: &Model, caps: &Capabilities) -> anyhow::Result<()> {
+        let set = render::render(&model.fixed, caps, &self.paths)?;
+        self.bring(&set, &model.live).await
+    }
+
+    /// What it reads.
+    ///
+    /// # Errors
+    /// Nothing was applied yet.
+    pub fn conf(&self) -> anyhow::Result<String> {
+        std::fs::read_to_string(self.paths.conf()).context("the configuration")
     }
 
     async fn bring(&mut self, set: &FileSet, live: &Live) -> anyhow::Result<()> {
