@@ -4,6 +4,7 @@
 
 local ngx = ngx
 local access = require("narthex.access")
+local again = require("narthex.again")
 local backend = require("narthex.backend")
 local choice = require("narthex.choice")
 local clients = require("narthex.clients")
@@ -189,6 +190,10 @@ end
 function M.rewrite()
   local var = ngx.var
   local revision = store.revision()
+  local is_again = var.narthex_backend ~= ""
+  if is_again then
+    again.begin(var)
+  end
   local name, uri = var.host, var.uri
   local record, own, catch_all = host.find(name, revision)
   if record.is_special then
@@ -197,7 +202,7 @@ function M.rewrite()
   local route, special = locations.match(record, uri, catch_all and health_check_path or nil)
   local length = var.content_length
   local too_large = is_too_large(length, route.body_limit)
-  if generate_request_id then
+  if generate_request_id and not is_again then
     var.narthex_request_id = next_id()
   end
   if special == locations.HEALTH and not too_large then
@@ -215,7 +220,7 @@ function M.rewrite()
   if extra and extra.errors then
     errors.arm(var, extra.errors)
   end
-  if extra and extra.tracing then
+  if extra and extra.tracing and not is_again then
     tracing.begin(var, extra.tracing)
   end
   if too_large then
@@ -246,7 +251,8 @@ function M.rewrite()
   end
   if extra then
     prepare(var, extra, uri)
-    local status = extra.limits and limits.enter(var, extra.limits)
+    -- NGINX too counts a request once.
+    local status = extra.limits and not is_again and limits.enter(var, extra.limits)
     if status then
       return errors.exit(var, route, status)
     end

@@ -7,6 +7,7 @@ local backend = require("narthex.backend")
 local balancer = require("narthex.balancer")
 local errors = require("narthex.errors")
 local expand = require("narthex.expand")
+local inner = require("narthex.inner")
 local limits = require("narthex.limits")
 local proxying = require("narthex.proxying")
 local redirect = require("narthex.redirect")
@@ -20,7 +21,7 @@ local sub = string.sub
 local M = { PLAIN = 0, IF_TLS = 1, ALWAYS = 2 }
 
 --- The named location of the default profile.
-local BASE = "@base"
+local BASE = inner.location("base")
 
 local function either(value, global)
   if value == nil then
@@ -118,7 +119,7 @@ end
 -- @tparam table config from `narthex.config`
 -- @treturn table
 function M.compile(key, given, config)
-  local target = config.profiles[given.prof] and "@" .. given.prof or BASE
+  local target = config.profiles[given.prof] and inner.location(given.prof) or BASE
   return {
     host = key,
     series = false,

@@ -48,7 +48,7 @@ impl ProfileView {
         let Profile { body_size, buffering, request_buffering, proxying, transport: _, mirror, watching, external_auth, snippet } = profile;
         let Watching { errors, firewall, rewrite_log } = watching;
         Ok(Self {
-            name: Printed::word(format!("@{id}"))?,
+            name: Printed::inner(id)?,
             body_size: body_size.map(Printed::word).transpose()?,
             buffering: buffering.map(Printed::switch),
             request_buffering: request_buffering.map(Printed::switch),
