@@ -12,7 +12,7 @@ local M = {}
 --- What Lua says about a route, and what holds where it says nothing.
 local EMPTY = {
   "namespace", "ingress_name", "service_name", "service_port", "location_path", "proxy_alternative_upstream_name", "narthex_timeouts",
-  "narthex_code", "narthex_error_backend", "narthex_mirror_target", "narthex_mirror_host", "narthex_passes_certificate",
+  "narthex_code", "narthex_error_backend", "narthex_missing", "narthex_mirror_target", "narthex_mirror_host", "narthex_passes_certificate",
   "auth_keepalive_share_vars",
 }
 --- What outlives the route: the whole request has it.

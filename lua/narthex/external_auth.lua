@@ -195,7 +195,8 @@ function M.admit()
     end
   end
   local pool = backend.get(var.narthex_backend, store.revision())
-  if not pool or not pool.balancer then
+  -- With a status for it, copies are made first.
+  if (not pool or not pool.balancer) and var.narthex_missing == "" then
     return ngx.exit(var.narthex_backend == backend.DEFAULT and ngx.HTTP_NOT_FOUND or ngx.HTTP_SERVICE_UNAVAILABLE)
   end
 end

@@ -14,6 +14,7 @@ local host = require("narthex.host")
 local limits = require("narthex.limits")
 local locations = require("narthex.locations")
 local metrics = require("narthex.metrics")
+local missing = require("narthex.missing")
 local proxying = require("narthex.proxying")
 local redirect = require("narthex.redirect")
 local request_id = require("narthex.request_id")
@@ -137,6 +138,9 @@ end
 
 --- What few routes ask for.
 local function prepare(var, extra, uri)
+  if not extra then
+    return
+  end
   if extra.rewrite then
     local captures = not extra.rewrite.redirect and rewrite.apply(extra.rewrite, var, uri, extra.log_rewrite) or nil
     if extra.prefix then
@@ -155,22 +159,6 @@ local function prepare(var, extra, uri)
   if extra.bandwidth then
     var.limit_rate, var.narthex_rate_after = extra.bandwidth[1], extra.bandwidth[2]
   end
-end
-
---- The backend has no endpoint, and nothing takes its place. That nothing is behind a path is told only to those who may pass.
-local function answer_missing(var, route, extra, uri)
-  if route.backend ~= backend.DEFAULT then
-    return errors.exit(var, route, ngx.HTTP_SERVICE_UNAVAILABLE)
-  end
-  if extra and extra.access then
-    prepare(var, extra, uri)
-    access.check(var, route)
-    if extra.access.external then
-      var.narthex_backend = backend.DEFAULT
-      return exec(route.target)
-    end
-  end
-  return errors.exit(var, route, ngx.HTTP_NOT_FOUND)
 end
 
 --- NGINX was started a moment ago and does not hold everything yet: what seems absent may come any moment.
@@ -242,7 +230,7 @@ function M.rewrite()
       return await_records()
     end
     if not errors.substitute(var, route) then
-      return answer_missing(var, route, extra, uri)
+      return missing.answer(var, route, uri, prepare)
     end
   elseif pool.choice then
     var.narthex_backend = choice.make(var, route, pool, revision, uri)

@@ -20,8 +20,9 @@ local sub = string.sub
 --- When plain HTTP is redirected: never, if the host has a certificate, always.
 local M = { PLAIN = 0, IF_TLS = 1, ALWAYS = 2 }
 
---- The named location of the default profile.
-local BASE = inner.location("base")
+--- The default profile and its named location.
+local DEFAULT = "base"
+local BASE = inner.location(DEFAULT)
 
 local function either(value, global)
   if value == nil then
@@ -98,6 +99,7 @@ local function extras(key, given, config)
     errors = given.errs and errors.compile(given.errs.codes, given.errs.be),
     log_rewrite = given.rlog,
     tracing = tracing.compile(given.trace, config),
+    copies = given.mir and config.profiles[given.prof] or nil,
     bandwidth = given.rate and { given.rate[1] .. "k", given.rate[2] .. "k" },
     limits = given.lim and limits.compile(given.lim, (given.ns or "") .. "/" .. (given.ing or "")),
     no_log = given.nolog,
@@ -119,7 +121,8 @@ end
 -- @tparam table config from `narthex.config`
 -- @treturn table
 function M.compile(key, given, config)
-  local target = config.profiles[given.prof] and inner.location(given.prof) or BASE
+  local profile = config.profiles[given.prof] and given.prof or DEFAULT
+  local target = inner.location(profile)
   return {
     host = key,
     series = false,
@@ -130,6 +133,7 @@ function M.compile(key, given, config)
     path = text(given.path),
     backend = text(given.be) or backend.DEFAULT,
     target = target,
+    answers = config.answering[profile] or false,
     is_inline = config.serve_base_inline and target == BASE,
     redirect = redirect_mode(given, config),
     body_limit = body_limit(given, config),
@@ -166,6 +170,7 @@ function M.default(config, key)
     series = false,
     backend = backend.DEFAULT,
     target = BASE,
+    answers = config.answering[DEFAULT] or false,
     is_inline = config.serve_base_inline,
     redirect = M.PLAIN,
     body_limit = body_limit({}, config),

@@ -39,6 +39,17 @@ check "over TLS an endpoint's answer says so" "max-age=100" "$(hsts err.test /)"
 check "also an error of its own" "max-age=100" "$(hsts err.test /gone)"
 check "the backend for errors speaks for itself" "from-upstream from-upstream" "$(hsts err.test /missing) $(hsts err.test /deny/)"
 
+# What a snippet says holds where there is no endpoint too: it answers in the profile's location.
+configure r3 ',"errors","other","snippet"' ',"answering":["snippet"]'
+reload r3
+drop b -
+put h snippet.test '{"prefix":{"/":0,"/nothing/":1,"/closed/":2},"routes":[{"ns":"n","ing":"i","path":"/","be":"ns/none:80","prof":"snippet","acl":{"deny":["127.0.0.1"]}},{"ns":"n","ing":"i","path":"/nothing","prof":"snippet"},{"ns":"n","path":"/closed","prof":"snippet","acl":{"deny":["127.0.0.1"]}}]}'
+of_snippet() { get snippet.test "$1" -o /dev/null -w '%{http_code} %header{x-snippet}%header{location}'; }
+check "a 503 without an endpoint has its headers" "503 n/i" "$(of_snippet /x)"
+check "a 404 without a default backend as well" "404 n/i" "$(of_snippet /nothing/)"
+check "a redirect of a snippet needs no endpoint" "301 n/ihttp://other.test/" "$(of_snippet '/x?moved=1')"
+check "who may not pass is not told that nothing is there" "403 " "$(of_snippet /closed/)"
+
 # A backend sends the request elsewhere (X-Accel-Redirect), and so does the backend for errors.
 drop b -
 put h accel.test '{"prefix":{"/":0,"/a/":1},"exact":{"/accel":1},"routes":[{"ns":"n","ing":"i","path":"/","errs":{"codes":[404],"be":"ns/pages:-"}},{"ns":"n","ing":"i","path":"/a","be":"ns/a:80","prof":"errors","errs":{"codes":[404],"be":"ns/pages:-"}}]}'

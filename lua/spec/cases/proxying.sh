@@ -22,6 +22,10 @@ put h mirror.test '{"prefix":{"/":0},"routes":[{"ns":"n","path":"/","prof":"mirr
 check "a mirrored request is answered by the backend" "$A" "$(get mirror.test '/m?x=1' -d body | port_of)"
 until_is 1 logged 'copy.mirror.test /copy/m?x=1 POST 4' copies
 check "the copy does not change what the request is known by" 1 "$(logged '^mirror.test /m 200 .127.0.0.1:'"$A"'. .n/-. .ns-a-80.' access)"
+control /generation -d g >/dev/null
+put h nothing.test '{"prefix":{"/":0},"routes":[{"ns":"n","path":"/","prof":"mirror","mir":{"url":"http://127.0.0.1:'"$B"'/copy/nothing","host":"h","id":"x"}}]}'
+check "without a default backend a path without a rule is not found" "404" "$(answer nothing.test /x)"
+until_is 1 logged 'h /copy/nothing GET -' copies # A copy is made all the same.
 put h sock.test '{"prefix":{"/":0},"routes":[{"ns":"n","path":"/","prof":"mirror","be":"ns/a:80","mir":{"url":"http://$http_x_host/live","host":"x","id":"x"}}]}'
 check "a copy can't go to the control socket" "$A" "$(get sock.test / -H "X-Host: unix:$PREFIX/control.sock:" -d "=h${T}taken.test${T}{}" | port_of)"
 check "and leaves no record there" 404 "$(control '/record?t=h&k=taken.test' -o /dev/null -w '%{http_code}')"

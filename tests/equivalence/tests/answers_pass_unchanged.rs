@@ -16,13 +16,11 @@ use std::sync::Arc;
 
 use equivalence::plain::Plain;
 use equivalence::script::{self, Script};
-use equivalence::sides::Side;
-use equivalence::{Dice, answers, rules};
-use k8s_openapi::api::core::v1::ConfigMap;
-use model::{Builder, ObjectKey, Snapshot};
+use equivalence::world::World;
+use equivalence::{Dice, answers};
 use render::Capabilities;
 use testkit::http::{raw, raw_tls};
-use testkit::kube::{PathType, mk_ingress, mk_service, mk_slice};
+use testkit::kube::{PathType, mk_ingress};
 use testkit::ports::Ports;
 
 const HOST: &str = "a.test";
@@ -70,24 +68,8 @@ fn plain(dir: &Path, ports: &[u16], backend: SocketAddr, caps: &Capabilities) ->
     )
 }
 
-/// One host whose every path leads to the backend.
-fn snapshot(backend: SocketAddr) -> Snapshot {
-    let mut snapshot = Snapshot::default();
-    let key = |name: &str| ObjectKey::new(rules::NAMESPACE, name);
-    let mut ingress = mk_ingress("web").host(HOST).path("/", PathType::Prefix, "web", 80).annotation("ssl-redirect", "false").build();
-    ingress.metadata.namespace = Some(rules::NAMESPACE.into());
-    let quiet = [("disable-access-log", "true"), ("error-log-level", "crit"), ("worker-processes", "1")];
-    let data = quiet.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
-    snapshot.config_maps.insert(key("settings"), Arc::new(ConfigMap { data: Some(data), ..ConfigMap::default() }));
-    snapshot.ingresses.insert(key("web"), Arc::new(ingress.into()));
-    snapshot.services.insert(key("web"), Arc::new(mk_service("web", 80, 8080, None).into()));
-    snapshot.endpoint_slices.insert(key("web"), Arc::new(mk_slice("web", "web", &[backend]).into()));
-    snapshot
-}
-
 /// What comes back, without the time.
-async fn ask(port: u16, tls: bool, request: &[u8]) -> String {
-    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+async fn ask(address: SocketAddr, tls: bool, request: &[u8]) -> String {
     let answer = if tls { raw_tls(address, HOST, request).await } else { raw(address, request).await };
     let text = answer.unwrap_or_else(|error| panic!("{}: {error:#}", request.escape_ascii())).escape_ascii().to_string();
     let lines = text.split_inclusive("\\r\\n").map(|line| if line.starts_with("Date: ") { "Date: now\\r\\n" } else { line });
@@ -98,29 +80,29 @@ async fn ask(port: u16, tls: bool, request: &[u8]) -> String {
 async fn answers_of_backends_pass_as_through_a_plain_proxy() {
     let seed = std::env::var("NARTHEX_EQUIVALENCE_SEED").map_or(1, |text| text.parse().expect("the seed is a number"));
     let mut dice = Dice::new(seed);
-    let ports = Ports::take(4).unwrap();
+    let ports = Ports::take(2).unwrap();
     let scripts: Arc<Vec<Script>> = Arc::new((0..SCRIPTS).map(|number| answers::script(number, SCRIPTS, &mut dice)).collect());
     let backend = script::start(Arc::clone(&scripts)).unwrap();
 
-    let caps = nginx::detect(None).await.expect("this test needs a real NGINX");
-    let mut router = Side::open(&caps).await.unwrap();
-    let mut builder = Builder::new(rules::settings(ports[0], ports[1]).unwrap());
-    router.apply(&builder.build(&snapshot(backend)).model, &caps).await.unwrap();
+    let web = mk_ingress("web").host(HOST).path("/", PathType::Prefix, "web", 80);
+    let world = World::new().await.unwrap().service("web", &[backend]).ingress("web", web).serve().await.unwrap();
 
+    let caps = nginx::detect(None).await.unwrap();
     let pair = rcgen::generate_simple_self_signed([HOST.to_owned()]).unwrap();
     let pair = format!("{}{}", pair.cert.pem(), pair.signing_key.serialize_pem());
-    let listens = SocketAddr::from((Ipv4Addr::LOCALHOST, ports[2]));
+    let listens = SocketAddr::from((Ipv4Addr::LOCALHOST, ports[0]));
     let conf = |dir: &Path| {
         std::fs::write(dir.join("pair.pem"), pair).unwrap();
-        plain(dir, &ports[2..], backend, &caps)
+        plain(dir, &ports, backend, &caps)
     };
     let _plain = Plain::start(&nginx::find_binary(None).unwrap(), listens, conf).await.unwrap();
 
     let (mut report, mut differ) = (String::new(), 0);
     for (number, script) in scripts.iter().enumerate() {
         let (request, tls) = (answers::request(number, script, &mut dice), dice.percent(25));
-        let side = usize::from(tls);
-        let (ours, theirs) = tokio::join!(ask(ports[side], tls, &request), ask(ports[2 + side], tls, &request));
+        let here = if tls { world.https() } else { world.http() };
+        let there = SocketAddr::from((Ipv4Addr::LOCALHOST, ports[usize::from(tls)]));
+        let (ours, theirs) = tokio::join!(ask(here, tls, &request), ask(there, tls, &request));
         if ours != theirs {
             differ += 1;
             if differ <= TOLD {
