@@ -10,9 +10,10 @@ local routes = require("narthex.routes")
 
 local byte = string.byte
 local re_find = ngx.re.find
+local gsub = string.gsub
 local sub = string.sub
 
-local SLASH = byte("/")
+local SLASH, STAR = byte("/*", 1, 2)
 
 --- What `match` says besides a route.
 local M = { ADD_SLASH = 1, HEALTH = 2, FAILED = 3 }
@@ -44,6 +45,14 @@ local function compile_regexes(key, given, at)
   return #list > 0 and list or false
 end
 
+--- What NGINX would call the server block of a host: a wildcard is a pattern of one label.
+local function server_name_of(name)
+  if byte(name) == STAR then
+    return "~^(?<subdomain>[\\w-]+)" .. gsub(sub(name, 2), "%.", "\\.") .. "$"
+  end
+  return name
+end
+
 --- Compiles a host record.
 -- Phase: any.
 -- @tparam string key of the record, for the log
@@ -68,6 +77,7 @@ function M.compile(key, given, config)
   record.app_root = given.root and expand.compile(given.root) or false
   record.redirect_to = given.www or false
   record.client_page = given.cpage or false
+  record.server_name = server_name_of(given.name or key)
   -- What few hosts do before a location is looked for.
   record.is_special = (record.app_root or record.redirect_to) and true or false
   -- The commonest host has one rule for everything.

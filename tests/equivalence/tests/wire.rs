@@ -7,3 +7,5 @@ mod copies;
 mod missing;
 #[path = "wire/redirected.rs"]
 mod redirected;
+#[path = "wire/server_name.rs"]
+mod server_name;
