@@ -53,6 +53,19 @@ local function server_name_of(name)
   return name
 end
 
+--- Whether some Ingress has the host: without one the record of all other hosts has the default backend only.
+local function is_of_an_ingress(key, given)
+  if key ~= "_" then
+    return true
+  end
+  for _, route in ipairs(given.routes) do
+    if route.ns then
+      return true
+    end
+  end
+  return false
+end
+
 --- Compiles a host record.
 -- Phase: any.
 -- @tparam string key of the record, for the log
@@ -61,9 +74,12 @@ end
 -- @treturn table what `match` takes
 function M.compile(key, given, config)
   local default = routes.default(config, key)
-  local compiled = {}
+  -- What requests are counted under, if at all.
+  local compiled, host = {}, is_of_an_ingress(key, given) and key
+  default.host = host
   for i, route in ipairs(given.routes) do
     compiled[i] = routes.compile(key, route, config)
+    compiled[i].host = host
   end
   local function at(i)
     return compiled[i + 1] or default

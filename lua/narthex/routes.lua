@@ -119,12 +119,11 @@ end
 -- @tparam string key of the host, for the log
 -- @tparam table given the decoded route
 -- @tparam table config from `narthex.config`
--- @treturn table
+-- @treturn table; its `host` is of the record
 function M.compile(key, given, config)
   local profile = config.profiles[given.prof] and given.prof or DEFAULT
   local target = inner.location(profile)
   return {
-    host = key,
     series = false,
     namespace = text(given.ns),
     ingress = text(given.ing),
@@ -161,12 +160,11 @@ end
 -- Phase: any.
 -- @tparam table config from `narthex.config`
 -- @tparam string key of the host; that of the catch-all host is logged only on request
--- @treturn table; `host` is false where no Ingress has the host that is asked for
+-- @treturn table
 function M.default(config, key)
   local catch_all = key == "_"
   local extra = { no_log = catch_all and not config.log_default_backend or nil, tracing = tracing.compile(nil, config) }
   return {
-    host = not catch_all and key,
     series = false,
     backend = backend.DEFAULT,
     target = BASE,

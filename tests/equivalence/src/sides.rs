@@ -6,6 +6,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -124,12 +125,9 @@ impl Side {
         self.bring(&set, &model.live).await
     }
 
-    /// What it reads.
-    ///
-    /// # Errors
-    /// Nothing was applied yet.
-    pub fn conf(&self) -> anyhow::Result<String> {
-        std::fs::read_to_string(self.paths.conf()).context("the configuration")
+    /// The control socket.
+    pub fn control(&self) -> PathBuf {
+        self.paths.control_socket()
     }
 
     async fn bring(&mut self, set: &FileSet, live: &Live) -> anyhow::Result<()> {

@@ -3,6 +3,8 @@
 
 #[path = "wire/copies.rs"]
 mod copies;
+#[path = "wire/counted.rs"]
+mod counted;
 #[path = "wire/missing.rs"]
 mod missing;
 #[path = "wire/redirected.rs"]
