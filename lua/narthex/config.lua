@@ -32,6 +32,7 @@ local FIELDS = {
   serve_base_inline = { "boolean", false },
   tracing = { "table", { on = false, trust = true, sampler = "AlwaysOn", ratio = 1, parent_based = true, queue = 0, export = false } },
   metrics = { "table", false },
+  answering = { "table", {} },
   error_statuses = { "table", {} },
   limit_key = { "string", "$binary_remote_addr" },
   limit_req_status = { "number", 503 },
@@ -44,11 +45,19 @@ local function fail(name, expected, value)
   return nil, ('configuration: "%s": expected %s, got %s'):format(name, expected, cjson.encode(value) or tostring(value))
 end
 
+local function set_of(list)
+  local set = {}
+  for _, name in ipairs(list) do
+    set[name] = true
+  end
+  return set
+end
+
 --- Decodes and checks the configuration.
 -- Unknown fields are ignored, absent and null ones take their default.
 -- Phase: init.
 -- @tparam string text the configuration as JSON
--- @treturn table|nil the configuration; `profiles` is a set of names
+-- @treturn table|nil the configuration; `profiles` and `answering` are sets of names
 -- @treturn nil|string what is wrong with it
 function M.decode(text)
   local given, err = cjson.decode(text)
@@ -74,14 +83,11 @@ function M.decode(text)
   if config.tries < 0 or config.body_limit_bytes < 0 then
     return fail("tries, body_limit_bytes", "0 or more", { config.tries, config.body_limit_bytes })
   end
-  local profiles = {}
-  for _, name in ipairs(config.profiles) do
-    profiles[name] = true
-  end
+  local profiles = set_of(config.profiles)
   if not profiles.base then
     return fail("profiles", 'a list with "base" in it', config.profiles)
   end
-  config.profiles = profiles
+  config.profiles, config.answering = profiles, set_of(config.answering)
   return config
 end
 

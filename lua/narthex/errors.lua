@@ -7,6 +7,7 @@
 local ngx = ngx
 local backend = require("narthex.backend")
 local context = require("narthex.context")
+local inner = require("narthex.inner")
 local store = require("narthex.store")
 
 local exec = ngx.exec
@@ -16,7 +17,7 @@ local set_header = ngx.req.set_header
 local M = {}
 
 --- The location that asks for the page, and the one that shows NGINX's own.
-local PAGE, STOCK = "@narthex_errors", "@narthex_stock"
+local PAGE, STOCK = inner.location("narthex_errors"), inner.location("narthex_stock")
 local TOO_LARGE = 413
 
 local global
@@ -119,7 +120,12 @@ function M.page()
     -- A mirror's or an authentication service's error is nobody's page: whoever made the subrequest looks at the status.
     return exit(code)
   end
-  context.open(var).is_error_page = true
+  local state = context.open(var)
+  if state.has_page then
+    -- The page's backend sent the request elsewhere, where it failed again. NGINX too asks for one page only.
+    return exit(code)
+  end
+  state.is_error_page, state.has_page = true, true
   if code == TOO_LARGE then
     -- The body is thrown away.
     ngx.req.clear_header("Content-Length")

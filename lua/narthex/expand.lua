@@ -11,6 +11,16 @@ local type = type
 
 local M = {}
 
+--- Names whose values are not NGINX's: functions of `ngx.var`.
+local OWN = {}
+
+--- Gives a name a value of ours. Phase: init.
+-- @tparam string name
+-- @tparam function value of `ngx.var`
+function M.define(name, value)
+  OWN[name] = value
+end
+
 --- The variable or capture that starts at the `$` at `at`: its name or number, and the position after it.
 local function reference(text, at)
   local digit = match(text, "^[1-9]", at + 1)
@@ -86,7 +96,8 @@ function M.eval(compiled, var, captures, escape)
       if text and escape then
         text = escape(text)
       elseif not text then
-        text = part.name and var[part.name] or ""
+        local own = part.name and OWN[part.name]
+        text = own and own(var) or part.name and var[part.name] or ""
       end
     end
     out[i] = text

@@ -59,6 +59,7 @@ end
 function M.hide_credentials(var)
   -- The log wants the name, which NGINX reads from the header when it is first asked for.
   local _ = var.remote_user
+  context.open(var).credentials = var.http_authorization
   ngx.req.clear_header("Authorization")
 end
 
@@ -107,6 +108,10 @@ end
 --- Prepares the request to the service, or answers in its place. Phase: rewrite, of the request to the service.
 function M.ask()
   local var = ngx.var
+  if not ngx.is_subrequest then
+    -- A backend sent the request here.
+    return ngx.exit(ngx.HTTP_NOT_FOUND)
+  end
   local auth = auth_of(var)
   if not auth then
     return ngx.exit(ngx.HTTP_INTERNAL_SERVER_ERROR)
@@ -190,7 +195,8 @@ function M.admit()
     end
   end
   local pool = backend.get(var.narthex_backend, store.revision())
-  if not pool or not pool.balancer then
+  -- With a status for it, copies are made first.
+  if (not pool or not pool.balancer) and var.narthex_missing == "" then
     return ngx.exit(var.narthex_backend == backend.DEFAULT and ngx.HTTP_NOT_FOUND or ngx.HTTP_SERVICE_UNAVAILABLE)
   end
 end

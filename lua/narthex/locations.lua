@@ -10,9 +10,10 @@ local routes = require("narthex.routes")
 
 local byte = string.byte
 local re_find = ngx.re.find
+local gsub = string.gsub
 local sub = string.sub
 
-local SLASH = byte("/")
+local SLASH, STAR = byte("/*", 1, 2)
 
 --- What `match` says besides a route.
 local M = { ADD_SLASH = 1, HEALTH = 2, FAILED = 3 }
@@ -44,6 +45,27 @@ local function compile_regexes(key, given, at)
   return #list > 0 and list or false
 end
 
+--- What NGINX would call the server block of a host: a wildcard is a pattern of one label.
+local function server_name_of(name)
+  if byte(name) == STAR then
+    return "~^(?<subdomain>[\\w-]+)" .. gsub(sub(name, 2), "%.", "\\.") .. "$"
+  end
+  return name
+end
+
+--- Whether some Ingress has the host: without one the record of all other hosts has the default backend only.
+local function is_of_an_ingress(key, given)
+  if key ~= "_" then
+    return true
+  end
+  for _, route in ipairs(given.routes) do
+    if route.ns then
+      return true
+    end
+  end
+  return false
+end
+
 --- Compiles a host record.
 -- Phase: any.
 -- @tparam string key of the record, for the log
@@ -52,9 +74,12 @@ end
 -- @treturn table what `match` takes
 function M.compile(key, given, config)
   local default = routes.default(config, key)
-  local compiled = {}
+  -- What requests are counted under, if at all.
+  local compiled, host = {}, is_of_an_ingress(key, given) and key
+  default.host = host
   for i, route in ipairs(given.routes) do
     compiled[i] = routes.compile(key, route, config)
+    compiled[i].host = host
   end
   local function at(i)
     return compiled[i + 1] or default
@@ -68,6 +93,7 @@ function M.compile(key, given, config)
   record.app_root = given.root and expand.compile(given.root) or false
   record.redirect_to = given.www or false
   record.client_page = given.cpage or false
+  record.server_name = server_name_of(given.name or key)
   -- What few hosts do before a location is looked for.
   record.is_special = (record.app_root or record.redirect_to) and true or false
   -- The commonest host has one rule for everything.

@@ -7,6 +7,7 @@ local context = require("narthex.context")
 local ewma = require("narthex.ewma")
 local limits = require("narthex.limits")
 local metrics = require("narthex.metrics")
+local server_name = require("narthex.server_name")
 local store = require("narthex.store")
 local tracing = require("narthex.tracing")
 
@@ -37,11 +38,14 @@ local function feed(var)
 end
 
 --- Counts the request, feeds the response time to EWMA balancers, counts the end of limited requests, records spans, and ends the
--- request's state. Costs five tests while nothing uses any of it. Phase: log.
+-- request's state. Costs six tests while nothing uses any of it. Phase: log.
 function M.log()
   local var = ngx.var
   if metrics.on then
     metrics.finish(var)
+  end
+  if server_name.in_use then
+    server_name.fill(var)
   end
   if ewma.in_use and not ngx.is_subrequest then
     feed(var)

@@ -78,7 +78,8 @@ end
 function M.begin(route, name)
   local counted = route.host or unknown ~= "skip" or name == NO_HOST
   if counted and not ngx.is_subrequest then
-    begun[address()] = route
+    local id = address()
+    begun[id], canaries[id] = route, nil
   end
 end
 

@@ -2,9 +2,13 @@
 -- @module narthex.proxying
 
 local ngx = ngx
+local context = require("narthex.context")
 local expand = require("narthex.expand")
 
 local M = {}
+
+--- What is found in no header. An empty text would be found in every one, which NGINX then writes in its own words.
+local NEVER = "\n"
 
 --- Field of a record, and the variables of what is replaced and by what.
 local REPLACEMENTS = {
@@ -22,7 +26,7 @@ function M.compile(given)
   for field, names in pairs(REPLACEMENTS) do
     local pair = given.repl and given.repl[field]
     if pair then
-      fixed[#fixed + 1] = { name = names[1], value = pair[1] }
+      fixed[#fixed + 1] = { name = names[1], value = pair[1] ~= "" and pair[1] or NEVER }
       fixed[#fixed + 1] = { name = names[2], value = pair[2] }
     end
   end
@@ -40,14 +44,24 @@ function M.compile(given)
 end
 jit.off(M.compile)
 
+--- Remembers what held before, for a request that comes to another route.
+local function replace(fixed, var)
+  local before = {}
+  for i = 1, #fixed do
+    local name = fixed[i].name
+    before[name], var[name] = var[name] or "", fixed[i].value
+  end
+  context.open(var).replaced = before
+end
+
 --- Sets the variables.
 -- Phase: rewrite.
 -- @tparam table rule from `compile`
 -- @tparam table var `ngx.var`
 function M.apply(rule, var)
   local fixed, expanded = rule.fixed, rule.expanded
-  for i = 1, #fixed do
-    var[fixed[i].name] = fixed[i].value
+  if #fixed > 0 then
+    replace(fixed, var)
   end
   for i = 1, #expanded do
     local value = expand.eval(expanded[i].value, var)
@@ -56,6 +70,13 @@ function M.apply(rule, var)
       value = ""
     end
     var[expanded[i].name] = value
+  end
+end
+
+--- Ends a request that a backend sent to the location of copies. Phase: rewrite, in that location.
+function M.copy()
+  if not ngx.is_subrequest then
+    return ngx.exit(ngx.HTTP_NOT_FOUND)
   end
 end
 

@@ -4,6 +4,7 @@
 
 local ngx = ngx
 local access = require("narthex.access")
+local again = require("narthex.again")
 local backend = require("narthex.backend")
 local choice = require("narthex.choice")
 local clients = require("narthex.clients")
@@ -13,6 +14,7 @@ local host = require("narthex.host")
 local limits = require("narthex.limits")
 local locations = require("narthex.locations")
 local metrics = require("narthex.metrics")
+local missing = require("narthex.missing")
 local proxying = require("narthex.proxying")
 local redirect = require("narthex.redirect")
 local request_id = require("narthex.request_id")
@@ -139,6 +141,9 @@ end
 
 --- What few routes ask for.
 local function prepare(var, extra, uri)
+  if not extra then
+    return
+  end
   if extra.rewrite then
     local captures = not extra.rewrite.redirect and rewrite.apply(extra.rewrite, var, uri, extra.log_rewrite) or nil
     if extra.prefix then
@@ -159,22 +164,6 @@ local function prepare(var, extra, uri)
   end
 end
 
---- The backend has no endpoint, and nothing takes its place. That nothing is behind a path is told only to those who may pass.
-local function answer_missing(var, route, extra, uri)
-  if route.backend ~= backend.DEFAULT then
-    return errors.exit(var, route, ngx.HTTP_SERVICE_UNAVAILABLE)
-  end
-  if extra and extra.access then
-    prepare(var, extra, uri)
-    access.check(var, route)
-    if extra.access.external then
-      var.narthex_backend = backend.DEFAULT
-      return exec(route.target)
-    end
-  end
-  return errors.exit(var, route, ngx.HTTP_NOT_FOUND)
-end
-
 --- NGINX was started a moment ago and does not hold everything yet: what seems absent may come any moment.
 local function await_records(elsewhere)
   for _ = 1, PATIENCE / PAUSE do
@@ -193,6 +182,10 @@ end
 function M.rewrite(elsewhere)
   local var = ngx.var
   local revision = store.revision()
+  local is_again = var.narthex_backend ~= ""
+  if is_again then
+    again.begin(var)
+  end
   local name, uri = var.host, var.uri
   local record, own, catch_all = host.find(name, revision)
   if record.is_special then
@@ -201,7 +194,7 @@ function M.rewrite(elsewhere)
   local route, special = locations.match(record, uri, catch_all and health_check_path or nil)
   local length = var.content_length
   local too_large = is_too_large(length, route.body_limit)
-  if generate_request_id then
+  if generate_request_id and not is_again then
     var.narthex_request_id = next_id()
   end
   if special == locations.HEALTH and not too_large then
@@ -219,7 +212,7 @@ function M.rewrite(elsewhere)
   if extra and extra.errors then
     errors.arm(var, extra.errors)
   end
-  if extra and extra.tracing then
+  if extra and extra.tracing and not is_again then
     tracing.begin(var, extra.tracing)
   end
   if too_large then
@@ -241,7 +234,7 @@ function M.rewrite(elsewhere)
       return await_records(elsewhere)
     end
     if not errors.substitute(var, route) then
-      return answer_missing(var, route, extra, uri)
+      return missing.answer(var, route, uri, prepare)
     end
   elseif pool.choice then
     var.narthex_backend = choice.make(var, route, pool, revision, uri)
@@ -250,7 +243,8 @@ function M.rewrite(elsewhere)
   end
   if extra then
     prepare(var, extra, uri)
-    local status = extra.limits and limits.enter(var, extra.limits)
+    -- NGINX too counts a request once.
+    local status = extra.limits and not is_again and limits.enter(var, extra.limits)
     if status then
       return errors.exit(var, route, status)
     end

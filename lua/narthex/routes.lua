@@ -7,6 +7,7 @@ local backend = require("narthex.backend")
 local balancer = require("narthex.balancer")
 local errors = require("narthex.errors")
 local expand = require("narthex.expand")
+local inner = require("narthex.inner")
 local limits = require("narthex.limits")
 local proxying = require("narthex.proxying")
 local redirect = require("narthex.redirect")
@@ -19,8 +20,9 @@ local sub = string.sub
 --- When plain HTTP is redirected: never, if the host has a certificate, always.
 local M = { PLAIN = 0, IF_TLS = 1, ALWAYS = 2 }
 
---- The named location of the default profile.
-local BASE = "@base"
+--- The default profile and its named location.
+local DEFAULT = "base"
+local BASE = inner.location(DEFAULT)
 
 local function either(value, global)
   if value == nil then
@@ -97,6 +99,7 @@ local function extras(key, given, config)
     errors = given.errs and errors.compile(given.errs.codes, given.errs.be),
     log_rewrite = given.rlog,
     tracing = tracing.compile(given.trace, config),
+    copies = given.mir and config.profiles[given.prof] or nil,
     bandwidth = given.rate and { given.rate[1] .. "k", given.rate[2] .. "k" },
     limits = given.lim and limits.compile(given.lim, (given.ns or "") .. "/" .. (given.ing or "")),
     no_log = given.nolog,
@@ -116,11 +119,11 @@ end
 -- @tparam string key of the host, for the log
 -- @tparam table given the decoded route
 -- @tparam table config from `narthex.config`
--- @treturn table
+-- @treturn table; its `host` is of the record
 function M.compile(key, given, config)
-  local target = config.profiles[given.prof] and "@" .. given.prof or BASE
+  local profile = config.profiles[given.prof] and given.prof or DEFAULT
+  local target = inner.location(profile)
   return {
-    host = key,
     series = false,
     namespace = text(given.ns),
     ingress = text(given.ing),
@@ -129,6 +132,7 @@ function M.compile(key, given, config)
     path = text(given.path),
     backend = text(given.be) or backend.DEFAULT,
     target = target,
+    answers = config.answering[profile] or false,
     is_inline = config.serve_base_inline and target == BASE,
     redirect = redirect_mode(given, config),
     body_limit = body_limit(given, config),
@@ -156,15 +160,15 @@ end
 -- Phase: any.
 -- @tparam table config from `narthex.config`
 -- @tparam string key of the host; that of the catch-all host is logged only on request
--- @treturn table; `host` is false where no Ingress has the host that is asked for
+-- @treturn table
 function M.default(config, key)
   local catch_all = key == "_"
   local extra = { no_log = catch_all and not config.log_default_backend or nil, tracing = tracing.compile(nil, config) }
   return {
-    host = not catch_all and key,
     series = false,
     backend = backend.DEFAULT,
     target = BASE,
+    answers = config.answering[DEFAULT] or false,
     is_inline = config.serve_base_inline,
     redirect = M.PLAIN,
     body_limit = body_limit({}, config),

@@ -175,6 +175,11 @@ impl Loaded {
         self.files.keys()
     }
 
+    /// Whether no file was read.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+
     /// The same objects, and a Problem that says why they are not up to date.
     pub(crate) fn unavailable(&self, directory: &str, reason: &str) -> Self {
         let mut loaded = self.clone();

@@ -61,6 +61,9 @@ pub struct HostRecord {
     /// (`auth-tls-error-page`). `None`: they get 400.
     #[serde(rename = "cpage", skip_serializing_if = "Option::is_none")]
     pub client_page: Option<Arc<str>>,
+    /// The host, where its record is that of other names too (`server-alias`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<Arc<str>>,
     /// Names of hosts that are patterns. The record that has them, `~`, has nothing else.
     #[serde(rename = "names", skip_serializing_if = "Option::is_none")]
     pub patterns: Option<NamePatterns>,

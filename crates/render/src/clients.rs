@@ -35,7 +35,7 @@ impl ClientsView {
                 VerifyClient::OptionalNoCa => "optional_no_ca",
             }),
             depth: *depth,
-            error_page: Some(Printed::fixed("@narthex_client_refused")),
+            error_page: Some(Printed::fixed(r#""@narthex_client_refused\n""#)),
         })
     }
 

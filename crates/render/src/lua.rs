@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::files::File;
 use crate::globals::Form;
+use crate::profile::answers;
 
 /// `lua/narthex/*.lua`: path below the work directory, and content. In the order of names.
 const MODULES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/lua_modules.rs"));
@@ -31,6 +32,9 @@ struct Settings<'a> {
     revision: &'a str,
     /// Named locations without their `@`.
     profiles: Vec<&'a str>,
+    /// Those that answer for backends without endpoints.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    answering: Vec<&'a str>,
     ssl_redirect: bool,
     force_ssl_redirect: bool,
     preserve_trailing_slash: bool,
@@ -138,6 +142,7 @@ pub(crate) fn configuration(fixed: &Fixed, revision: &str, form: Form) -> String
     let settings = Settings {
         revision,
         profiles: crate::profile::complete(fixed).map(|(id, _)| id).collect(),
+        answering: crate::profile::complete(fixed).filter(|(_, profile)| answers(config, profile)).map(|(id, _)| id).collect(),
         ssl_redirect: config.ssl_redirect,
         force_ssl_redirect: config.force_ssl_redirect,
         preserve_trailing_slash: config.preserve_trailing_slash,

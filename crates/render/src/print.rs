@@ -92,6 +92,11 @@ impl Printed {
         Ok(Self(format!("{prefix}{}", Self::word(word)?.0).into()))
     }
 
+    /// The name of a named location of ours. It ends in a line break, which no header can hold: no `X-Accel-Redirect` of a backend means it.
+    pub(crate) fn inner(name: impl fmt::Display) -> Result<Self, RenderError> {
+        Ok(Self(format!("\"@{}\\n\"", Self::word(name)?.0).into()))
+    }
+
     /// A number of KiB as a size.
     pub(crate) fn size_kib(kib: u32) -> Self {
         Self(format!("{kib}k").into())

@@ -6,6 +6,7 @@ use std::sync::{Arc, LazyLock};
 
 use annotations::Config;
 use model::{Fixed, Profile, ProfileId, Shell, Watching};
+use ngx_value::Snippet;
 use serde::Serialize;
 
 use self::proxying::ProxyingView;
@@ -34,6 +35,8 @@ pub(crate) struct ProfileView {
     error_statuses: Vec<u16>,
     auth: Option<AuthView>,
     snippet: Option<Printed>,
+    /// A backend without endpoints is answered for here.
+    answers: bool,
 }
 
 impl ProfileView {
@@ -48,7 +51,7 @@ impl ProfileView {
         let Profile { body_size, buffering, request_buffering, proxying, transport: _, mirror, watching, external_auth, snippet } = profile;
         let Watching { errors, firewall, rewrite_log } = watching;
         Ok(Self {
-            name: Printed::word(format!("@{id}"))?,
+            name: Printed::inner(id)?,
             body_size: body_size.map(Printed::word).transpose()?,
             buffering: buffering.map(Printed::switch),
             request_buffering: request_buffering.map(Printed::switch),
@@ -61,8 +64,16 @@ impl ProfileView {
             error_statuses: errors.as_ref().map(|errors| errors.statuses.clone()).unwrap_or_default(),
             auth: external_auth.as_ref().map(|auth| AuthView::new(config, id, auth)).transpose()?,
             snippet: snippet.as_ref().map(Printed::raw),
+            answers: answers(config, profile),
         })
     }
+}
+
+/// Whether the location has directives of people, which hold also where the backend has no endpoint. NGINX takes the hook for it only once.
+pub(crate) fn answers(config: &Config, profile: &Profile) -> bool {
+    let mut snippets = [&profile.snippet, &config.snippets.location].into_iter().flatten().peekable();
+    let may_have_hook = |snippet: &Snippet| ["rewrite_by_lua", "include"].into_iter().any(|name| snippet.as_str().contains(name));
+    snippets.peek().is_some() && !snippets.any(may_have_hook)
 }
 
 /// How errors of endpoints are handed over, where the server does not say it: that speaks of `proxy_pass` only.

@@ -88,6 +88,8 @@ fn certificate(fixed: &Fixed) -> File {
 #[derive(Serialize)]
 struct ServerBlock {
     server: ServerView,
+    /// Something asks for the host of the rule.
+    named: bool,
     /// The default profile is served by the location that finds the route.
     inline: bool,
     mirrors: Vec<MirrorLocation>,
@@ -115,7 +117,21 @@ struct ControlBlock {
     listen: Printed,
 }
 
+/// The variable of NGINX that people mean by the host of a rule, and ours that is it: one server block serves all hosts.
+const SERVER_NAME: &str = "server_name";
+const OWN_SERVER_NAME: &str = "narthex_server_name";
+
 fn text(fixed: &Fixed, caps: &Capabilities, paths: &Paths, revision: &str) -> Result<(String, Vec<Origin>), RenderError> {
+    let (text, origins) = blocks(fixed, caps, paths, revision, false)?;
+    if !ngx_value::refers_to(&text, SERVER_NAME) {
+        return Ok((text, origins));
+    }
+    let (text, origins) = blocks(fixed, caps, paths, revision, true)?;
+    Ok((ngx_value::rename_variable(&text, SERVER_NAME, OWN_SERVER_NAME), origins))
+}
+
+/// `named`: something asks for the host of the rule.
+fn blocks(fixed: &Fixed, caps: &Capabilities, paths: &Paths, revision: &str, named: bool) -> Result<(String, Vec<Origin>), RenderError> {
     let globals = &*fixed.globals;
     let names = fixed.shells.iter().flat_map(|(host, shell)| [host].into_iter().chain(&shell.aliases)).chain(&fixed.literals);
     let names = names.map(|name| &**name);
@@ -128,9 +144,9 @@ fn text(fixed: &Fixed, caps: &Capabilities, paths: &Paths, revision: &str) -> Re
     let default_shell = fixed.shells.get(CATCH_ALL).map(|shell| &**shell);
     for side in Side::all(globals).iter().copied() {
         let view = ServerView::catch_all(fixed, caps, paths, default_shell, side)?;
-        server(&mut page, fixed, paths, view, default_shell.map(|_| CATCH_ALL))?;
+        server(&mut page, fixed, paths, view, default_shell.map(|_| CATCH_ALL), named)?;
         for (host, shell) in fixed.shells.iter().filter(|(host, _)| &***host != CATCH_ALL) {
-            server(&mut page, fixed, paths, ServerView::shell(globals, caps, paths, host, shell, side)?, Some(host))?;
+            server(&mut page, fixed, paths, ServerView::shell(globals, caps, paths, host, shell, side)?, Some(host), named)?;
         }
     }
 
@@ -141,7 +157,7 @@ fn text(fixed: &Fixed, caps: &Capabilities, paths: &Paths, revision: &str) -> Re
 }
 
 /// A server of the router. Named locations are a server's own, so each has all of them.
-fn server(page: &mut Page, fixed: &Fixed, paths: &Paths, view: ServerView, shell: Option<&str>) -> Result<(), RenderError> {
+fn server(page: &mut Page, fixed: &Fixed, paths: &Paths, view: ServerView, shell: Option<&str>, named: bool) -> Result<(), RenderError> {
     let config = &fixed.globals.config;
     let of_server = fixed.shells.get(shell.unwrap_or(CATCH_ALL)).map(|shell| &**shell);
     let block = |page: &mut Page| {
@@ -152,7 +168,7 @@ fn server(page: &mut Page, fixed: &Fixed, paths: &Paths, view: ServerView, shell
             let own = asks || [of_host, config.snippets.server.as_ref(), snippet].into_iter().flatten().any(may_set_headers);
             own.then(|| HeadersView::profile(&fixed.globals).map(|headers| headers.of_server(of_server))).transpose()
         };
-        page.block("server.conf", ServerBlock { server: view, inline, mirrors: mirror::locations(fixed), headers: headers(None)? })?;
+        page.block("server.conf", ServerBlock { server: view, named, inline, mirrors: mirror::locations(fixed), headers: headers(None)? })?;
         for (id, profile) in profile::complete(fixed) {
             let headers = match profile.transport.protocol {
                 BackendProtocol::Grpc | BackendProtocol::Grpcs => Some(HeadersView::grpc(&fixed.globals)?.of_server(of_server)),

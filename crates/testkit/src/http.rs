@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 
-pub use connection::{Connection, Unanswered, raw};
+pub use connection::{Connection, Unanswered, raw, raw_tls};
 pub(crate) use tls::connect as connect_tls;
 
 /// How long a request may take unless it says otherwise.

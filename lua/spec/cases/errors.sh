@@ -38,3 +38,32 @@ backend ns/pages:- "$B"
 check "over TLS an endpoint's answer says so" "max-age=100" "$(hsts err.test /)"
 check "also an error of its own" "max-age=100" "$(hsts err.test /gone)"
 check "the backend for errors speaks for itself" "from-upstream from-upstream" "$(hsts err.test /missing) $(hsts err.test /deny/)"
+
+# What a snippet says holds where there is no endpoint too: it answers in the profile's location.
+configure r3 ',"errors","other","snippet"' ',"answering":["snippet"]'
+reload r3
+drop b -
+put h snippet.test '{"prefix":{"/":0,"/nothing/":1,"/closed/":2},"routes":[{"ns":"n","ing":"i","path":"/","be":"ns/none:80","prof":"snippet","acl":{"deny":["127.0.0.1"]}},{"ns":"n","ing":"i","path":"/nothing","prof":"snippet"},{"ns":"n","path":"/closed","prof":"snippet","acl":{"deny":["127.0.0.1"]}}]}'
+of_snippet() { get snippet.test "$1" -o /dev/null -w '%{http_code} %header{x-snippet}%header{location}'; }
+check "a 503 without an endpoint has its headers" "503 n/i" "$(of_snippet /x)"
+check "a 404 without a default backend as well" "404 n/i" "$(of_snippet /nothing/)"
+check "a redirect of a snippet needs no endpoint" "301 n/ihttp://other.test/" "$(of_snippet '/x?moved=1')"
+check "who may not pass is not told that nothing is there" "403 " "$(of_snippet /closed/)"
+
+# A backend sends the request elsewhere (X-Accel-Redirect), and so does the backend for errors.
+drop b -
+put h accel.test '{"prefix":{"/":0,"/a/":1},"exact":{"/accel":1},"routes":[{"ns":"n","ing":"i","path":"/","errs":{"codes":[404],"be":"ns/pages:-"}},{"ns":"n","ing":"i","path":"/a","be":"ns/a:80","prof":"errors","errs":{"codes":[404],"be":"ns/pages:-"}}]}'
+check "an answer may send the request to another path" "port=$A host=accel.test uri=/a/x route=errors" "$(get accel.test '/accel?to=/a/x')"
+check "a page that is sent elsewhere and fails there is NGINX's own" "404" "$(answer accel.test '/accel?to=/x' -H 'X-To: /x')"
+for name in @base @errors @narthex_errors @narthex_stock @narthex_sign_in; do
+    check "no answer leads to $name" "500" "$(answer accel.test "/accel?to=$name")"
+done
+for path in //narthex/mirror %2F/narthex/mirror /_narthex_external_auth/asks; do
+    check "no answer leads to $path" "404" "$(answer accel.test "/accel?to=$path")"
+done
+put u users '{"users":{"u":"{PLAIN}p"}}'
+put h first.test '{"prefix":{"/b/":1},"exact":{"/accel":0},"routes":[{"ns":"n","ing":"one","path":"/accel","be":"ns/a:80","prof":"proxying","hdr":[["X-First","1"]],"vhost":"first.inner","conn":"keep-alive","lim":{"rpm":[1,0]},"pw":{"users":"users"}},{"ns":"n","ing":"two","path":"/b","be":"ns/a:80","lim":{"rpm":[1,0]},"pw":{"users":"users"}}]}'
+get first.test '/accel?to=/b/x' -u u:p -i | tr -d '\r' >"$PREFIX/second"
+check "with the password of the request" 200 "$(sed -n '1s/.* \([0-9]*\) .*/\1/p' "$PREFIX/second")"
+check "what the first path has of its own is not the second's" "port=$A host=first.test uri=/b/x route=n|two|||/b|ns-a-80|ns/a:80 0" \
+    "$(tail -1 "$PREFIX/second") $(grep -c X-First "$PREFIX/second")"

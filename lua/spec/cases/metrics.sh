@@ -67,6 +67,14 @@ for _ in 1 2; do
 done
 get count.test /none/ >/dev/null
 check "without an endpoint there are no times of one" 1 "$(shows "\"none\".*,503,false,1,\[$ANY,\[\],\[\],\[\],$ANY")"
+put h _ '{"prefix":{"/":0},"routes":[{"path":"/"}]}'
+get unknown.test / >/dev/null
+get count.test / >/dev/null
+check "a host that no Ingress has is not counted, also where there is a record for the default backend" '["n","i","s","\/","count.test","","GET"],200,false,1' "$(labels 1)"
+put h _ '{"prefix":{"/":0},"routes":[{"ns":"n","ing":"all","svc":"s","path":"/","be":"ns/a:80"}]}'
+get unknown.test / >/dev/null
+check "a rule without a host has all" '["n","all","s","\/","_","","GET"],200,false,1' "$(labels 1)"
+drop h _
 get count.test /main/ -H 'Canary: always' >/dev/null
 get count.test /main/ >/dev/null
 check "the canary is a label" '["n","i","main","\/main","count.test","","GET"],200,false,1

@@ -97,3 +97,12 @@ check "reported once" 1 "$(logged 'record h:broken.test: .*the previous one stay
 put h shape.test '{"prefix":7,"routes":[{"path":null,"rw":3}]}'
 check "a record of another shape is no record" "404 1" "$(answer shape.test /) $(logged 'record h:shape.test: .*it is ignored' error)"
 check "no host header at all" "404" "$(printf 'GET / HTTP/1.0\r\n\r\n' | timeout 5 bash -c "exec 3<>/dev/tcp/127.0.0.1/$HTTP; cat >&3; head -1 <&3" | cut -d' ' -f2)"
+
+# The name of the server that a host would have for itself.
+put h name.test '{"prefix":{"/":0},"name":"main.test","routes":[{"path":"/","be":"ns/a:80","vhost":"$server_name"}]}'
+put h '*.wild.test' '{"prefix":{"/":0},"routes":[{"path":"/","be":"ns/a:80","vhost":"${server_name}"}]}'
+check "the name of another name's host" "host=main.test" "$(get name.test / | grep -o 'host=[^ ]*')"
+check "the pattern of a wildcard" 'host=~^(?<subdomain>[\w-]+)\.wild\.test$' "$(get x.wild.test / | grep -o 'host=[^ ]*')"
+curl -s -o /dev/null "http://127.0.0.1:$HTTP/" -H 'Host: name.test' -H "X: $(head -c 40000 /dev/zero | tr '\0' x)"
+check "in the log" 1 "$(logged '^name.test / 200 .*(main.test)' access)"
+check "and of a request that ends before it has a location" 1 "$(logged '^name.test .* 400 .*(main.test)' access)"

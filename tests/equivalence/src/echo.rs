@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread;
 
-const CHANGEABLE: &str = "Set-Cookie: a=b; Domain=localhost; Path=/one/two\r\nRefresh: 5; url=http://in/x\r\n";
+const CHANGEABLE: &str = "Set-Cookie: a=b;Domain=localhost; Path=/one/two\r\nLocation: /one/x\r\nRefresh: 5; url=http://in/x\r\n";
 
 /// Starts a backend on a loopback port of its own. It runs as long as the process.
 ///

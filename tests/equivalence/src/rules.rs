@@ -360,7 +360,7 @@ fn proxying(set: &mut impl FnMut(&str, String) -> Option<String>, dice: &mut Dic
         }
     }
     if dice.percent(5) {
-        set("proxy-redirect-from", dice.of(&["http://in/", "~http", "default", "off"]).into());
+        set("proxy-redirect-from", dice.of(&["http://in/", "/one/", "~http", "default", "off"]).into());
         set("proxy-redirect-to", dice.of(&["/out/", "https://out/", "off"]).into());
     }
 }

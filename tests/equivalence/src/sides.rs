@@ -6,6 +6,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -42,8 +43,9 @@ pub struct Sides {
     version: u64,
 }
 
+/// One NGINX with a work directory of its own.
 #[derive(Debug)]
-struct Side {
+pub struct Side {
     supervisor: Supervisor,
     paths: Paths,
     live: Live,
@@ -102,7 +104,11 @@ impl Sides {
 }
 
 impl Side {
-    async fn open(caps: &Capabilities) -> anyhow::Result<Self> {
+    /// A work directory, nothing running yet.
+    ///
+    /// # Errors
+    /// No directory can be made, or there is no NGINX.
+    pub async fn open(caps: &Capabilities) -> anyhow::Result<Self> {
         let dir = tempfile::tempdir()?;
         // Workers are another user where the tests run as root.
         std::fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o755))?;
@@ -110,6 +116,20 @@ impl Side {
         let mut options = Options::new(nginx::find_binary(None)?, paths.clone());
         options.worker_user.clone_from(&caps.worker_user);
         Ok(Self { supervisor: Supervisor::open(options).await?, paths, live: Live::default(), _dir: dir })
+    }
+
+    /// Brings it to a model, as the controller does.
+    ///
+    /// # Errors
+    /// It refuses the model, or does not answer.
+    pub async fn apply(&mut self, model: &Model, caps: &Capabilities) -> anyhow::Result<()> {
+        let set = render::render(&model.fixed, caps, &self.paths)?;
+        self.bring(&set, &model.live).await
+    }
+
+    /// The control socket.
+    pub fn control(&self) -> PathBuf {
+        self.paths.control_socket()
     }
 
     async fn bring(&mut self, set: &FileSet, live: &Live) -> anyhow::Result<()> {

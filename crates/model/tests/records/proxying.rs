@@ -197,7 +197,7 @@ fn backend_protocol_makes_a_profile_with_connections_of_its_own() {
 #[test]
 fn mirror_target_and_mirror_host_are_live_and_mirror_request_body_is_a_profile() {
     for (annotations, target, host, body) in [
-        (&[("mirror-target", "http://localhost/mirror")][..], "http://localhost/mirror", "localhost", true),
+        (&[("mirror-target", "http://localhost/mirror")][..], "http://localhost/mirror$is_args$args", "localhost", true),
         (&[("mirror-target", "https://a.b:8443"), ("mirror-request-body", "off")], "https://a.b:8443$request_uri", "a.b", false),
         (&[("mirror-target", "https://a.b$request_uri"), ("mirror-host", "c.d")], "https://a.b$request_uri", "c.d", true),
         (&[("mirror-target", "http://$host/x")], "http://$host/x", "$host", true),

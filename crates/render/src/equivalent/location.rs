@@ -58,6 +58,8 @@ pub(super) struct LocationView {
     redirect: Option<redirect::HttpsView>,
     /// What is answered where the backend has no endpoint.
     no_endpoint: Option<u16>,
+    /// That comes after checks and copies.
+    late: bool,
     /// The backend has a canary or affinity, so which one serves is decided per request.
     choice: Option<Choice>,
     access: AccessView,
@@ -90,6 +92,9 @@ struct Rewrite {
     pattern: Printed,
     target: Printed,
 }
+
+/// What a path answers that nothing is behind.
+const NOT_FOUND: u16 = 404;
 
 /// The three kinds, in the order in which NGINX tries them.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -196,6 +201,8 @@ fn view(
     let profile = model.fixed.profiles.get(&route.profile).map_or(&default, |profile| profile);
     let substitute = errors::substitute(model, route);
     let backend = substitute.map_or(&*route.backend, |(key, _)| key);
+    let no_endpoint = if substitute.is_some() { None } else { no_endpoint(model, route) };
+    let (access, mirror) = (AccessView::new(config, profile, route, number)?, MirrorView::text(profile, route)?);
     Ok(LocationView {
         modifier: Printed::fixed(match kind {
             Kind::Exact => "= ",
@@ -217,9 +224,10 @@ fn view(
         inherited: headers::inherited(&model.fixed.globals, route)?,
         answer: redirect::answer(route)?,
         redirect: redirect::https(model, group, route)?,
-        no_endpoint: if substitute.is_some() { None } else { no_endpoint(model, route) },
+        no_endpoint,
+        late: no_endpoint == Some(NOT_FOUND) && (access.asks || mirror.is_some()),
         choice: choice(model, route),
-        access: AccessView::new(config, profile, route, number)?,
+        access,
         errors: ErrorsView::new(model, profile, route, error_locations)?,
         substituted: substitute.is_some(),
         rewrite_log: route.rewrite_log,
@@ -229,7 +237,7 @@ fn view(
         tracing: TracingView::new(config, route),
         proxy: ProxyView::location(config, profile, route)?,
         headers: HeadersView::location(&model.fixed.globals, profile, route)?.of_route(group.shell, route),
-        mirror: MirrorView::text(profile, route)?,
+        mirror,
         pass: PassView::text(config, paths, profile, route)?,
         snippet: profile.snippet.as_ref().map(Printed::raw),
         rewrite: rewrite(route)?,
@@ -243,7 +251,7 @@ fn default_backend(model: &Model) -> Option<&BackendRecord> {
 /// The status where the backend has no endpoint: of the default backend the path is unknown, any other is to come back.
 fn no_endpoint(model: &Model, route: &Route) -> Option<u16> {
     let (backend, status) = if route.backend.is_empty() {
-        (default_backend(model), 404)
+        (default_backend(model), NOT_FOUND)
     } else {
         (model.live.backends.get(&route.backend).map(|backend| &**backend), 503)
     };

@@ -1,6 +1,7 @@
 //! What takes the place of what in headers of answers: `proxy_cookie_domain`, `proxy_cookie_path`, `proxy_redirect`.
 //!
 //! Plain text is in variables, which hold the global settings until Lua says otherwise; a regular expression must be text.
+//! A text that no header can hold stands for `off`: an empty one would be found in every header, which NGINX then writes in its own words.
 
 use annotations::Config;
 use annotations::groups::Proxy;
@@ -15,6 +16,8 @@ use crate::print::Printed;
 const COOKIE_DOMAIN: &str = "$narthex_domain_from $narthex_domain_to";
 const COOKIE_PATH: &str = "$narthex_path_from $narthex_path_to";
 const LOCATION: &str = "$narthex_location_from $narthex_location_to";
+/// What is found in no header: a line break. Lua says the same for a route (`proxying.lua`).
+const NEVER: &str = r#""\n""#;
 
 /// The arguments of each directive. None: it is inherited.
 #[derive(Serialize)]
@@ -54,7 +57,8 @@ impl ReplacementDefaults {
         let Global { cookie_domain, cookie_path, location } = Global::new(config, &defaults);
         let plain = |pair: [&str; 2]| -> Result<[Printed; 2], RenderError> {
             let [from, to] = if is_regex(pair[0]) { [""; 2] } else { pair };
-            Ok([Printed::argument(from)?, Printed::argument(to)?])
+            let from = if from.is_empty() { Printed::fixed(NEVER) } else { Printed::argument(from)? };
+            Ok([from, Printed::argument(to)?])
         };
         Ok(Self { cookie_domain: plain(cookie_domain)?, cookie_path: plain(cookie_path)?, location: plain(location)? })
     }

@@ -1,5 +1,6 @@
 //! A connection that carries one request after the other.
 
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::task::{Context, Waker};
@@ -167,13 +168,34 @@ async fn tcp(address: SocketAddr, request: &Request) -> std::io::Result<TcpStrea
 /// # Errors
 /// Connecting or writing failed, or the peer didn't close within 10 s.
 pub async fn raw(address: SocketAddr, bytes: &[u8]) -> anyhow::Result<Vec<u8>> {
+    let exchange = async { Ok(exchange(TcpStream::connect(address).await?, bytes).await?) };
+    within(exchange, address).await
+}
+
+/// The same over TLS, as `server_name`.
+///
+/// # Errors
+/// As [`raw`], or the handshake failed.
+pub async fn raw_tls(address: SocketAddr, server_name: &str, bytes: &[u8]) -> anyhow::Result<Vec<u8>> {
     let exchange = async {
-        let mut stream = TcpStream::connect(address).await?;
-        stream.write_all(bytes).await?;
-        let mut answer = Vec::new();
-        stream.read_to_end(&mut answer).await?;
-        Ok::<_, std::io::Error>(answer)
+        let stream = tls::connect(TcpStream::connect(address).await?, server_name, &[], None).await?;
+        Ok(exchange(stream, bytes).await?)
     };
+    within(exchange, address).await
+}
+
+async fn exchange(mut stream: impl AsyncRead + AsyncWrite + Unpin, bytes: &[u8]) -> std::io::Result<Vec<u8>> {
+    stream.write_all(bytes).await?;
+    stream.flush().await?;
+    let mut answer = Vec::new();
+    match stream.read_to_end(&mut answer).await {
+        // TLS without a last word: what came, came.
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(answer),
+        end => end.map(|_| answer),
+    }
+}
+
+async fn within(exchange: impl Future<Output = anyhow::Result<Vec<u8>>>, address: SocketAddr) -> anyhow::Result<Vec<u8>> {
     let within = tokio::time::timeout(super::TIMEOUT, exchange).await;
     within
         .with_context(|| format!("{address} did not close within {:?}", super::TIMEOUT))?

@@ -51,7 +51,7 @@ fn tls(entry: &Entry, secret: &BackendSecret, service: &str) -> BackendTls {
     BackendTls { trust, name, server_name: given.server_name }
 }
 
-/// A target without a path gets that of the request.
+/// A target without a path gets that of the request. One with a path, and without variables, gets the arguments alone, as NGINX does it.
 fn mirror(location: &Location<'_>, route: &mut Route, profile: &mut Profile) {
     let mirror = &location.entry.spec.mirror;
     let Some(target) = &mirror.target else { return };
@@ -60,7 +60,11 @@ fn mirror(location: &Location<'_>, route: &mut Route, profile: &mut Profile) {
         (None, Some(host)) => host,
         (None, None) => target.authority(),
     };
-    let url = if target.path().is_empty() && !target.has_variable_host() { format!("{target}$request_uri") } else { target.to_string() };
+    let url = match target.as_str().contains('$') {
+        true => target.to_string(),
+        false if target.path().is_empty() => format!("{target}$request_uri"),
+        false => format!("{target}$is_args$args"),
+    };
     route.mirror = Some(Arc::new(Mirror { target: url.into(), host: host.into(), id: location.entry.identity.clone() }));
     profile.mirror = Some(mirror.body != Some(false));
 }

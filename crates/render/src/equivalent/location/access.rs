@@ -12,8 +12,9 @@ use crate::print::Printed;
 /// What `equivalent/access.conf` prints.
 #[derive(Serialize)]
 pub(super) struct AccessView {
-    /// What nothing is behind is missing only for those who may pass: the default backend is asked last.
-    first: bool,
+    /// Not everybody may pass: what nothing is behind is missing only for those who may.
+    #[serde(skip)]
+    pub(super) asks: bool,
     forbidden: bool,
     subject: Option<Printed>,
     deny: Vec<Printed>,
@@ -85,7 +86,7 @@ impl AccessView {
         let external = external.map(|(check, text)| External::new(check, AuthView::new(config, &number.to_string(), text)?, number));
         let asks = !(deny.is_empty() && allow.is_empty()) || route.password.is_some() || external.is_some();
         Ok(Self {
-            first: asks && route.backend.is_empty(),
+            asks,
             forbidden: route.forbidden,
             subject: route.subject.as_deref().map(Printed::quoted).transpose()?,
             deny,
