@@ -16,13 +16,18 @@ local UNAVAILABLE, NOT_FOUND = 503, 404
 
 local M = {}
 
+--- To the location of the profile, with the status that it answers.
+local function enter(var, route, status)
+  var.narthex_backend, var.narthex_missing = route.backend, status
+  return exec(route.target)
+end
+
 local function answer_unavailable(var, route, uri, prepare)
   if not route.answers then
     return errors.exit(var, route, UNAVAILABLE)
   end
   prepare(var, route.extra, uri)
-  var.narthex_missing = UNAVAILABLE
-  return exec(route.target)
+  return enter(var, route, UNAVAILABLE)
 end
 
 --- That nothing is behind a path is told only to those who may pass.
@@ -36,13 +41,11 @@ local function answer_not_found(var, route, uri, prepare)
     access.check(var, route)
     if extra.access.external then
       -- After the service, the profile's location looks for the backend.
-      var.narthex_backend, var.narthex_missing = backend.DEFAULT, extra.copies and NOT_FOUND or ""
-      return exec(route.target)
+      return enter(var, route, extra.copies and NOT_FOUND or "")
     end
   end
   if route.answers or extra.copies then
-    var.narthex_missing = NOT_FOUND
-    return exec(route.target)
+    return enter(var, route, NOT_FOUND)
   end
   return errors.exit(var, route, NOT_FOUND)
 end

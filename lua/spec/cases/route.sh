@@ -104,5 +104,6 @@ put h '*.wild.test' '{"prefix":{"/":0},"routes":[{"path":"/","be":"ns/a:80","vho
 check "the name of another name's host" "host=main.test" "$(get name.test / | grep -o 'host=[^ ]*')"
 check "the pattern of a wildcard" 'host=~^(?<subdomain>[\w-]+)\.wild\.test$' "$(get x.wild.test / | grep -o 'host=[^ ]*')"
 curl -s -o /dev/null "http://127.0.0.1:$HTTP/" -H 'Host: name.test' -H "X: $(head -c 40000 /dev/zero | tr '\0' x)"
-check "in the log" 1 "$(logged '^name.test / 200 .*(main.test)' access)"
-check "and of a request that ends before it has a location" 1 "$(logged '^name.test .* 400 .*(main.test)' access)"
+get unnamed.test / >/dev/null
+check "in the log" "1 1" "$(logged '^name.test / 200 main.test$' names) $(logged '^unnamed.test / 404 _$' names)"
+check "and of a request that ends before it has a location" 1 "$(logged '^name.test .* 400 main.test$' names)"
