@@ -21,12 +21,19 @@ local M = {}
 
 local config, hosts, empty
 
-local function has_unknown_profile(given)
+--- Whether the version of before may stand in for a record: it names a profile that this worker does not know, none of which
+-- asks another service who may pass.
+local function may_wait(given)
+  local unknown = false
   for _, route in ipairs(given.routes) do
     if route.prof and not config.profiles[route.prof] then
-      return true
+      if route.auth then
+        return false
+      end
+      unknown = true
     end
   end
+  return unknown
 end
 
 local function parse(key, text, previous)
@@ -38,7 +45,7 @@ local function parse(key, text, previous)
     return names.compile(given.names)
   end
   -- A worker that is being replaced keeps what it can serve.
-  if previous and has_unknown_profile(given) then
+  if previous and may_wait(given) then
     return previous
   end
   return locations.compile(key, given, config)

@@ -121,7 +121,11 @@ end
 -- @tparam table config from `narthex.config`
 -- @treturn table; its `host` is of the record
 function M.compile(key, given, config)
-  local profile = config.profiles[given.prof] and given.prof or DEFAULT
+  local profile = given.prof or DEFAULT
+  if not config.profiles[profile] then
+    -- What the profile protects with is not known here: the route is closed. Only a worker that is about to end can meet it.
+    given.deny, profile = true, DEFAULT
+  end
   local target = inner.location(profile)
   return {
     series = false,

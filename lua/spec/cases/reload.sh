@@ -4,28 +4,34 @@
 backend ns/a:80 "$A"
 backend ns/b:80 "$B"
 put h keep.test '{"prefix":{"/":0},"routes":[{"path":"/","be":"ns/a:80"}]}'
+put h guarded.test '{"prefix":{"/":0},"routes":[{"path":"/","be":"ns/a:80"}]}'
 before=$(control /state | sed 's/.*"digest":"\([0-9]*\)".*/\1/')
 control /generation -d mark >/dev/null
 
 # A request that an old worker has begun to read when it is told to go.
 get keep.test / >/dev/null
-exec 7<>"/dev/tcp/127.0.0.1/$HTTP" 8<>"/dev/tcp/127.0.0.1/$HTTP"
+get guarded.test / >/dev/null
+exec 7<>"/dev/tcp/127.0.0.1/$HTTP" 8<>"/dev/tcp/127.0.0.1/$HTTP" 9<>"/dev/tcp/127.0.0.1/$HTTP"
 printf 'GET / HTTP/1.0\r\nHost: keep' >&7
 printf 'GET / HTTP/1.0\r\nHost: new' >&8
+printf 'GET / HTTP/1.0\r\nHost: guarded' >&9
 configure r2 ',"other","fresh"'
 reload r2
 check "records, digest and marker survive a reload" "$A $before mark" "$(get keep.test / | port_of) $(control /state | field digest) $(control /state | field generation)"
 put h keep.test '{"prefix":{"/":0},"routes":[{"path":"/","be":"ns/b:80","prof":"fresh"}]}'
+put h guarded.test '{"prefix":{"/":0},"routes":[{"path":"/","be":"ns/b:80","prof":"fresh","auth":{"url":"http://127.0.0.1:1/check","host":"x"}}]}'
 put h new.test '{"prefix":{"/":0},"routes":[{"path":"/","be":"ns/b:80","prof":"fresh"}]}'
 printf '.test\r\n\r\n' >&7
 printf '.test\r\n\r\n' >&8
+printf '.test\r\n\r\n' >&9
 check "an old worker serves the route that it held" "$A" "$(port_of <&7)"
-check "and a route that it never held through base" "$B" "$(port_of <&8)"
-exec 7>&- 8>&-
+check "and closes one that it never held, whose profile may protect" "HTTP/1.1 503 Service Temporarily Unavailable" "$(head -1 <&8 | tr -d '\r')"
+check "and closes one that has come to be protected" "HTTP/1.1 503 Service Temporarily Unavailable" "$(head -1 <&9 | tr -d '\r')"
+exec 7>&- 8>&- 9>&-
 
 configure r3 ',"other"'
 reload r3
-check "a new worker that does not know a profile uses base" "$B" "$(get new.test / | port_of)"
+check "a worker that does not know a profile, which may protect, closes the route" 503 "$(get new.test / -o /dev/null -w '%{http_code}')"
 
 refused() { # PROFILES MORE COUNT-OF-REFUSALS: what a reload says to it; `nginx -t` does not run Lua
     configure r9 "$1" "$2"
@@ -40,7 +46,7 @@ check "a missing value is named" 'narthex: configuration: "revision": expected a
 CONFIG_DEFAULT='{"revision":"r","profiles":["x"]}'
 check "base is needed" 'narthex: configuration: "profiles": expected a list with "base" in it, got ["x"]' "$(refused '' '' 4)"
 CONFIG_DEFAULT=$CONFIG_GOOD
-check "a refused configuration leaves the old one serving" "r3 $B" "$(revision) $(get new.test / | port_of)"
+check "a refused configuration leaves the old one serving" "r3 503" "$(revision) $(get new.test / -o /dev/null -w '%{http_code}')"
 
 stop
 configure r1 '' '' 3
