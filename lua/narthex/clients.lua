@@ -23,8 +23,8 @@ function M.check(var, extra)
   if extra.forbid then
     return exit(ngx.HTTP_FORBIDDEN)
   end
-  if var.narthex_clients ~= "1" then
-    -- The server block that asks for certificates is on its way.
+  if var.narthex_clients ~= extra.certs then
+    -- The server block that asks for this host's certificates is on its way, or another one caught the name.
     return exit(ngx.HTTP_SERVICE_UNAVAILABLE)
   end
   if extra.subject and not re_find(var.ssl_client_s_dn or "", extra.subject, "jo") then

@@ -14,6 +14,7 @@ use crate::print::Printed;
 /// What `clients.conf` prints.
 #[derive(Serialize)]
 pub(crate) struct ClientsView {
+    id: Printed,
     ca: Printed,
     crl: Option<Printed>,
     verify: Printed,
@@ -24,8 +25,9 @@ pub(crate) struct ClientsView {
 impl ClientsView {
     pub(crate) fn new(clients: &ClientVerification) -> Result<Self, RenderError> {
         // Destructured so that a new field can't be forgotten.
-        let ClientVerification { trusted, verify, depth } = clients;
+        let ClientVerification { id, trusted, verify, depth } = clients;
         Ok(Self {
+            id: Printed::word(&**id)?,
             ca: Printed::word(ca_file(trusted))?,
             crl: trusted.revoked.is_some().then(|| Printed::word(crl_file(trusted))).transpose()?,
             verify: Printed::fixed(match verify {

@@ -158,7 +158,7 @@ check "with the password's challenge" 'Basic realm=""' "$(challenge any7.test /)
 asks all3.test /check "" "$PW"
 check "all: the service sees the password, the backend does not" "auth= user= other=" "$(get all3.test /who -u foo:secret)"
 
-put h cn.test '{"prefix":{"/":0},"routes":[{"path":"/",'"$R"',"certs":true,"cn":"CN=a"}]}'
+put h cn.test '{"prefix":{"/":0},"routes":[{"path":"/",'"$R"',"certs":"1","cn":"CN=a"}]}'
 check "where no certificate was asked for" 503 "$(code cn.test /)"
 check "a certificate's subject" "403 client certificate unauthorized" "$(code cn.test / -H 'X-Clients: 1') $(get cn.test / -H 'X-Clients: 1')"
 put h forbid.test '{"prefix":{"/":0},"routes":[{"path":"/",'"$R"',"forbid":true,"deny":true}]}'

@@ -9,12 +9,28 @@ use sha2::{Digest, Sha256};
 /// What a host asks of clients: directives of its server block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientVerification {
+    /// Content address of host, CA and mode, 16 hexadecimal digits. The host's routes name it, so that what another server block verified is not taken
+    /// for it.
+    pub id: Arc<str>,
     /// Whose certificates count.
     pub trusted: Arc<TrustedClients>,
     /// `ssl_verify_client`.
     pub verify: VerifyClient,
     /// `ssl_verify_depth`, at least 1.
     pub depth: u16,
+}
+
+impl ClientVerification {
+    pub(crate) fn new(host: &str, trusted: Arc<TrustedClients>, verify: VerifyClient, depth: u16) -> Self {
+        let mut digest = Sha256::new();
+        digest.update(host.len().to_le_bytes());
+        digest.update(host);
+        digest.update(trusted.id.as_bytes());
+        digest.update([verify as u8]);
+        digest.update(depth.to_le_bytes());
+        let id: String = digest.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+        Self { id: id.into(), trusted, verify, depth }
+    }
 }
 
 /// A CA and what it revoked, as PEM text. Equal content, equal address.

@@ -122,9 +122,9 @@ pub struct Route {
     /// Answer 403: the whole host must stay closed.
     #[serde(rename = "forbid", skip_serializing_if = "std::ops::Not::not")]
     pub forbidden: bool,
-    /// The server block of the host must be there, as it asks for client certificates: without it the answer is 503.
-    #[serde(rename = "certs", skip_serializing_if = "std::ops::Not::not")]
-    pub verified: bool,
+    /// The server block that asks for the host's client certificates must be the one that serves, by its content address: in any other the answer is 503.
+    #[serde(rename = "certs", skip_serializing_if = "Option::is_none")]
+    pub verified: Option<Arc<str>>,
     /// A regular expression that must be found in the subject of the client's certificate (`auth-tls-match-cn`); others get 403.
     #[serde(rename = "cn", skip_serializing_if = "Option::is_none")]
     pub subject: Option<Arc<str>>,

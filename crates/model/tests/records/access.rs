@@ -137,7 +137,7 @@ fn the_oldest_ca_decides_for_the_whole_host() {
     let clients = built.model.fixed.shells["foo.com"].clients.clone().unwrap();
     assert_eq!(clients.depth, 1);
     for route in routes(&built) {
-        assert_eq!((route.verified, route.subject.as_deref(), route.forbidden), (true, Some("CN=a"), false));
+        assert_eq!((&route.verified, route.subject.as_deref(), route.forbidden), (&Some(clients.id.clone()), Some("CN=a"), false));
         assert!(route.passes_certificate);
     }
     assert_eq!(built.users_of_shell("foo.com"), [ObjectKey::new("n", "j")]);

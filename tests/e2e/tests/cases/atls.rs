@@ -193,3 +193,51 @@ async fn a_certificate_of_another_host_does_not_open_this_one() -> anyhow::Resul
     assert_eq!(nameless.send().await?.status, 400);
     Ok(())
 }
+
+/// Server blocks of wildcards are told apart by NGINX, records by Lua, and the two need not prefer the same name.
+#[tokio::test]
+async fn what_another_host_verifies_opens_no_backend_that_asks_for_certificates() -> anyhow::Result<()> {
+    const CORP: &str = "*.corp.example.com";
+    const NAME: &str = "shop.corp.example.com";
+    let case = Case::new("atls-bound").await?;
+    let _servers = case.echo(1).await?;
+    let controller = case.controller().start().await?;
+    let ask = || Request::get(controller.https(), "/").tls(NAME).host(NAME).send();
+    // Its server block comes first, and asks for nothing.
+    let foreign = mk_authority("foreign-ca")?;
+    let mut secret = mk_tls_secret("foreign", &foreign.sign(&["*.aaa.example.com"])?);
+    secret.data.get_or_insert_default().insert("ca.crt".into(), ByteString(foreign.certificate_pem.clone().into_bytes()));
+    case.create::<Secret>(&secret).await?;
+    let lax = rule("aaa", "*.aaa.example.com").annotation("auth-tls-secret", &format!("{}/foreign", case.ns()));
+    let lax = lax.annotation("auth-tls-verify-client", "off").annotation("server-alias", "~\\.corp\\.example\\.com$");
+    case.create(&lax.tls("*.aaa.example.com", "foreign").build()).await?;
+    poll(PATIENCE, || async {
+        ensure!(ask().await?.status == 200, "the foreign block does not serve the name yet");
+        Ok(())
+    })
+    .await?;
+
+    let own = mk_authority("corp-ca")?;
+    let mut secret = mk_tls_secret("corp", &own.sign(&[CORP])?);
+    secret.data.get_or_insert_default().insert("ca.crt".into(), ByteString(own.certificate_pem.clone().into_bytes()));
+    case.create::<Secret>(&secret).await?;
+    let strict = rule("corp", CORP).annotation("auth-tls-secret", &format!("{}/corp", case.ns()));
+    case.create(&strict.tls(CORP, "corp").build()).await?;
+    poll(PATIENCE, || async {
+        let status = ask().await?.status;
+        ensure!(status != 200, "a client without a certificate gets {status}");
+        Ok(())
+    })
+    .await?;
+    // And so it stays when the reload is done.
+    poll(PATIENCE, || async {
+        ensure!(controller.reloads().await? >= 2.0, "the server block of the host is not there yet");
+        Ok(())
+    })
+    .await?;
+    for _ in 0..20 {
+        let status = ask().await?.status;
+        assert!(status == 400 || status == 503, "a client without a certificate gets {status}");
+    }
+    Ok(())
+}

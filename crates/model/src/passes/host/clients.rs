@@ -53,7 +53,7 @@ pub(super) fn decide(host: &str, entries: &[&Entry], problems: &mut Vec<Problem>
     let verified = asking().find_map(|entry| match &entry.resolved.client_trust {
         Some(ClientTrust::Trusted(trusted)) => {
             let spec = &entry.spec.client_tls;
-            let verification = ClientVerification { trusted: trusted.clone(), verify: spec.verify, depth: spec.depth.unwrap_or(1) };
+            let verification = ClientVerification::new(host, trusted.clone(), spec.verify, spec.depth.unwrap_or(1));
             let live = Live {
                 subject: spec.subject.as_ref().map(|subject| subject.as_str().into()),
                 passed: spec.pass_certificate,
@@ -75,8 +75,8 @@ impl Clients {
             Self::NobodyFor(ingresses) => {
                 route.forbidden = ingresses.iter().any(|ingress| *ingress.namespace == *route.namespace && *ingress.name == *route.ingress);
             }
-            Self::Verified { live, .. } => {
-                route.verified = true;
+            Self::Verified { live, verification } => {
+                route.verified = Some(verification.id.clone());
                 route.subject = live.subject.clone();
                 route.passes_certificate = live.passed;
             }
