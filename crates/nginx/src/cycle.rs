@@ -19,6 +19,8 @@ use crate::verdict;
 
 /// How long a killed process may take to go.
 const KILL_PATIENCE: Duration = Duration::from_secs(2);
+/// Old workers for each current one that may still finish connections when a reload begins. Each holds its memory until then.
+pub(crate) const MOST_OLD_WORKERS: usize = 16;
 
 /// Waits and names that an operator sets.
 #[derive(Debug, Clone)]
@@ -107,6 +109,7 @@ impl<P: Process> Cycle<P> {
 
     /// Stages, tests, switches. On an error the files are those of before.
     async fn change(&mut self, set: &FileSet) -> Result<(How, Vec<String>), ApplyError> {
+        self.has_room_for_workers()?;
         let (store, files) = (self.store.clone(), set.clone());
         let mut staged = on_disk(move || store.stage(&files)).await?;
         let tested = self.process.test(&self.store.staged_conf()).await?;
@@ -115,6 +118,14 @@ impl<P: Process> Cycle<P> {
         let how = self.switch(set, &mut staged).await?;
         staged.keep();
         Ok((how, warnings))
+    }
+
+    /// A reload leaves workers behind for as long as their clients stay, so it has to wait when there are many.
+    fn has_room_for_workers(&self) -> Result<(), ApplyError> {
+        let workers = self.master.map(|master| self.process.workers(master)).unwrap_or_default();
+        let old = workers.iter().filter(|worker| worker.leaving).count();
+        let most = MOST_OLD_WORKERS * (workers.len() - old).max(1);
+        if old >= most { Err(ApplyError::ManyOldWorkers { old, most }) } else { Ok(()) }
     }
 
     /// Asks NGINX whether it would accept this file set; the disk is as before afterwards. Gives its warnings.

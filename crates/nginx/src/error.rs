@@ -171,6 +171,17 @@ pub enum ApplyError {
     /// The files could not be written or read.
     #[error("the configuration could not be written")]
     Store(#[from] StoreError),
+    /// Workers of earlier configurations still finish connections, and another reload would add to them.
+    #[error(
+        "{old} old workers still finish connections, and a reload begins with fewer than {most} ({} for each current one): it waits until some have ended, at the latest after worker-shutdown-timeout",
+        crate::cycle::MOST_OLD_WORKERS
+    )]
+    ManyOldWorkers {
+        /// How many there are.
+        old: usize,
+        /// The number that is too many.
+        most: usize,
+    },
     /// There is no configuration that ever served.
     #[error("no configuration has been confirmed yet: there is nothing to start again")]
     NothingGood,
@@ -221,6 +232,7 @@ impl ApplyError {
             Self::Spawn { .. } => "spawn",
             Self::Signal { .. } => "signal",
             Self::Store(_) => "store",
+            Self::ManyOldWorkers { .. } => "many_old_workers",
             Self::NothingGood => "nothing_good",
         }
     }

@@ -15,6 +15,8 @@ const TICKS: u64 = 100;
 pub struct Usage {
     /// How many there are.
     pub processes: u64,
+    /// Workers of earlier configurations, which finish what they have begun.
+    pub old_workers: u64,
     /// Processor seconds, user and system, of these and of workers that have ended.
     pub cpu_seconds: f64,
     /// Bytes read from storage, of the same; 0 where the kernel does not let us see it.
@@ -35,7 +37,8 @@ impl Usage {
         let master: i32 = fs::read_to_string(paths.pid()).ok()?.trim().parse().ok()?;
         procfs::is_master(master, binary, &paths.conf()).then_some(())?;
         let master = procfs::identity(master)?;
-        let mut usage = Self::default();
+        let old_workers = procfs::workers(master.pid).iter().filter(|worker| worker.leaving).count() as u64;
+        let mut usage = Self { old_workers, ..Self::default() };
         // What a master has waited for counts as its children's: so the sum never falls when workers are replaced.
         usage.add(master, true);
         for child in procfs::children(master.pid).into_iter().filter_map(procfs::identity) {

@@ -165,19 +165,31 @@ impl Bed {
     }
 
     pub(crate) fn signal(&self, signal: Signal) {
-        kill(Pid::from_raw(self.narthex.as_ref().unwrap().id().cast_signed()), signal).unwrap();
+        kill(Pid::from_raw(self.controller()), signal).unwrap();
+    }
+
+    pub(crate) fn controller(&self) -> i32 {
+        self.narthex.as_ref().unwrap().id().cast_signed()
+    }
+
+    pub(crate) fn master(&self) -> i32 {
+        fs::read_to_string(self.path("work/run/nginx.pid")).unwrap().trim().parse().unwrap()
+    }
+
+    /// All workers of NGINX.
+    pub(crate) fn children(&self) -> Vec<i32> {
+        let master = self.master();
+        let children = fs::read_to_string(format!("/proc/{master}/task/{master}/children")).unwrap();
+        children.split_ascii_whitespace().map(|pid| pid.parse().unwrap()).collect()
     }
 
     /// The workers of NGINX that accept connections.
     pub(crate) fn workers(&self) -> BTreeSet<i32> {
-        let master: i32 = fs::read_to_string(self.path("work/run/nginx.pid")).unwrap().trim().parse().unwrap();
-        let children = fs::read_to_string(format!("/proc/{master}/task/{master}/children")).unwrap();
-        let children = children.split_ascii_whitespace().map(|pid| pid.parse().unwrap());
         let serves = |pid: &i32| {
             fs::read(format!("/proc/{pid}/cmdline"))
                 .is_ok_and(|title| String::from_utf8_lossy(&title).trim_end_matches('\0') == "nginx: worker process")
         };
-        children.filter(serves).collect()
+        self.children().into_iter().filter(serves).collect()
     }
 
     pub(crate) fn log(&self) -> String {

@@ -5,9 +5,14 @@ use testkit::load::Load;
 
 use crate::bed::{Bed, redirect, settings};
 
-/// Reloads of one test; `NARTHEX_SOAK` makes them 1,000.
-fn reloads() -> u32 {
-    if std::env::var_os("NARTHEX_SOAK").is_some() { 1000 } else { 40 }
+/// Whether tests should take long.
+pub(crate) fn soak() -> bool {
+    std::env::var_os("NARTHEX_SOAK").is_some()
+}
+
+/// Reloads of one test.
+pub(crate) fn reloads() -> u32 {
+    if soak() { 1000 } else { 40 }
 }
 
 /// Without `keepalive_min_timeout` NGINX closes connections that are idle at the moment when a worker ends. Workers announce the end before, so what

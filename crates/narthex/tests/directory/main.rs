@@ -3,6 +3,8 @@
 
 mod asked;
 mod bed;
+mod endurance;
 mod follow;
 mod kept;
 mod life;
+mod tunnels;

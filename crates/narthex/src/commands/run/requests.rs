@@ -155,6 +155,10 @@ fn write_connections(labels: &str, connections: &Connections, text: &mut String)
 fn write_usage(labels: &str, usage: &Usage, text: &mut String) {
     let families = [
         (Family::gauge("nginx_process_num_procs", "Processes of NGINX."), usage.processes as f64),
+        (
+            Family::gauge("nginx_process_num_old_workers", "Workers of earlier configurations, which finish connections."),
+            usage.old_workers as f64,
+        ),
         (Family::counter("nginx_process_cpu_seconds_total", "Processor seconds of NGINX, user and system."), usage.cpu_seconds),
         (Family::counter("nginx_process_read_bytes_total", "Bytes that NGINX read from storage."), usage.read_bytes as f64),
         (Family::counter("nginx_process_write_bytes_total", "Bytes that NGINX wrote to storage."), usage.write_bytes as f64),
