@@ -20,6 +20,7 @@ local now = ngx.now
 local M = { in_use = false }
 
 local requests = ngx.shared.limit_req
+local workers = ngx.worker.count
 
 local ADDRESS = "$binary_remote_addr"
 
@@ -62,6 +63,11 @@ end
 --- Whether there is room for one more request, by what the bucket holds at this moment.
 local function has_room(one, key, time)
   local empty_at = requests:get(key)
+  if empty_at and empty_at - time > one.depth + one.room * workers() then
+    -- More than it can hold with a request of each worker on its way: the clock was set back. The client would be refused for as long.
+    requests:delete(key)
+    return true
+  end
   return not empty_at or empty_at + one.room - time <= one.depth
 end
 

@@ -31,6 +31,14 @@ answers rps.test 1 >/dev/null
 until_is 200 answer rps.test /
 check "limit_rps: room comes back with time" "" "$(until_is 200 answer rps.test /)"
 
+# As after a clock that was set back by an hour.
+route clock.test '"lim":{"rpm":[1,2]}'
+check "a bucket is there" "200:1" "$(answers clock.test 1)"
+bucket='d=limit_req&k=m%20n%2Fclock.test%20%7F%00%00%01'
+check "with its time" true "$([[ $(control "/spec/get?$bucket") =~ ^[0-9] ]] && echo true)"
+control "/spec/set?$bucket&v=$((($(date +%s) + 3600) * 1000))" >/dev/null
+check "a clock that is set back refuses no client for that time" "200:3 503:1" "$(answers clock.test 4)"
+
 route both.test '"lim":{"rps":[1000,1000],"rpm":[1,2]}'
 check "all limits hold together" "200:3 503:2" "$(answers both.test 5)"
 
