@@ -52,11 +52,11 @@ async fn a_refused_configmap_at_the_first_start_takes_no_route_and_its_repair_is
         for host in bed.truth.keys() {
             anyhow::ensure!(bed.target(host).await? == TARGET, "{host}");
         }
+        anyhow::ensure!(bed.healthy().await, "not healthy");
         Ok(())
     })
     .await;
     assert!(bed.log().contains("http-snippet") && !bed.log().contains("this Ingress asks for"), "{}", bed.log());
-    assert!(bed.healthy().await);
     // A new profile does not wait for the repair.
     bed.host("new", TARGET, Some(99));
     bed.until("a new profile", || async {
@@ -76,12 +76,11 @@ async fn a_controller_that_starts_on_a_refused_configmap_serves_changes() {
     bed.kill_controller();
     bed.host("h1", OTHER, None);
     bed.start();
-    bed.until("the change", || async {
-        anyhow::ensure!(bed.target("h1").await? == OTHER);
+    bed.until("the change, and health", || async {
+        anyhow::ensure!(bed.target("h1").await? == OTHER && bed.healthy().await);
         Ok(())
     })
     .await;
-    assert!(bed.healthy().await);
     // And when its master is killed.
     Bed::signal(bed.masters()[0], Signal::SIGKILL);
     bed.settings("# repaired");
@@ -165,10 +164,10 @@ async fn dictionaries_that_are_too_small_hold_back_what_finds_no_room_and_nothin
         }
         let (_, body) = bed.ready().await?;
         anyhow::ensure!(served >= 10 && body.contains("find no room"), "{served} of 30 are served: {body}");
+        anyhow::ensure!(bed.healthy().await, "not healthy");
         Ok(())
     })
     .await;
-    assert!(bed.healthy().await);
 }
 
 #[tokio::test]
