@@ -7,11 +7,14 @@
 -- @module narthex.closing
 
 local ngx = ngx
+local inner = require("narthex.inner")
 
 local exec = ngx.exec
 local http_version = ngx.req.http_version
 
 local M = {}
+
+local CLOSING = inner.location("narthex_closing")
 
 local state = ngx.shared.configuration_data
 local born = 0
@@ -25,7 +28,7 @@ end
 -- Phase: rewrite, of a location whose hook is that of `@narthex_closing` as well.
 function M.leave()
   if state:get("closing") > born and http_version() < 2 then
-    return exec("@narthex_closing")
+    return exec(CLOSING)
   end
 end
 
