@@ -40,7 +40,7 @@ async fn bed() -> Bed {
     bed
 }
 
-/// What must not grow: resident kilobytes and descriptors of the master, descriptors of the controller.
+/// What must not grow: resident kilobytes and descriptors of the master, of these without the two for each worker, and descriptors of the controller.
 #[derive(Debug, Clone, Copy)]
 struct Footprint {
     master_kilobytes: usize,
@@ -49,13 +49,20 @@ struct Footprint {
 }
 
 impl Footprint {
-    fn of(bed: &Bed) -> Self {
+    /// When workers without websockets have ended.
+    async fn of(bed: &Bed) -> Self {
+        bed.until("workers without websockets have ended", || async {
+            let children = bed.children().len();
+            anyhow::ensure!(children <= WORKERS * (1 + LOTS), "{children} workers");
+            Ok(())
+        })
+        .await;
         let descriptors = |pid: i32| fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count();
         let status = fs::read_to_string(format!("/proc/{}/status", bed.master())).unwrap();
         let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
         Self {
             master_kilobytes: resident.trim().trim_end_matches(" kB").parse().unwrap(),
-            master_descriptors: descriptors(bed.master()),
+            master_descriptors: descriptors(bed.master()) - 2 * bed.children().len(),
             controller_descriptors: descriptors(bed.controller()),
         }
     }
@@ -89,19 +96,14 @@ async fn many_reloads_end_no_websocket_lose_no_request_and_leave_nothing_behind(
         let children = bed.children().len();
         assert!(children <= WORKERS * (1 + MOST_OLD), "{children} workers after {turn} reloads");
         if turn == reloads() / 4 {
-            warm = Some(Footprint::of(&bed));
+            warm = Some(Footprint::of(&bed).await);
         }
     }
     let report = load.stop().await;
     assert!(report.failures.is_empty(), "{report}");
     // A client that never sends again loses these: before NGINX 1.27.4 at most one in four reloads.
     assert!(report.resent <= u64::from(reloads()) / 4, "{report}");
-    bed.until("workers without websockets have ended", || async {
-        let children = bed.children().len();
-        anyhow::ensure!(children <= WORKERS * (1 + LOTS), "{children} workers");
-        Ok(())
-    })
-    .await;
+    let end = Footprint::of(&bed).await;
     for lot in &mut tunnels {
         let before = lot.answered();
         bed.until("bytes go on through old workers", || async {
@@ -111,7 +113,7 @@ async fn many_reloads_end_no_websocket_lose_no_request_and_leave_nothing_behind(
         .await;
         lot.check().unwrap();
     }
-    let (warm, end) = (warm.unwrap(), Footprint::of(&bed));
+    let warm = warm.unwrap();
     println!("{report}\nafter a quarter: {warm:?}\nat the end: {end:?}, {} workers", bed.children().len());
     assert!(end.master_kilobytes <= warm.master_kilobytes * 11 / 10 + 1024, "{warm:?} {end:?}");
     assert_eq!(end.master_descriptors, warm.master_descriptors, "{warm:?} {end:?}");

@@ -33,6 +33,8 @@ pub(crate) struct Bed {
     ports: Vec<u16>,
     narthex: Option<Child>,
     flags: Vec<String>,
+    /// Hard limit of descriptors of the controller and its NGINX, which nothing in a container can raise.
+    pub(crate) most_descriptors: Option<u32>,
     /// Where each host is to be redirected to.
     pub(crate) truth: BTreeMap<String, String>,
 }
@@ -60,7 +62,7 @@ impl Bed {
         assert_eq!(line, "ready\n", "the disk of the test can't be mounted");
         let ports = Ports::take(3).unwrap();
         let flags = more.iter().map(|flag| (*flag).to_owned()).collect();
-        Self { scratch, holder, ports, narthex: None, flags, truth: BTreeMap::new() }
+        Self { scratch, holder, ports, narthex: None, flags, most_descriptors: None, truth: BTreeMap::new() }
     }
 
     /// The same with so many hosts, serving.
@@ -137,6 +139,9 @@ metadata:
     pub(crate) fn start(&mut self) {
         let log = File::options().create(true).append(true).open(self.path("log")).unwrap();
         let mut command = self.inside();
+        if let Some(most) = self.most_descriptors {
+            command.args(["setpriv", "--bounding-set=-sys_resource", "prlimit", &format!("--nofile={most}:{most}")]);
+        }
         command.arg(env!("CARGO_BIN_EXE_narthex")).arg("run").arg("--manifests").arg(self.path("manifests"));
         command.arg("--work-dir").arg(self.path("work")).arg("--nginx-binary").arg(self.path("nginx"));
         command.args([format!("--http-port={}", self.ports[0]), format!("--https-port={}", self.ports[1])]);

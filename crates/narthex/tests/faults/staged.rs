@@ -1,6 +1,8 @@
 //! One fault at a time.
 
 use nix::sys::signal::Signal;
+use testkit::http::Request;
+use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
 use crate::bed::Bed;
@@ -179,4 +181,56 @@ async fn foreign_text_in_the_pid_file_is_corrected() {
     bed.start();
     bed.settled().await;
     assert_eq!(std::fs::read_to_string(&path).unwrap().trim(), bed.masters()[0].to_string());
+}
+
+/// A limit so low that hardly a connection finds room.
+#[tokio::test]
+async fn a_low_limit_of_descriptors_is_said_once_and_what_is_refused_fills_no_log() {
+    for most in [24, 64, 256] {
+        let mut bed = Bed::new(&["--enable-metrics"]);
+        bed.most_descriptors = Some(most);
+        bed.settings("# nothing");
+        bed.host("h0", TARGET, None);
+        bed.start();
+        bed.settled().await;
+        let before = bed.log().lines().count();
+        let mut kept = Vec::new();
+        for _ in 0..600 {
+            let mut stream = TcpStream::connect(bed.address(0)).await.unwrap();
+            stream.write_all(b"GET / HTTP/1.1\r\nHost: h0.example.com\r\n\r\n").await.unwrap();
+            kept.push(stream);
+        }
+        bed.until("no descriptor is left", || async {
+            anyhow::ensure!(bed.log().contains("accept4() failed (24: Too many open files)"));
+            Ok(())
+        })
+        .await;
+        // What finds room later is answered.
+        drop(kept);
+        bed.settled().await;
+        let log = bed.log();
+        let (answered, other): (Vec<&str>, Vec<&str>) = log.lines().skip(before).partition(|line| line.contains("\"GET / HTTP/1.1\""));
+        assert!(answered.len() <= 2000 && other.len() <= 300, "{} and {} lines at a limit of {most}\n{log}", answered.len(), other.len());
+        assert_eq!(log.matches("few file descriptors").count(), 1, "{log}");
+        assert!(!log.contains("setrlimit"), "{log}");
+    }
+}
+
+#[tokio::test]
+async fn counting_requests_of_many_hosts_writes_no_warning() {
+    const HOSTS: usize = 150;
+    let bed = Bed::serving(HOSTS, &["--enable-metrics"]).await;
+    for _ in 0..4 {
+        for host in bed.truth.keys() {
+            bed.target(host).await.unwrap();
+        }
+    }
+    bed.until("all hosts are counted", || async {
+        let text = Request::get(bed.address(2), "/metrics").send().await?.text();
+        let counted = text.lines().filter(|line| line.starts_with("nginx_ingress_controller_requests{")).count();
+        anyhow::ensure!(counted >= HOSTS, "{counted} of {HOSTS}");
+        Ok(())
+    })
+    .await;
+    assert!(!bed.log().contains("sleep"), "{}", bed.log());
 }

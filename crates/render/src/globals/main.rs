@@ -44,7 +44,8 @@ impl MainView {
     pub(super) fn new(fixed: &Fixed, caps: &Capabilities, paths: &Paths, revision: &str) -> Result<Self, RenderError> {
         let config = &fixed.globals.config;
         let open_files = match config.max_worker_open_files {
-            0 => caps.open_files_limit.map(|limit| limit.saturating_sub(RESERVED_FILES).max(RESERVED_FILES)),
+            // Never above the hard limit: without a capability that containers lack no worker gets that, and each complains.
+            0 => caps.open_files_limit.map(|limit| limit.saturating_sub(RESERVED_FILES).max(RESERVED_FILES.min(limit))),
             files => Some(files.into()),
         };
         let worker_connections = match (config.max_worker_connections, open_files) {
