@@ -40,7 +40,7 @@ check "also an error of its own" "max-age=100" "$(hsts err.test /gone)"
 check "the backend for errors speaks for itself" "from-upstream from-upstream" "$(hsts err.test /missing) $(hsts err.test /deny/)"
 
 # What a snippet says holds where there is no endpoint too: it answers in the profile's location.
-configure r3 ',"errors","other","snippet"' ',"answering":["snippet"]'
+configure r3 ',"errors","other","snippet","proxying"' ',"answering":["snippet"]'
 reload r3
 drop b -
 put h snippet.test '{"prefix":{"/":0,"/nothing/":1,"/closed/":2},"routes":[{"ns":"n","ing":"i","path":"/","be":"ns/none:80","prof":"snippet","acl":{"deny":["127.0.0.1"]}},{"ns":"n","ing":"i","path":"/nothing","prof":"snippet"},{"ns":"n","path":"/closed","prof":"snippet","acl":{"deny":["127.0.0.1"]}}]}'
