@@ -119,7 +119,7 @@ impl Fake {
         self.world().faults.insert(resource.into(), status);
     }
 
-    /// Answers this method (`PATCH`) about a resource with this status.
+    /// Answers this method (`PATCH`, `WATCH`) about a resource with this status.
     pub(crate) fn refuse(&self, method: &str, resource: &str, status: u16) {
         self.world().refusals.insert(format!("{method} {resource}"), status);
     }
@@ -228,13 +228,15 @@ async fn serve(State(shared): State<Arc<Shared>>, method: Method, uri: Uri, body
     let target = Target::of(&uri);
     let mut world = shared.world.lock().unwrap();
     world.requests.push(format!("{method} {uri}"));
-    let refusal = world.refusals.get(&format!("{method} {}", target.resource)).or(world.faults.get(&target.resource));
+    let is_watch = target.query.contains_key("watch");
+    let verb = if is_watch { "WATCH" } else { method.as_str() };
+    let refusal = world.refusals.get(&format!("{verb} {}", target.resource)).or(world.faults.get(&target.resource));
     if let Some(status) = refusal.copied().filter(|status| *status != 0) {
         return failure(status, "injected");
     }
     let at = key(&target.resource, &target.namespace, &target.name);
     match method {
-        Method::GET if target.query.contains_key("watch") => {
+        Method::GET if is_watch => {
             let from = target.number("resourceVersion").unwrap_or(0);
             if from < world.oldest {
                 return failure(410, "too old resource version");

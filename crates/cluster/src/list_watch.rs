@@ -147,7 +147,8 @@ impl<K: Resource + Clone + DeserializeOwned + Debug + Send + 'static, S: Sink<K>
                 return Ok(None);
             };
             self.sink.take(Step::End).await?;
-            self.works();
+            // The wait before the next list stays long until a watch works: a server that answers lists alone would be flooded with them.
+            self.recovered();
             return Ok(Some(version));
         }
     }
@@ -257,10 +258,14 @@ impl<K: Resource + Clone + DeserializeOwned + Debug + Send + 'static, S: Sink<K>
     }
 
     fn works(&mut self) {
+        self.recovered();
+        self.backoff.reset();
+    }
+
+    fn recovered(&mut self) {
         if self.failing.take().is_some() {
             tracing::info!(kind = self.options.kind, scope = self.options.scope, "is watched again");
         }
-        self.backoff.reset();
     }
 
     /// Whether it is known which object it is. One that is not can't be told to anybody but the log.

@@ -125,6 +125,20 @@ async fn a_watch_that_is_too_old_is_listed_anew_without_emptying_anything() {
 }
 
 #[tokio::test]
+async fn a_server_that_answers_every_watch_410_is_not_flooded_with_lists() {
+    let fake = Fake::start().await;
+    fake.refuse("WATCH", "services", 410);
+    let started = Instant::now();
+    let mut tasks = Tasks::new();
+    let retry = Retry { first: Duration::from_millis(10), most: Duration::from_secs(60) };
+    let options = SourceOptions { retry, ..SourceOptions::new(Arc::new(Settings::default())) };
+    let _handle = Source::spawn(fake.client().await, options, &mut tasks);
+    eventually(&fake, "seven lists, six watches", || fake.requests("/services?") >= 13).await;
+    // Six waits of at least half of 10 ms, doubled each time: they take no less, however fast the machine is.
+    assert!(started.elapsed() >= Duration::from_millis(315), "seven lists within {:?}", started.elapsed());
+}
+
+#[tokio::test]
 async fn errors_for_a_while_stop_nothing_and_lose_nothing() {
     let fake = Fake::start().await;
     fake.put("services", service("a", 80));
