@@ -103,7 +103,7 @@ async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
     let ops = Ops {
         health_path: args.model.health_check_path.clone(),
         health: Arc::new(health::alive(handle.clone(), stopping.clone())),
-        ready: Arc::new(health::readiness(handle.clone(), stopping.clone(), answering)),
+        ready: Arc::new(health::readiness(handle.clone(), stopping.clone(), answering, source.feeds)),
         registry: metrics.registry().clone(),
         fetched: collector.map(|collector| collector as Arc<dyn ops::Fetched>),
     };

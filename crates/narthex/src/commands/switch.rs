@@ -95,7 +95,9 @@ fn unless_agreed(args: &SwitchArgs, question: &str) -> anyhow::Result<Option<Exi
         return Ok(None);
     }
     if !io::stdin().is_terminal() || args.output == Format::Json {
-        output::remark(format_args!("narthex: {question} There is no terminal to answer on: give --yes to do it, --dry-run to see the plan"));
+        output::remark(format_args!(
+            "narthex: {question} There is no terminal to answer on: give --yes to do it, --dry-run to see the plan"
+        ));
         return Ok(Some(ExitCode::from(crate::USAGE)));
     }
     output::aside(format_args!("{question} [y/N] "));

@@ -27,6 +27,8 @@ pub(super) struct Source {
     pub(super) report: Arc<dyn Report>,
     /// For who wants everything read again.
     pub(super) again: Again,
+    /// How the watching of a cluster goes.
+    pub(super) feeds: Option<watch::Receiver<cluster::SourceStatus>>,
     /// What writes the status of Ingresses, where that is done.
     pub(super) status: Option<Status>,
 }
@@ -123,6 +125,7 @@ fn start_directory(args: &RunArgs, dir: &Path, tasks: &mut Tasks) -> anyhow::Res
         again: Again::Directory(handle.clone()),
         addresses: Arc::new(DirectoryAddresses(handle)),
         report: Arc::new(Silent),
+        feeds: None,
         status: None,
     })
 }
@@ -150,6 +153,7 @@ fn start_cluster(args: &RunArgs, settings: Arc<Settings>, client: cluster::Clien
     }
     Ok(Source {
         snapshots: handle.snapshots.clone(),
+        feeds: Some(handle.status.clone()),
         addresses: Arc::new(ClusterAddresses(handle)),
         report: Arc::new(ClusterReport { events, owned: owned_tx, pod }),
         again: Again::Cluster,
