@@ -330,7 +330,11 @@ impl<N: Nginx> Lane<N> {
         if self.ends.fault.borrow().as_deref() == Some(message) {
             debug!(message, "nginx still can't be brought to its configuration");
         } else {
-            error!(message, "nginx can't be brought to its configuration, for which no object is at fault: {}; it is tried again", self.instead());
+            error!(
+                message,
+                "nginx can't be brought to its configuration, for which no object is at fault: {}; it is tried again",
+                self.instead()
+            );
             self.report.reload(Err(message));
             self.ends.fault.send_replace(Some(message.to_owned()));
         }
