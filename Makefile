@@ -6,7 +6,7 @@ SHELL := /bin/bash
 CARGO ?= cargo
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: help run run-cluster test unit lua e2e lint fmt docs manifests bench bed clean
+.PHONY: help run run-cluster test unit lua e2e lint fmt docs manifests bench bed release clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -58,6 +58,9 @@ bench: bed ## Measure everything and write docs/benchmarks.md
 bed: ## Build the API server that the tests run against
 	@scripts/setup.sh go
 	@tests/bed/build.sh
+
+release: ## Build the static, stripped binary for any Linux (target/narthex-ARCHITECTURE)
+	@scripts/release.sh
 
 clean: ## Remove what was built
 	$(CARGO) clean

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what a target needs and this machine lacks. Quick when nothing is missing.
-# Usage: setup.sh PART...   with PART: nginx, nextest, lint, go, bench
+# Usage: setup.sh PART...   with PART: nginx, nextest, lint, go, bench, musl
 set -euo pipefail
 
 say() { printf 'setup: %s\n' "$*" >&2; }
@@ -66,6 +66,11 @@ for part in "$@"; do
     bench)
       command -v wrk >/dev/null || apt_install wrk
       command -v inotifywait >/dev/null || apt_install inotify-tools
+      ;;
+    musl)
+      need_cargo
+      command -v musl-gcc >/dev/null || apt_install musl-tools
+      rustup target list --installed | grep -qx "$(uname -m)-unknown-linux-musl" || rustup target add "$(uname -m)-unknown-linux-musl"
       ;;
     *) fail "unknown part $part" ;;
   esac

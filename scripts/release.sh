@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# Builds the binary that runs on any Linux, whatever its C library: static, with musl, stripped.
+# It goes to target/narthex-ARCHITECTURE, and is run in an empty root to show that it needs nothing.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+arch=$(uname -m)
+target=$arch-unknown-linux-musl
+build=${CARGO_TARGET_DIR:-target}
+scripts/setup.sh musl
+
+# The C parts (ring, PCRE2) are built by musl's compiler, too; PCRE2 is the copy that its crate brings.
+export "CC_${target//-/_}=musl-gcc" PCRE2_SYS_STATIC=1
+cargo build --locked --profile dist --target "$target" -p narthex
+out=$build/narthex-$arch
+cp "$build/$target/dist/narthex" "$out"
+(cd "$build" && sha256sum "narthex-$arch" >"narthex-$arch.sha256")
+
+root=$(mktemp -d)
+trap 'rm -rf "$root"' EXIT
+cp "$out" "$root/narthex"
+unshare --map-root-user --user chroot "$root" /narthex explain proxy-body-size >/dev/null
+printf '%s: %s MiB, runs without any other file\n' "$out" "$(($(stat -c %s "$out") / 1048576))"
