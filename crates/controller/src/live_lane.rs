@@ -201,7 +201,7 @@ impl<L: LiveNginx> Lane<L> {
                     continue;
                 }
                 self.refused.remove(op);
-                // Of a foreign version nobody here knows what it counted.
+                // What a foreign version counted is not known here.
                 comparable &= !self.foreign.remove(&listed(op));
                 self.digest = self.digest.wrapping_add(u64::from(op.new_crc())).wrapping_sub(u64::from(op.old_crc));
                 self.held.accept(op, live);

@@ -198,7 +198,7 @@ async fn adopt<P: Process>(cycle: &mut Cycle<P>) -> Option<State> {
     state
 }
 
-/// NGINX writes the file when it starts. What somebody else wrote into it since would mislead `nginx -s` and scripts.
+/// NGINX writes the file when it starts. What another program wrote into it since would mislead `nginx -s` and scripts.
 fn correct_pid_file(paths: &Paths, master: Identity) {
     let named = std::fs::read_to_string(paths.pid()).ok().and_then(|text| text.trim().parse().ok());
     if named != Some(master.pid) {
