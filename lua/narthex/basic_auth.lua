@@ -26,7 +26,7 @@ function M.is_granted(check, var)
   return hash ~= nil and password.matches(sub(text, colon + 1), hash)
 end
 
---- What a client without credentials is told. Phase: rewrite.
+--- The challenge for a client without credentials. Phase: rewrite.
 -- @tparam table check
 -- @treturn string value of `WWW-Authenticate`
 function M.challenge(check)

@@ -110,7 +110,7 @@ function M.is_granted(check, var)
   return good, not good
 end
 
---- What a client without credentials is told. Phase: rewrite.
+--- The challenge for a client without credentials. Phase: rewrite.
 -- @tparam table check
 -- @tparam ?boolean stale the credentials were right, but their nonce can't be used any more
 -- @treturn string value of `WWW-Authenticate`

@@ -28,7 +28,7 @@ local M = { on = false }
 local INTERVAL = 1
 --- Series in one batch: encoding them holds the worker for about a millisecond.
 local BATCH = 100
---- Names of hosts that clients made up and that are told apart between two flushes; the rest has the label of the rule's host.
+--- Names of hosts that clients made up and that are distinguished between two flushes; the rest has the label of the rule's host.
 local MOST_NAMES = 1000
 
 --- The label of rules without a host, and of requests without one.

@@ -30,7 +30,7 @@ local function answer_unavailable(var, route, uri, prepare)
   return enter(var, route, UNAVAILABLE)
 end
 
---- That nothing is behind a path is told only to those who may pass.
+--- 404 only for clients that pass the route's protection: others don't learn that nothing is behind a path.
 local function answer_not_found(var, route, uri, prepare)
   local extra = route.extra or {}
   if not (route.answers or extra.copies or extra.access) then

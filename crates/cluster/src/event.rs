@@ -105,7 +105,7 @@ impl EventSender {
 
 impl EventWriter {
     /// Starts the writer. `snapshots` gives the uids by which `kubectl describe` finds an object's Events; that of a Pod is asked for.
-    /// `owned`: the Ingresses that are ours; each is told that it is scheduled for sync when it is taken over, and when it changes.
+    /// `owned`: the Ingresses that are ours; each gets the Event `Sync` when it is taken over, and when it changes.
     pub fn spawn(
         client: Client,
         options: EventWriterOptions,
@@ -149,15 +149,15 @@ struct Writer {
     /// The Problems that were there last time.
     known: BTreeSet<Problem>,
     backlog: VecDeque<Note>,
-    /// What is told when nothing else is left to tell.
+    /// Events of the lowest priority: written when the backlog is empty.
     scheduled: Option<Scheduled>,
-    /// The Pod that was told of last (our own), and its uid, which no snapshot holds.
+    /// The Pod of the last Event (our own), and its uid, which no snapshot holds.
     pod: Option<(ObjectKey, String)>,
-    /// How often each Event was told, by name.
+    /// How often each Event was written, by name.
     counts: BTreeMap<String, i32>,
     /// The server did not take the last one; tried again then.
     paused: Option<Instant>,
-    /// Whether it was said that they may not be written.
+    /// Whether the missing permission to write them was logged.
     forbidden: bool,
     dropped: Arc<AtomicU64>,
 }

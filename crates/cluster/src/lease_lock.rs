@@ -14,7 +14,7 @@ use crate::election::ElectionOptions;
 /// Attempts in a row while others are faster.
 const RACES: usize = 5;
 
-/// Why the lock can't be had, or is lost.
+/// Why the lock is unavailable, or lost.
 #[derive(Debug, Error)]
 pub enum LeaseError {
     /// The API server says no, or nothing.

@@ -268,7 +268,7 @@ impl<K: Resource + Clone + DeserializeOwned + Debug + Send + 'static, S: Sink<K>
         }
     }
 
-    /// Whether it is known which object it is. One that is not can't be told to anybody but the log.
+    /// Whether the object has a name. One without can only be reported in the log.
     fn is_named(&self, object: &K) -> bool {
         let named = object.meta().name.is_some();
         if !named {

@@ -257,7 +257,7 @@ impl<P: Process> Cycle<P> {
         Ok(())
     }
 
-    /// Starts a master. Orphans serve until it does; where their sockets can't be had, until just before.
+    /// Starts a master. Orphans serve until it does; where their sockets are unavailable, until just before.
     async fn start(&mut self, revision: &str) -> Result<State, ApplyError> {
         self.end_strays().await;
         let orphans = self.orphans();

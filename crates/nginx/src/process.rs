@@ -189,7 +189,7 @@ impl Process for Nginx {
 
     async fn announce(&self, begins: bool) {
         if let Err(error) = self.client.closing(begins).await {
-            tracing::debug!(error = &error as &dyn std::error::Error, "NGINX was not told of a reload");
+            tracing::debug!(error = &error as &dyn std::error::Error, "NGINX was not notified of a reload");
         }
     }
 

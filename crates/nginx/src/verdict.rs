@@ -1,7 +1,7 @@
 //! What the end of an `nginx -t` proves.
 //!
 //! A status other than 0 proves little by itself: a test that was killed, or that found no memory, no descriptor, no module or no directory, says
-//! nothing about the configuration. Three kinds are told apart:
+//! nothing about the configuration. There are three kinds:
 //!
 //! - *refused*: a message of NGINX's grammar with a file and a line. It comes again whenever the same text is tested.
 //! - *doubtful*: NGINX complains, but about something outside of the text (a file, the system), or names no place. Whether the text is at fault

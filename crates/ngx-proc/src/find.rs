@@ -83,7 +83,7 @@ pub enum FindError {
     },
     /// No process is called so.
     #[error("no process is named {name:?}{hint}")]
-    Nobody {
+    NotFound {
         /// The name.
         name: String,
         /// What may be the reason.
@@ -132,7 +132,7 @@ pub fn find(locator: &Locator) -> Result<Master, FindError> {
         Locator::Name(name) => choose(&all(), name, None)?,
         Locator::Below(top, name) => choose(&all(), name, Some(*top))?,
     };
-    let gone = || FindError::Nobody { name: format!("process {pid}"), hint: ": it has just ended" };
+    let gone = || FindError::NotFound { name: format!("process {pid}"), hint: ": it has just ended" };
     describe(pid).ok_or_else(gone)
 }
 
@@ -228,7 +228,7 @@ fn choose(processes: &[Process], name: &str, top: Option<i32>) -> Result<i32, Fi
     }
     match found.as_slice() {
         [one] => Ok(one.pid),
-        [] => Err(FindError::Nobody { name: name.to_owned(), hint: hint(top, processes) }),
+        [] => Err(FindError::NotFound { name: name.to_owned(), hint: hint(top, processes) }),
         several => Err(FindError::Several { name: name.to_owned(), pids: several.iter().map(|process| process.pid).collect() }),
     }
 }
@@ -281,7 +281,7 @@ mod tests {
     #[test]
     fn workers_without_a_master_are_nobody() {
         let orphans = [process(8, 1, "nginx", "nginx: worker process"), process(9, 1, "nginx", "nginx: worker process is shutting down")];
-        assert!(matches!(choose(&orphans, "nginx", None), Err(FindError::Nobody { .. })));
+        assert!(matches!(choose(&orphans, "nginx", None), Err(FindError::NotFound { .. })));
     }
 
     #[test]

@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_makes_unready_and_a_degradation_is_only_told() {
+    fn a_failure_makes_unready_and_a_degradation_is_only_reported() {
         let text = |ready, rest: &str| {
             format!("{{\"checks\":[{{\"name\":\"source\",\"state\":\"sound\"}},{{\"name\":\"nginx\",{rest}}}],\"ready\":{ready}}}\n")
         };

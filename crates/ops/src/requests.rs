@@ -11,7 +11,7 @@ pub use line::Labels;
 use line::Line;
 use series::{HISTOGRAMS, Series};
 
-/// Names of hosts that clients made up and that are told apart; the others have the label [`NO_HOST`].
+/// Names of hosts that clients made up and that have a label of their own; the others have the label [`NO_HOST`].
 const MOST_CLIENT_HOSTS: usize = 10_000;
 /// The label of rules without a host.
 const NO_HOST: &str = "_";
@@ -132,7 +132,7 @@ impl Counted {
         }
     }
 
-    /// The label of the host. Those that clients make up are told apart up to a number.
+    /// The label of the host. Those that clients make up have labels of their own up to a number.
     fn host<'a>(&mut self, labels: &'a Labels) -> &'a str {
         let host = &*labels.host;
         if !labels.of_client || self.client_hosts.contains(host) {

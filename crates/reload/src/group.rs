@@ -40,7 +40,7 @@ impl Group {
     }
 
     fn is_empty(&self) -> bool {
-        // Zombies are in the group, too, until whoever has inherited them waits for them.
+        // Zombies are in the group, too, until their new parent waits for them.
         self.gone || killpg(Pid::from_raw(self.leader), None) == Err(Errno::ESRCH) || procfs::group(self.leader).is_empty()
     }
 

@@ -33,7 +33,7 @@ pub trait Contender: Send {
     /// Does the work under the lock if it is free and the work is wanted.
     ///
     /// # Errors
-    /// The lock can't be had at all, it was lost meanwhile, or the work failed; then it does not count as done.
+    /// The lock is unavailable, it was lost meanwhile, or the work failed; then it does not count as done.
     fn attempt<'a>(&'a mut self, wanted: &'a Wanted, work: Work<'a>) -> Boxed<'a, Result<Tried, String>>;
     /// How long to wait before another attempt.
     fn pause(&self) -> Duration;

@@ -17,7 +17,7 @@ pub enum Outcome {
     Unchanged,
     /// It was tested, and not applied (`--dry-run`).
     Tested,
-    /// The test or the policy refuses it: NGINX was not told.
+    /// The test or the policy refuses it: NGINX got no signal.
     Rejected,
     /// NGINX was told, and did not take it over.
     Failed,

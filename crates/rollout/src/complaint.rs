@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mistyped_name_is_reported_and_a_name_of_somebody_else_is_not() {
+    fn a_mistyped_name_is_reported_and_a_foreign_one_is_not() {
         let found = complaints("reloader.stakater.com/Auto", "true");
         assert_eq!(
             found,

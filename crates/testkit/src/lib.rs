@@ -6,7 +6,7 @@
 //! - [`echo`]: the server that answers with what it saw; also the binary `echo`.
 //! - [`grpc`], [`fastcgi`]: servers of other protocols that do the same. [`otlp`]: a collector of traces.
 //! - [`http`]: sends exactly the bytes asked for. [`load`]: a constant rate over time, every failure kept.
-//! - [`mounted`]: volumes as the kubelet writes them. [`remote`]: a file system that sends no events.
+//! - [`manifests`]: Ingresses that need no backend. [`mounted`]: volumes as the kubelet writes them. [`remote`]: a file system that sends no events.
 //! - [`poll`]: waits for a state. [`ports`]: ports and addresses that no test beside this one uses.
 
 pub mod bed;
@@ -19,6 +19,7 @@ pub mod http;
 pub mod kube;
 pub mod kubelet;
 pub mod load;
+pub mod manifests;
 pub mod mounted;
 pub mod otlp;
 mod polling;

@@ -50,7 +50,7 @@ check "a 404 without a default backend as well" "404 n/i" "$(of_snippet /nothing
 check "a redirect of a snippet needs no endpoint" "301 n/ihttp://other.test/" "$(of_snippet '/x?moved=1')"
 put h again.test '{"prefix":{"/":0,"/a/":1},"routes":[{"ns":"n","ing":"i","path":"/","be":"ns/none:80","prof":"snippet"},{"ns":"n","ing":"a","path":"/a","be":"ns/a:80","prof":"snippet"}]}'
 check "a snippet may lead to another path instead" "200" "$(answer again.test /again)"
-check "who may not pass is not told that nothing is there" "403 " "$(of_snippet /closed/)"
+check "a client that may not pass gets no 404" "403 " "$(of_snippet /closed/)"
 
 # A backend sends the request elsewhere (X-Accel-Redirect), and so does the backend for errors.
 drop b -

@@ -25,7 +25,7 @@ use testkit::ports::Ports;
 
 const HOST: &str = "a.test";
 const SCRIPTS: usize = 3000;
-/// How many differences are told in full.
+/// How many differences are printed in full.
 const TOLD: usize = 6;
 
 /// The predecessor's settings for a location, as they are without any annotation.

@@ -41,7 +41,7 @@ const SETS: usize = 40;
 const REQUESTS: usize = 50;
 /// Clients at a time.
 const CLIENTS: usize = 4;
-/// How many disagreements of a kind are told in full, and of how many kinds.
+/// How many disagreements of a kind are printed in full, and of how many kinds.
 const TOLD: usize = 1;
 const KINDS: usize = 12;
 

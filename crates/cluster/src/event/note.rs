@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cluster_scoped_object_is_told_of_in_default() {
+    fn the_event_of_a_cluster_scoped_object_is_in_default() {
         let note = Note::new(ObjectRef { kind: "IngressClass", namespace: None, name: "nginx".into() }, true, "Conflict", "x".into());
         let event = note.event(None, &EventWriterOptions::new("pod"), Timestamp::UNIX_EPOCH);
         assert_eq!(event.metadata.namespace.as_deref(), Some("default"));

@@ -1,4 +1,4 @@
-//! The Ingresses that were taken over, or changed while they are ours: what "Scheduled for sync" is said about.
+//! The Ingresses that were taken over, or changed while they are ours: the objects of the Event "Scheduled for sync".
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use tokio::sync::watch;
 
 use super::note::Note;
 
-/// Those that are still to be told of. An Ingress that changes several times meanwhile is told of once.
+/// Ingresses whose Event is still to be written. One that changes several times meanwhile gets one Event.
 pub(super) struct Scheduled {
     snapshots: watch::Receiver<Option<Arc<Snapshot>>>,
     owned: watch::Receiver<OrdSet<ObjectKey>>,

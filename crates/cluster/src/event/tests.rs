@@ -118,7 +118,7 @@ fn synced(fake: &Fake) -> Vec<(String, i64)> {
 }
 
 #[tokio::test]
-async fn an_ingress_is_told_of_when_it_is_taken_over_and_when_it_changes_and_no_other() {
+async fn an_ingress_gets_an_event_when_it_is_taken_over_and_when_it_changes_and_no_other() {
     let fake = Fake::start().await;
     let mut tasks = Tasks::new();
     let (snapshots, read) = watch::channel(ingresses(&[("a", "1"), ("b", "1")]));

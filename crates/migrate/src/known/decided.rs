@@ -68,7 +68,7 @@ pub(super) const TABLE: &[Known] = &[
     Known {
         id: "closed-when-unsure",
         counts: true,
-        why: "what protects never opens by mistake: authentication, address lists or certificates that can't be had close the location; \
+        why: "what protects never opens by mistake: authentication, address lists or certificates that are unavailable close the location; \
               `narthex check` and the Ingress's Events name the reference that is missing",
         applies: |case| {
             let closed = case.new.status == 503 || (case.new.status == 403 && case.annotated(&["auth-tls-secret"]));

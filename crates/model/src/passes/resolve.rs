@@ -128,13 +128,13 @@ impl Outcome<'_> {
         value
     }
 
-    /// Reports that something which protects the locations can't be had, and closes them.
+    /// Reports that something which protects the locations is unavailable, and closes them.
     pub(crate) fn deny(&mut self, annotation: &str, detail: &str) {
         self.denied = true;
         self.problem(annotation, ProblemKind::AnnotationParsingFailed, format!("{detail}; its locations answer 503"));
     }
 
-    /// Reports that something can't be had without which the Ingress would mean something else, and drops it.
+    /// Reports that something is unavailable without which the Ingress would mean something else, and refuses it.
     pub(crate) fn refuse(&mut self, annotation: &str, detail: &str) {
         self.refused = true;
         self.problem(annotation, ProblemKind::Refused, format!("{detail}; the Ingress is not served"));

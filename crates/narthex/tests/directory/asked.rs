@@ -3,9 +3,10 @@
 use std::fs;
 
 use testkit::http::{Peer, Request};
+use testkit::manifests::redirect;
 use testkit::ports::Ports;
 
-use crate::bed::{Bed, LIMIT, json, redirect, settings};
+use crate::bed::{Bed, LIMIT, json, settings};
 
 /// A controller whose NGINX includes `extra.conf`: a server that answers `v0`.
 async fn with_shared_file(more: &[&str]) -> Bed {

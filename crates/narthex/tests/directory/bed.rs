@@ -220,26 +220,6 @@ pub(crate) fn json(response: &Response) -> Value {
     serde_json::from_str(&response.text()).unwrap()
 }
 
-/// An Ingress that redirects its host. NGINX needs no backend for that.
-pub(crate) fn redirect(name: &str, target: &str) -> String {
-    format!(
-        "apiVersion: networking.k8s.io/v1
-kind: Ingress
-metadata:
-  name: {name}
-  annotations:
-    nginx.ingress.kubernetes.io/permanent-redirect: {target}
-spec:
-  ingressClassName: nginx
-  rules:
-  - host: {name}.example.com
-    http:
-      paths:
-      - {{path: /, pathType: Prefix, backend: {{service: {{name: {name}, port: {{number: 80}}}}}}}}
-"
-    )
-}
-
 /// The global settings, of which one is text for the `http` block.
 pub(crate) fn settings(snippet: &str) -> String {
     format!(

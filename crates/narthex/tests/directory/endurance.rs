@@ -4,8 +4,9 @@ use std::fs;
 
 use testkit::http::{Connection, Request};
 use testkit::load::Load;
+use testkit::manifests::{redirect, redirect_with};
 
-use crate::bed::{Bed, redirect};
+use crate::bed::Bed;
 use crate::kept::{reloads, soak};
 use crate::tunnels::{self, Tunnels};
 
@@ -143,8 +144,7 @@ async fn a_reload_waits_while_many_old_workers_have_websockets_and_ends_none_of_
     // A change that needs no reload is not affected; one that does takes effect when clients have left.
     bed.write("a.yaml", &redirect("a", "https://two.example.com"));
     bed.leads("a.example.com", "https://two.example.com").await;
-    let large = redirect("b", "https://two.example.com")
-        .replace("  annotations:\n", "  annotations:\n    nginx.ingress.kubernetes.io/proxy-buffer-size: 99k\n");
+    let large = redirect_with("b", "https://two.example.com", &[("proxy-buffer-size", "99k")]);
     bed.write("b.yaml", &large);
     bed.says("it is tried again").await;
     assert_ne!(bed.target("b.example.com").await.unwrap(), "https://two.example.com");

@@ -3,10 +3,11 @@
 use std::fs;
 
 use nix::sys::signal::Signal;
+use testkit::manifests::redirect;
 use testkit::mounted::Mounted;
 use testkit::remote::Remote;
 
-use crate::bed::{Bed, redirect};
+use crate::bed::Bed;
 
 const ONE: &str = "https://one.example.com";
 const TWO: &str = "https://two.example.com";

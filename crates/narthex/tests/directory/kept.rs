@@ -2,8 +2,9 @@
 
 use testkit::http::Request;
 use testkit::load::Load;
+use testkit::manifests::redirect;
 
-use crate::bed::{Bed, redirect, settings};
+use crate::bed::{Bed, settings};
 
 /// Whether tests should take long.
 pub(crate) fn soak() -> bool {

@@ -3,8 +3,9 @@
 use std::net::TcpListener;
 
 use nix::sys::signal::Signal;
+use testkit::manifests::redirect;
 
-use crate::bed::{Bed, redirect};
+use crate::bed::Bed;
 
 #[tokio::test]
 async fn a_closed_log_neither_panics_nor_leaves_nginx_behind() {

@@ -13,6 +13,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, Uid};
 use testkit::http::Request;
 use testkit::load::{Load, Running};
+use testkit::manifests;
 use testkit::poll;
 use testkit::ports::Ports;
 
@@ -96,23 +97,9 @@ impl Bed {
 
     /// An Ingress that redirects its host; with `kilobytes` it needs a profile of its own.
     pub(crate) fn host(&mut self, name: &str, target: &str, kilobytes: Option<u32>) {
-        let buffer = kilobytes.map(|size| format!("    nginx.ingress.kubernetes.io/proxy-buffer-size: {size}k\n")).unwrap_or_default();
-        let text = format!(
-            "apiVersion: networking.k8s.io/v1
-kind: Ingress
-metadata:
-  name: {name}
-  annotations:
-    nginx.ingress.kubernetes.io/permanent-redirect: {target}
-{buffer}spec:
-  ingressClassName: nginx
-  rules:
-  - host: {name}.example.com
-    http:
-      paths:
-      - {{path: /, pathType: Prefix, backend: {{service: {{name: {name}, port: {{number: 80}}}}}}}}
-"
-        );
+        let buffer = kilobytes.map(|size| format!("{size}k"));
+        let own: Vec<_> = buffer.iter().map(|size| ("proxy-buffer-size", size.as_str())).collect();
+        let text = manifests::redirect_with(name, target, &own);
         self.write(&format!("{name}.yaml"), &text);
         self.truth.insert(name.to_owned(), target.to_owned());
     }

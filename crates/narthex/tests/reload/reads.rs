@@ -28,7 +28,7 @@ async fn a_directory_that_nginx_does_not_include_is_refused_with_what_it_include
     assert!(text.starts_with("not-read") && text.contains(&format!("does not read {other}")), "{text}");
     assert!(text.contains(&format!("includes {}/conf.d/*.conf", bed.path("").display())), "{text}");
     assert!(bed.workers().is_superset(&workers));
-    // Whoever knows better says so; and of several, one is enough.
+    // `--indirect` overrides it; and of several directories, one that is read is enough.
     let conf = bed.path("conf.d").display().to_string();
     assert_eq!(once(&bed, &["--config-dir", &other, "--indirect"]).status.code(), Some(0), "{}", bed.logs());
     assert_eq!(once(&bed, &["--config-dir", &conf, "--config-dir", &other]).status.code(), Some(0), "{}", bed.logs());
@@ -98,7 +98,7 @@ async fn an_included_directory_that_is_moved_away_leaves_its_sites_served() {
     let status = bed.result("unreadable").await;
     let message = status["message"].as_str().unwrap();
     assert!(message.contains("etc/conf.d is gone, and NGINX includes") && message.contains("etc/conf.d/*.conf"), "{message}");
-    // Nor when somebody asks.
+    // A request for a reload is refused as well.
     assert_eq!(bed.ask("POST", "/reload").await.status, 503);
     assert!(bed.body("/").await.unwrap() == "v0" && bed.workers().is_superset(&workers));
     // Another one in its place is a change like any other.

@@ -39,7 +39,7 @@ fn kubeconfig(bed: &Bed, namespace: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_lease_is_in_a_namespace_that_somebody_chose() {
+async fn a_lease_needs_a_namespace_that_was_chosen() {
     let mut bed = Bed::new();
     let path = kubeconfig(&bed, "");
     let flags = ["--before", "true", "--lock-lease", "renewal", "--kubeconfig", &path];

@@ -194,7 +194,7 @@ async fn a_certificate_of_another_host_does_not_open_this_one() -> anyhow::Resul
     Ok(())
 }
 
-/// Server blocks of wildcards are told apart by NGINX, records by Lua, and the two need not prefer the same name.
+/// Server blocks of wildcards are chosen by NGINX, records by Lua, and the two need not prefer the same name.
 #[tokio::test]
 async fn what_another_host_verifies_opens_no_backend_that_asks_for_certificates() -> anyhow::Result<()> {
     const CORP: &str = "*.corp.example.com";

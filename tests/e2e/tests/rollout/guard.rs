@@ -85,7 +85,7 @@ async fn a_command_decides_about_the_files_of_a_change() -> anyhow::Result<()> {
     case.rolled_out(Kind::Deployment, "trusting", 1).await?;
     case.config("config", "good").await?;
     case.rolled_out(Kind::Deployment, "web", 1).await?;
-    // What a Secret holds is not told.
+    // What a Secret holds is not reported.
     case.secret("secret", "bad").await?;
     let note = until_event(&case, "Secret", "RolloutCheckFailed").await?;
     assert!(!note.contains("bad"), "{note}");

@@ -13,7 +13,7 @@ use crate::problem::{Problem, ProblemKind};
 pub(super) enum Clients {
     /// Nothing.
     Anybody,
-    /// Some Ingress asks for what can't be had, so the whole host is closed.
+    /// Some Ingress asks for a verification that is unavailable, so the whole host is closed.
     Nobody,
     /// Routes of these Ingresses are closed: on the host of requests without a host nobody can be asked.
     NobodyFor(Vec<ObjectKey>),

@@ -1,4 +1,4 @@
-//! What the probes of a kubelet are told: whether a restart helps, and whether traffic should come here.
+//! Answers to the probes of a kubelet: whether a restart helps, and whether traffic should come here.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
