@@ -11,8 +11,6 @@ use nix::errno::Errno;
 use nix::sys::signal::Signal;
 use tokio::time::{Instant, sleep};
 
-use crate::signal;
-
 const FIRST_POLL: Duration = Duration::from_millis(2);
 const LONGEST_POLL: Duration = Duration::from_millis(25);
 /// An NGINX without worker processes (`master_process off`) reloads within itself: after this long without a complaint it is believed.
@@ -73,7 +71,7 @@ pub(crate) async fn apply(master: &Master, signal: Signal, patience: Duration) -
     let old: Vec<Child> = children(pid).into_iter().filter(|child| child.role != Role::Helper).collect();
     let mut tail = error_log(pid).map(|path| Tail::follow(&path));
     let name = signal.as_str();
-    signal::send(master.id, signal).map_err(|errno| match errno {
+    children::send(master.id, signal).map_err(|errno| match errno {
         Errno::ESRCH => ApplyError::Gone { signal: name, pid },
         errno => ApplyError::Signal { signal: name, pid, errno },
     })?;

@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
 use crate::lock::{Lock, Tried, Wanted};
-use crate::spawn::{Children, late};
+use children::{Children, late};
 
 /// Those who wait for the task to take their request; more wait before that.
 const QUEUE: usize = 64;

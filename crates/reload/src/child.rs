@@ -12,8 +12,7 @@ use tokio::process::Command;
 use tokio::signal::unix::{Signal as Stream, SignalKind, signal as stream};
 use tokio::time::{Instant, sleep_until};
 
-use crate::signal;
-use crate::spawn::{Children, Own};
+use children::{Children, Own};
 
 /// After it was told to end at once, it has this long.
 const LAST: Duration = Duration::from_secs(2);
@@ -168,7 +167,7 @@ impl Ward {
     /// Passes a signal on to the master; to the child while there is none.
     pub fn send(&self, signal: Signal) {
         let (pid, sent) = match find(&self.locator) {
-            Ok(master) => (master.id.pid, signal::send(master.id, signal)),
+            Ok(master) => (master.id.pid, children::send(master.id, signal)),
             // Not waited for yet: the pid is still its own.
             Err(_) => (self.own.pid, kill(Pid::from_raw(self.own.pid), signal)),
         };

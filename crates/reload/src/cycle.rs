@@ -18,10 +18,10 @@ use crate::queue::Source;
 use crate::reading::{Reading, Reads, missed};
 use crate::report::{Outcome, Report, Tested};
 use crate::snapshot::{Roots, Snapshot};
-use crate::spawn::Children;
 use crate::staging::Staging;
 use crate::state::{Known, State};
 use crate::tester::{Subject, TestOptions, Tester, Verdict};
+use children::Children;
 
 /// Attempts when the files change under the eyes.
 const ATTEMPTS: usize = 5;

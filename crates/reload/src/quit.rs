@@ -9,8 +9,6 @@ use nix::sys::signal::Signal;
 use serde::Serialize;
 use tokio::time::{Instant, sleep};
 
-use crate::signal;
-
 const POLL: Duration = Duration::from_millis(25);
 
 /// What to do.
@@ -82,7 +80,7 @@ pub async fn quit(options: &QuitOptions) -> Result<QuitOutcome, QuitError> {
         return Err(QuitError::Deaf { pid: master.pid });
     }
     let mut family = members(master);
-    match signal::send(master, Signal::SIGQUIT) {
+    match children::send(master, Signal::SIGQUIT) {
         Ok(()) | Err(Errno::ESRCH) => {}
         Err(errno) => return Err(QuitError::Signal { pid: master.pid, errno }),
     }

@@ -13,7 +13,7 @@ use crate::metrics::Metrics;
 use crate::outlet::{Outlets, Writer};
 use crate::queue::{Queue, Source};
 use crate::report::Report;
-use crate::spawn::Children;
+use children::Children;
 
 /// What to do.
 #[derive(Debug, Clone)]

@@ -13,8 +13,8 @@ use crate::helper;
 use crate::job::{Job, Overlay};
 use crate::report::Tested;
 use crate::snapshot::{Snapshot, Tree};
-use crate::spawn::{Children, late};
 use crate::target::{self, Place};
+use children::{Children, late};
 
 /// How to test.
 #[derive(Debug, Clone)]

@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{DirBuilder, OpenOptions};
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use children::{Children, late};
 use ngx_value::lexer;
 use tokio::process::Command;
 use tokio::sync::OnceCell;
@@ -78,11 +79,13 @@ impl Checks {
         let text = path.display().to_string();
         let mut command = Command::new(program);
         command.args(arguments.iter().map(|word| word.replace("{}", &text))).current_dir(&path);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
-        let output = match tokio::time::timeout(self.timeout, command.output()).await {
-            Ok(Ok(output)) => output,
-            Ok(Err(error)) => return Err(plain(format!("--check-command {program:?} can't be run: {error}"))),
-            Err(_) => return Err(plain(format!("--check-command did not end within {} s", self.timeout.as_secs()))),
+        command.stdin(Stdio::null());
+        let output = match Children::default().output(command, Vec::new(), late(self.timeout)).await {
+            Ok(output) => output,
+            Err(error) if error.kind() == ErrorKind::TimedOut => {
+                return Err(plain(format!("--check-command did not end within {} s", self.timeout.as_secs())));
+            }
+            Err(error) => return Err(plain(format!("--check-command {program:?} can't be run: {error}"))),
         };
         if output.status.success() {
             return Ok(());

@@ -1,9 +1,11 @@
 //! A check by a command of the user's.
 
+use std::io::ErrorKind;
 use std::process::Stdio;
 use std::time::Duration;
 
-use tokio::time::{Instant, timeout};
+use children::{Children, late};
+use tokio::time::Instant;
 
 use super::record::Entry;
 
@@ -28,12 +30,13 @@ impl Command {
         let mut command = tokio::process::Command::new("sh");
         command.arg("-c").arg(&self.text).env("NARTHEX_PHASE", phase).env("NARTHEX_OBJECTS", objects.join(" "));
         command.env("NARTHEX_STEP", entries.first().map_or(0, |entry| entry.step).to_string());
-        command.stdin(Stdio::null()).kill_on_drop(true);
+        command.stdin(Stdio::null());
         let failed = |why: String| Err(format!("the check {:?} {why}", self.text));
-        let output = match timeout(self.settle.max(AGAIN), command.output()).await {
-            Ok(Ok(output)) => output,
-            Ok(Err(error)) => return failed(format!("can't be run: {error}")),
-            Err(_) => return failed(format!("does not end within {} s", self.settle.max(AGAIN).as_secs())),
+        let limit = self.settle.max(AGAIN);
+        let output = match Children::default().output(command, Vec::new(), late(limit)).await {
+            Ok(output) => output,
+            Err(error) if error.kind() == ErrorKind::TimedOut => return failed(format!("does not end within {} s", limit.as_secs())),
+            Err(error) => return failed(format!("can't be run: {error}")),
         };
         if output.status.success() {
             return Ok(());
@@ -70,5 +73,16 @@ mod tests {
         assert_eq!(good.until_good("after", &[entry(2, "a"), entry(2, "b")]).await, Ok(()));
         let error = command("echo one; echo two; exit 3").run("before", &[]).await.unwrap_err();
         assert!(error.ends_with("ends with exit status: 3: two"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_check_that_takes_too_long_is_ended_with_all_that_it_started() {
+        let said = std::env::temp_dir().join(format!("narthex-check-{}", std::process::id()));
+        let script = format!("sleep 600 & echo $! > {}; wait", said.display());
+        let error = command(&script).run("before", &[]).await.unwrap_err();
+        assert!(error.ends_with("does not end within 1 s"), "{error}");
+        let pid = std::fs::read_to_string(&said).unwrap();
+        std::fs::remove_file(&said).unwrap();
+        assert_eq!(ngx_proc::procfs::identity(pid.trim().parse().unwrap()), None);
     }
 }

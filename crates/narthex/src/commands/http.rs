@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use reload::{Access, Before, Children, FileLock, Front, LocalLock, Lock, Peer, Peers, Reloads};
+use children::Children;
+use reload::{Access, Before, FileLock, Front, LocalLock, Lock, Peer, Peers, Reloads};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::task::JoinSet;
 use tracing::{error, info, warn};

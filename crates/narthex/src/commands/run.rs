@@ -113,7 +113,7 @@ async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
     tasks.spawn(traces::run(control.clone(), handle.built.clone()));
     tasks.spawn(signposts::run(paths.signposts_dir(), handle.built.clone()));
     let (again, status) = (source.again, source.status);
-    let children = reload::Children::default();
+    let children = children::Children::default();
     if let Some(listener) = reload_listener {
         let asked = asked::Asked { again: again.clone(), handle: handle.clone(), patience: args.http.request_timeout };
         let lock = http::lock(&args.http, &args.source.api).await?;

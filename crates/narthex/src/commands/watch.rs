@@ -7,8 +7,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
+use children::Children;
 use nix::sys::signal::Signal;
-use reload::{Asked, Children, Handle, Outcome, Report, Signals, Source, Ward};
+use reload::{Asked, Handle, Outcome, Report, Signals, Source, Ward};
 use tokio::process::Command;
 use tokio::task::JoinSet;
 use tracing::{info, warn};

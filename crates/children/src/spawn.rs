@@ -36,7 +36,7 @@ struct Work {
 
 /// A work that is under way.
 #[derive(Debug)]
-pub(crate) struct Busy(Children);
+pub struct Busy(Children);
 
 /// A child; known as ours until this is dropped.
 #[derive(Debug)]
@@ -110,7 +110,7 @@ impl Children {
         Ok(Output { status: ended?, stdout, stderr })
     }
 
-    /// Asks whatever can be asked to end: [`Self::stopping`] resolves.
+    /// Asks all work to end: [`Self::stopping`] resolves.
     pub fn stop(&self) {
         self.work.send_modify(|work| work.stopping = true);
     }
@@ -127,7 +127,7 @@ impl Children {
     }
 
     /// A work that the end waits for, until this is dropped.
-    pub(crate) fn busy(&self) -> Busy {
+    pub fn busy(&self) -> Busy {
         self.work.send_modify(|work| work.busy += 1);
         Busy(self.clone())
     }
@@ -143,7 +143,7 @@ impl Children {
         let own = self.own();
         for pid in procfs::children(std::process::id().cast_signed()) {
             if !own.contains(&pid) && procfs::identity(pid).is_none() {
-                // Somebody else's business if it is not there any more.
+                // It may have been waited for since.
                 let _ = waitpid(Pid::from_raw(pid), Some(WaitPidFlag::WNOHANG));
             }
         }
@@ -173,7 +173,7 @@ impl Talking<'_> {
 }
 
 /// Resolves after this time, to the error that says so.
-pub(crate) async fn late(timeout: Duration) -> io::Error {
+pub async fn late(timeout: Duration) -> io::Error {
     tokio::time::sleep(timeout).await;
     io::ErrorKind::TimedOut.into()
 }

@@ -10,7 +10,7 @@ use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
 ///
 /// # Errors
 /// `ESRCH` when it is gone, or the system's refusal.
-pub(crate) fn send(id: Identity, signal: Signal) -> Result<(), Errno> {
+pub fn send(id: Identity, signal: Signal) -> Result<(), Errno> {
     let opened = rustix::process::Pid::from_raw(id.pid).ok_or(Errno::ESRCH).and_then(|pid| {
         let opened = pidfd_open(pid, PidfdFlags::empty());
         opened.map_err(|error| Errno::from_raw(error.raw_os_error()))
