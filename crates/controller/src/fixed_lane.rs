@@ -294,11 +294,11 @@ impl<N: Nginx> Lane<N> {
         for subject in &subjects {
             match subject {
                 Subject::Ingress(ingress) => {
-                    warn!(%ingress, message, "nginx refuses what this Ingress asks for; it is quarantined");
+                    warn!(%ingress, error = message, "nginx refuses what this Ingress asks for; it is quarantined");
                     self.quarantined.push(format!("Ingress {ingress} is quarantined: {message}"));
                 }
                 Subject::Setting(key) => {
-                    warn!(key, message, "nginx refuses this value of the ConfigMap; the last accepted one stays active");
+                    warn!(key, error = message, "nginx refuses this value of the ConfigMap; the last accepted one stays active");
                     self.quarantined.push(format!("the key {key:?} of the ConfigMap is not used: {message}"));
                 }
             }
@@ -328,10 +328,10 @@ impl<N: Nginx> Lane<N> {
     /// NGINX can't be brought to what is wanted, and no object is at fault. Said once for as long as it stays so.
     fn failed(&self, message: &str) -> Outcome {
         if self.ends.fault.borrow().as_deref() == Some(message) {
-            debug!(message, "nginx still can't be brought to its configuration");
+            debug!(error = message, "nginx still can't be brought to its configuration");
         } else {
             error!(
-                message,
+                error = message,
                 "nginx can't be brought to its configuration, for which no object is at fault: {}; it is tried again",
                 self.instead()
             );
