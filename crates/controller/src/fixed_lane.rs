@@ -295,11 +295,11 @@ impl<N: Nginx> Lane<N> {
             match subject {
                 Subject::Ingress(ingress) => {
                     warn!(%ingress, error = message, "nginx refuses what this Ingress asks for; it is quarantined");
-                    self.quarantined.push(format!("Ingress {ingress} is quarantined: {message}"));
+                    self.quarantined.push(format!("{subject} is quarantined: {message}"));
                 }
                 Subject::Setting(key) => {
                     warn!(key, error = message, "nginx refuses this value of the ConfigMap; the last accepted one stays active");
-                    self.quarantined.push(format!("the key {key:?} of the ConfigMap is not used: {message}"));
+                    self.quarantined.push(format!("{subject} is not used: {message}"));
                 }
             }
         }
@@ -316,7 +316,9 @@ impl<N: Nginx> Lane<N> {
         for (part, subjects) in self.held.due() {
             let mut search = Search { nginx: &mut self.nginx, basis: &wanted.basis, running: running.as_ref() };
             if matches!(search.accepts(&part).await, Ok(true)) {
-                info!(?subjects, "nginx accepts what it refused: no longer quarantined");
+                for subject in &subjects {
+                    info!(%subject, "nginx accepts what it refused: no longer quarantined");
+                }
                 released.extend(subjects);
             }
         }

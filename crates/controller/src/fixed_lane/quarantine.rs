@@ -1,5 +1,6 @@
 //! What NGINX refused, looked at again from time to time: a module may have been installed since, or a file may be there now.
 
+use std::fmt;
 use std::time::Duration;
 
 use model::{Built, ObjectKey};
@@ -18,6 +19,15 @@ pub(crate) enum Subject {
     Ingress(ObjectKey),
     /// A key of the ConfigMap.
     Setting(String),
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ingress(key) => write!(f, "Ingress {key}"),
+            Self::Setting(key) => write!(f, "the key {key:?} of the ConfigMap"),
+        }
+    }
 }
 
 #[derive(Debug)]
