@@ -10,6 +10,7 @@ local M = {}
 local FIELDS = {
   revision = { "string" },
   profiles = { "table" },
+  shells = { "table", {} },
   ssl_redirect = { "boolean", true },
   force_ssl_redirect = { "boolean", false },
   preserve_trailing_slash = { "boolean", false },
@@ -53,11 +54,24 @@ local function set_of(list)
   return set
 end
 
+--- The profiles that a host's server block has locations of, by each name that has a block of its own.
+local function by_name(shells)
+  local found = {}
+  for _, shell in pairs(shells) do
+    local profiles = set_of(shell.profiles)
+    for _, name in ipairs(shell.names) do
+      found[name] = profiles
+    end
+  end
+  return found
+end
+
 --- Decodes and checks the configuration.
 -- Unknown fields are ignored, absent and null ones take their default.
 -- Phase: init.
 -- @tparam string text the configuration as JSON
--- @treturn table|nil the configuration; `profiles` and `answering` are sets of names
+-- @treturn table|nil the configuration; `answering` is a set of names, `profiles_of(host)` gives the set of those that its server block
+-- has, `profiles` and `shells` are as given, for the answer to `/state`
 -- @treturn nil|string what is wrong with it
 function M.decode(text)
   local given, err = cjson.decode(text)
@@ -83,11 +97,14 @@ function M.decode(text)
   if config.tries < 0 or config.body_limit_bytes < 0 then
     return fail("tries, body_limit_bytes", "0 or more", { config.tries, config.body_limit_bytes })
   end
-  local profiles = set_of(config.profiles)
+  local profiles, shells = set_of(config.profiles), by_name(config.shells)
   if not profiles.base then
     return fail("profiles", 'a list with "base" in it', config.profiles)
   end
-  config.profiles, config.answering = profiles, set_of(config.answering)
+  config.answering = set_of(config.answering)
+  function config.profiles_of(host)
+    return shells[host] or profiles
+  end
   return config
 end
 

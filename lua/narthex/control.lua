@@ -16,16 +16,12 @@ local MARKER_LENGTH = 64
 local M = {}
 
 local state = ngx.shared.configuration_data
-local revision, profiles
+local revision, profiles, shells
 
 --- Takes the global settings. Phase: init.
 -- @tparam table config from `narthex.config`
 function M.setup(config)
-  revision, profiles = config.revision, {}
-  for name in pairs(config.profiles) do
-    profiles[#profiles + 1] = name
-  end
-  table.sort(profiles)
+  revision, profiles, shells = config.revision, config.profiles, config.shells
 end
 
 local function say(status, text)
@@ -52,6 +48,7 @@ local function say_state(status, extra)
     dicts = dicts,
     errors = extra.errors,
     profiles = extra.profiles,
+    shells = extra.shells,
   })
   ngx.status = status
   ngx.header.content_type = "application/json"
@@ -154,7 +151,7 @@ local HANDLERS = {
   ["/live"] = { POST = post_live },
   ["/generation"] = { POST = post_generation },
   ["/closing"] = { POST = post_closing },
-  ["/state"] = { GET = function() return say_state(200, { profiles = profiles }) end },
+  ["/state"] = { GET = function() return say_state(200, { profiles = profiles, shells = shells }) end },
   ["/keys"] = { GET = get_keys },
   ["/audit"] = { GET = get_audit },
   ["/spans"] = { GET = get_spans },

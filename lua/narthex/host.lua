@@ -21,12 +21,12 @@ local M = {}
 
 local config, hosts, empty
 
---- Whether the version of before may stand in for a record: it names a profile that this worker does not know, none of which
--- asks another service who may pass.
-local function may_wait(given)
-  local unknown = false
+--- Whether the version of before may stand in for a record: it names a profile that the host's server block in this worker does not
+-- have, none of which asks another service who may pass.
+local function may_wait(key, given)
+  local known, unknown = config.profiles_of(key), false
   for _, route in ipairs(given.routes) do
-    if route.prof and not config.profiles[route.prof] then
+    if route.prof and not known[route.prof] then
       if route.auth then
         return false
       end
@@ -45,7 +45,7 @@ local function parse(key, text, previous)
     return names.compile(given.names)
   end
   -- A worker that is being replaced keeps what it can serve.
-  if previous and may_wait(given) then
+  if previous and may_wait(key, given) then
     return previous
   end
   return locations.compile(key, given, config)

@@ -99,7 +99,7 @@ local function extras(key, given, config)
     errors = given.errs and errors.compile(given.errs.codes, given.errs.be),
     log_rewrite = given.rlog,
     tracing = tracing.compile(given.trace, config),
-    copies = given.mir and config.profiles[given.prof] or nil,
+    copies = given.mir and config.profiles_of(key)[given.prof] or nil,
     bandwidth = given.rate and { given.rate[1] .. "k", given.rate[2] .. "k" },
     limits = given.lim and limits.compile(given.lim, (given.ns or "") .. "/" .. (given.ing or "")),
     no_log = given.nolog,
@@ -122,8 +122,8 @@ end
 -- @treturn table; its `host` is of the record
 function M.compile(key, given, config)
   local profile = given.prof or DEFAULT
-  if not config.profiles[profile] then
-    -- What the profile protects with is not known here: the route is closed. Only a worker that is about to end can meet it.
+  if not config.profiles_of(key)[profile] then
+    -- What the profile protects with is not there: the route is closed. Only a worker that is about to end can meet it.
     given.deny, profile = true, DEFAULT
   end
   local target = inner.location(profile)

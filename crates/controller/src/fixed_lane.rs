@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use model::plan::{Reason, reasons};
-use model::{Built, Data, Fixed};
+use model::{Built, Data, Fixed, Shell};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 use tracing::{debug, error, info, warn};
@@ -22,7 +22,7 @@ use tracing::{debug, error, info, warn};
 use crate::ask::Attempt;
 use crate::metrics::{Metrics, Stage};
 use crate::port::{Applied, ApplyError, Nginx, Report};
-use crate::{Feedback, LiveStatus, Loaded, Pace};
+use crate::{Feedback, LiveStatus, Loaded, Locations, Pace};
 use quarantine::HeldParts;
 pub(crate) use quarantine::Subject;
 use search::{Faulty, Part, Search};
@@ -159,8 +159,8 @@ impl<N: Nginx> Lane<N> {
     fn adopt(&mut self) {
         if let Some(adopted) = self.nginx.adopted() {
             self.metrics.running(&adopted.revision);
-            let (revision, profiles) = (adopted.revision, adopted.profiles);
-            self.ends.loaded.send_replace(Loaded { starts: 1, revision, profiles, fixed: None });
+            let (revision, locations) = (adopted.revision, adopted.locations);
+            self.ends.loaded.send_replace(Loaded { starts: 1, revision, locations, fixed: None });
         }
     }
 
@@ -206,9 +206,9 @@ impl<N: Nginx> Lane<N> {
                     self.confirmed = wanted.basis.data().clone();
                     self.nginx.keep(&self.confirmed);
                 }
-                let profiles = fixed.profiles.keys().cloned().collect();
+                let locations = Locations::of(&fixed);
                 let starts = loaded.starts + u64::from(applied.started || loaded.starts == 0);
-                self.ends.loaded.send_replace(Loaded { starts, revision: applied.revision, profiles, fixed: Some(fixed) });
+                self.ends.loaded.send_replace(Loaded { starts, revision: applied.revision, locations, fixed: Some(fixed) });
                 let _ = self.ends.feedback.send(Feedback::Confirmed(wanted.clone())).await;
                 Outcome::Done
             }
@@ -352,9 +352,18 @@ impl<N: Nginx> Lane<N> {
 
     /// Keeps profiles that NGINX's present records still use, for hosts whose new records wait for this reload.
     fn with_held_profiles(&self, mut fixed: Fixed, running: Option<&Fixed>) -> Fixed {
-        for id in &self.ends.live.borrow().held_profiles {
-            if let (None, Some(profile)) = (fixed.profiles.get(id), running.and_then(|running| running.profiles.get(id))) {
-                fixed.profiles.insert(id.clone(), profile.clone());
+        let Some(running) = running else { return fixed };
+        for (host, ids) in &self.ends.live.borrow().held_profiles {
+            for id in ids {
+                if let (None, Some(profile)) = (fixed.profiles.get(id), running.profiles.get(id)) {
+                    fixed.profiles.insert(id.clone(), profile.clone());
+                }
+            }
+            let named = |name: &Arc<str>, shell: &Shell| name == host || shell.aliases.contains(host);
+            let shell = fixed.shells.iter().find(|(name, shell)| named(name, shell)).map(|(name, shell)| (name.clone(), (**shell).clone()));
+            if let Some((name, mut shell)) = shell {
+                shell.profiles.extend(ids.iter().cloned());
+                fixed.shells.insert(name, Arc::new(shell));
             }
         }
         fixed

@@ -19,21 +19,23 @@ mod build;
 mod fake;
 mod fixed_lane;
 mod live_lane;
+mod loaded;
 pub mod metrics;
 pub mod port;
 mod resolve;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use model::{Builder, Built, Data, Fixed, ProfileId, Settings, Snapshot};
+use model::{Builder, Built, Data, ProfileId, Settings, Snapshot};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
 use fixed_lane::Subject;
 
 pub use ask::{Asking, Attempt};
+pub use loaded::{Loaded, Locations};
 pub use metrics::Metrics;
 pub use port::{Addresses, Adopted, Applied, ApplyError, LiveError, LiveNginx, LiveState, Nginx, Posted, Report};
 
@@ -58,19 +60,6 @@ impl Default for Pace {
     }
 }
 
-/// What NGINX is known to run.
-#[derive(Debug, Clone, Default)]
-pub struct Loaded {
-    /// Counts starts of NGINX: after each, its dictionaries are empty. 0: not started yet.
-    pub starts: u64,
-    /// Revision of the confirmed configuration.
-    pub revision: String,
-    /// Profiles that the new workers know.
-    pub profiles: BTreeSet<ProfileId>,
-    /// The text they run; `None` of an NGINX that ran before this process did, until it is brought to a text of ours.
-    pub fixed: Option<Fixed>,
-}
-
 /// What the live lane has reached.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LiveStatus {
@@ -79,7 +68,7 @@ pub struct LiveStatus {
     /// Hosts that wait for a reload, by number.
     pub held: usize,
     /// Profiles that NGINX's present records of these hosts use: they must stay until the new records are in.
-    pub held_profiles: BTreeSet<ProfileId>,
+    pub held_profiles: BTreeMap<Arc<str>, BTreeSet<ProfileId>>,
     /// Names of records (`letter\tkey`) for which NGINX has no room.
     pub without_room: Vec<String>,
 }

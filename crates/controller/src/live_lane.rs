@@ -102,7 +102,7 @@ impl<L: LiveNginx> Lane<L> {
         }
         let delta = self.held.delta(live);
         self.metrics.stage(Stage::Plan, started.elapsed());
-        let (now, later): (Delta, Delta) = delta.into_iter().partition(|op| op.needs.iter().all(|id| loaded.profiles.contains(id)));
+        let (now, later): (Delta, Delta) = delta.into_iter().partition(|op| loaded.serves(op, &target.model.fixed));
         let now = self.refused.sendable(now);
         if !now.is_empty() {
             let sent = self.send(&now, live).await?;
@@ -118,7 +118,8 @@ impl<L: LiveNginx> Lane<L> {
             self.metrics.synced();
         }
         self.metrics.held(later.len());
-        let held_profiles = later.iter().filter_map(|op| self.held.hosts.get(&op.key)).flat_map(|record| record.profiles()).collect();
+        let present = later.iter().filter_map(|op| Some((op.key.clone(), self.held.hosts.get(&op.key)?)));
+        let held_profiles = present.map(|(host, record)| (host, record.profiles().into_iter().collect())).collect();
         let without_room: Vec<String> = self.refused.names().cloned().collect();
         self.metrics.without_room(without_room.len());
         if status.borrow().without_room != without_room {
@@ -251,7 +252,7 @@ impl<L: LiveNginx> Lane<L> {
 fn usable(live: &Live, loaded: &Loaded) -> Live {
     let mut usable = live.clone();
     for (host, record) in &live.hosts {
-        if record.profiles().iter().any(|id| !loaded.profiles.contains(id)) {
+        if !loaded.locations.have(host, &record.profiles()) {
             usable.hosts.remove(host);
         }
     }

@@ -1,6 +1,5 @@
 //! What the controller needs of the world: an NGINX, its live interface, and somebody to tell.
 
-use std::collections::BTreeSet;
 use std::future::Future;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -8,6 +7,8 @@ use std::time::Duration;
 
 use imbl::OrdMap;
 use model::{Data, Fixed, Problem, ProfileId};
+
+use crate::Locations;
 
 /// The process: start, reload, watch. Applies text and confirms it.
 pub trait Nginx: Send + 'static {
@@ -41,8 +42,8 @@ pub trait Nginx: Send + 'static {
 pub struct Adopted {
     /// Content address of its text.
     pub revision: String,
-    /// Profiles that its workers know.
-    pub profiles: BTreeSet<ProfileId>,
+    /// Which locations its workers have.
+    pub locations: Locations,
 }
 
 /// A confirmed application of text.

@@ -2,12 +2,13 @@
 
 mod clients;
 mod headers;
+mod shell;
 
 use std::sync::Arc;
 
 use annotations::Config;
 use imbl::{OrdMap, OrdSet};
-use ngx_value::{CipherList, Snippet};
+use ngx_value::Snippet;
 
 use crate::key::ObjectKey;
 use crate::profile::{Profile, ProfileId};
@@ -15,6 +16,7 @@ use crate::settings::{PemPair, RequestCounting};
 
 pub use clients::{ClientVerification, TrustedClients};
 pub use headers::GlobalHeaders;
+pub use shell::Shell;
 
 /// What needs a reload. A handful of entries however many Ingresses there are.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -58,19 +60,4 @@ pub struct Listen {
     pub https: u16,
     /// TLS that is decrypted, behind the PROXY protocol, where connections to some hosts are not: then the stream block listens on `https`.
     pub passthrough: Option<u16>,
-}
-
-/// Text at server level that one host asks for.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Shell {
-    /// Other names of the same server: literal ones, `*.` and a suffix of any number of labels, `~` and a regular expression.
-    pub aliases: Vec<Arc<str>>,
-    /// `server-snippet`.
-    pub snippet: Option<Snippet>,
-    /// Client certificates.
-    pub clients: Option<ClientVerification>,
-    /// `ssl-ciphers`.
-    pub ciphers: Option<CipherList>,
-    /// `ssl-prefer-server-ciphers`.
-    pub prefer_server_ciphers: Option<bool>,
 }

@@ -35,7 +35,7 @@ pub enum Reason {
     Globals(String),
     /// First use of a combination of directives: its content in words.
     ProfileAdded(ProfileId, String),
-    /// A host came to need, changed, or ceased to need server-level text.
+    /// A host came to need, changed, or ceased to need a server block of its own, or its routes need another profile there.
     Shell(Arc<str>),
     /// A host must be named, or no longer, because the server block of a pattern would catch it.
     Literal(Arc<str>),
@@ -75,7 +75,7 @@ impl fmt::Display for Reason {
             Self::Start => f.write_str("first configuration"),
             Self::Globals(what) => write!(f, "global settings changed: {what}"),
             Self::ProfileAdded(_, what) => write!(f, "first use of {what}"),
-            Self::Shell(host) => write!(f, "server-level text of host {host} changed"),
+            Self::Shell(host) => write!(f, "the server block of host {host} changed"),
             Self::Literal(host) => write!(f, "host {host} begins or ceases to lie below a pattern with a server block of its own"),
             Self::Stream(_) => f.write_str("text of the stream block changed"),
             Self::Asked => f.write_str("a reload was asked for"),
@@ -122,7 +122,11 @@ pub fn reasons(old: &Fixed, new: &Fixed) -> Vec<Reason> {
         }
     }
     for host in old.shells.keys().chain(new.shells.keys().filter(|host| !old.shells.contains_key(*host))) {
-        if old.shells.get(host) != new.shells.get(host) {
+        let does = match (old.shells.get(host), new.shells.get(host)) {
+            (Some(old), Some(new)) => old.does_for(new),
+            (old, new) => old.is_none() && new.is_none(),
+        };
+        if !does {
             reasons.push(Reason::Shell(host.clone()));
         }
     }

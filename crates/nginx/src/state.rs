@@ -30,9 +30,21 @@ pub struct State {
     /// Profiles that the worker knows; empty but in the answer to `GET /state`.
     #[serde(default)]
     pub profiles: Vec<String>,
+    /// Those of server blocks of single hosts, by the host; there as well.
+    #[serde(default)]
+    pub shells: BTreeMap<String, ShellState>,
     /// The shared dictionaries by name.
     #[serde(default)]
     pub dicts: BTreeMap<String, Dictionary>,
+}
+
+/// A server block of one host.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct ShellState {
+    /// All its names, as records are called.
+    pub names: Vec<String>,
+    /// Profiles of which it has locations.
+    pub profiles: Vec<String>,
 }
 
 /// Room in a shared dictionary.

@@ -1,5 +1,7 @@
 //! The Lua side: its modules, compiled in, and what `nginx.conf` tells it.
 
+use std::collections::BTreeMap;
+
 use annotations::Config;
 use model::Fixed;
 use model::settings::RequestCounting;
@@ -8,6 +10,7 @@ use serde::Serialize;
 use crate::files::File;
 use crate::globals::Form;
 use crate::profile::answers;
+use crate::render::CATCH_ALL;
 
 /// `lua/narthex/*.lua`: path below the work directory, and content. In the order of names.
 const MODULES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/lua_modules.rs"));
@@ -32,6 +35,9 @@ struct Settings<'a> {
     revision: &'a str,
     /// Named locations without their `@`.
     profiles: Vec<&'a str>,
+    /// The same of server blocks of single hosts, by the host.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    shells: BTreeMap<&'a str, ShellSettings<'a>>,
     /// Those that answer for backends without endpoints.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     answering: Vec<&'a str>,
@@ -135,6 +141,24 @@ impl<'a> Tracing<'a> {
     }
 }
 
+/// A server block of one host.
+#[derive(Serialize)]
+struct ShellSettings<'a> {
+    /// All its names, as records are called.
+    names: Vec<&'a str>,
+    profiles: Vec<&'a str>,
+}
+
+fn shells(fixed: &Fixed) -> BTreeMap<&str, ShellSettings<'_>> {
+    let own = fixed.shells.iter().filter(|(host, _)| &***host != CATCH_ALL);
+    let settings = own.map(|(host, shell)| {
+        let names = std::iter::once(&**host).chain(shell.aliases.iter().map(|alias| &**alias)).collect();
+        let profiles = crate::profile::of_server(fixed, Some(shell)).into_iter().map(|(id, _)| id).collect();
+        (&**host, ShellSettings { names, profiles })
+    });
+    settings.collect()
+}
+
 /// The settings as JSON.
 pub(crate) fn configuration(fixed: &Fixed, revision: &str, form: Form) -> String {
     let globals = &*fixed.globals;
@@ -142,6 +166,7 @@ pub(crate) fn configuration(fixed: &Fixed, revision: &str, form: Form) -> String
     let settings = Settings {
         revision,
         profiles: crate::profile::complete(fixed).map(|(id, _)| id).collect(),
+        shells: shells(fixed),
         answering: crate::profile::complete(fixed).filter(|(_, profile)| answers(config, profile)).map(|(id, _)| id).collect(),
         ssl_redirect: config.ssl_redirect,
         force_ssl_redirect: config.force_ssl_redirect,

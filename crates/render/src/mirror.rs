@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use model::live::HostRecord;
-use model::{Fixed, Model, Profile, Route};
+use model::{Model, Profile, Route};
 use serde::Serialize;
 
 use crate::RenderError;
@@ -43,9 +43,9 @@ pub(crate) struct MirrorLocation {
     text: Option<Printed>,
 }
 
-/// The locations that the router's servers need: none while nothing is copied.
-pub(crate) fn locations(fixed: &Fixed) -> Vec<MirrorLocation> {
-    if fixed.profiles.values().all(|profile| profile.mirror.is_none()) {
+/// The locations that a server of the router needs: none while its profiles copy nothing.
+pub(crate) fn locations(profiles: &[(&str, &Profile)]) -> Vec<MirrorLocation> {
+    if profiles.iter().all(|(_, profile)| profile.mirror.is_none()) {
         return Vec::new();
     }
     let location = |uri, body| MirrorLocation { uri: Printed::fixed(uri), body, host: Printed::fixed("$narthex_mirror_host"), text: None };

@@ -87,8 +87,20 @@ fn intercept(config: &Config, profile: &Profile) -> Option<Printed> {
 
 /// The profiles in order, the default one among them in any case: routes that Lua has no better one for go there.
 pub(crate) fn complete(fixed: &Fixed) -> impl Iterator<Item = (&str, &Profile)> {
-    static DEFAULT: LazyLock<Profile> = LazyLock::new(Profile::default);
     let missing = !fixed.profiles.contains_key(&ProfileId::default());
     let profiles = fixed.profiles.iter().map(|(id, profile): (&ProfileId, &Arc<Profile>)| (&*id.0, &**profile));
-    missing.then(|| ("base", &*DEFAULT)).into_iter().chain(profiles)
+    missing.then(|| base(fixed)).into_iter().chain(profiles)
+}
+
+fn base(fixed: &Fixed) -> (&'static str, &Profile) {
+    static DEFAULT: LazyLock<Profile> = LazyLock::new(Profile::default);
+    ("base", fixed.profiles.get(&ProfileId::default()).map_or(&*DEFAULT, |profile| &**profile))
+}
+
+/// The profiles whose locations a server has: all in the default one, in that of a shell those of its host's routes.
+pub(crate) fn of_server<'a>(fixed: &'a Fixed, shell: Option<&'a Shell>) -> Vec<(&'a str, &'a Profile)> {
+    let Some(shell) = shell else { return complete(fixed).collect() };
+    let own = shell.profiles.iter().filter(|id| **id != ProfileId::default());
+    let own = own.filter_map(|id| Some((&*id.0, &**fixed.profiles.get(id)?)));
+    std::iter::once(base(fixed)).chain(own).collect()
 }

@@ -19,7 +19,7 @@ use crate::server::{ServerView, Side, unix};
 use crate::{Capabilities, Paths, RenderError, clients, firewall, lua, mirror, pass, passthrough, stream};
 
 /// The host of requests for no other; its server is the default one.
-const CATCH_ALL: &str = "_";
+pub(crate) const CATCH_ALL: &str = "_";
 
 /// Longest path of a unix socket, without the byte that ends it.
 const MAX_SOCKET_PATH: usize = 107;
@@ -156,10 +156,11 @@ fn blocks(fixed: &Fixed, caps: &Capabilities, paths: &Paths, revision: &str, nam
     Ok(page.finish())
 }
 
-/// A server of the router. Named locations are a server's own, so each has all of them.
+/// A server of the router. Named locations are a server's own: the default one has all of them, a shell's those of its host's routes.
 fn server(page: &mut Page, fixed: &Fixed, paths: &Paths, view: ServerView, shell: Option<&str>, named: bool) -> Result<(), RenderError> {
     let config = &fixed.globals.config;
     let of_server = fixed.shells.get(shell.unwrap_or(CATCH_ALL)).map(|shell| &**shell);
+    let profiles = profile::of_server(fixed, of_server.filter(|_| shell != Some(CATCH_ALL)));
     let block = |page: &mut Page| {
         let inline = lua::serves_base_inline(config);
         let headers = |snippet: Option<&Snippet>| {
@@ -168,8 +169,11 @@ fn server(page: &mut Page, fixed: &Fixed, paths: &Paths, view: ServerView, shell
             let own = asks || [of_host, config.snippets.server.as_ref(), snippet].into_iter().flatten().any(may_set_headers);
             own.then(|| HeadersView::profile(&fixed.globals).map(|headers| headers.of_server(of_server))).transpose()
         };
-        page.block("server.conf", ServerBlock { server: view, named, inline, mirrors: mirror::locations(fixed), headers: headers(None)? })?;
-        for (id, profile) in profile::complete(fixed) {
+        page.block(
+            "server.conf",
+            ServerBlock { server: view, named, inline, mirrors: mirror::locations(&profiles), headers: headers(None)? },
+        )?;
+        for (id, profile) in profiles.iter().copied() {
             let headers = match profile.transport.protocol {
                 BackendProtocol::Grpc | BackendProtocol::Grpcs => Some(HeadersView::grpc(&fixed.globals)?.of_server(of_server)),
                 _ => match headers(profile.snippet.as_ref())? {
@@ -182,7 +186,7 @@ fn server(page: &mut Page, fixed: &Fixed, paths: &Paths, view: ServerView, shell
                 ProfileBlock { profile: ProfileView::new(config, paths, id, profile)?.of_server(of_server), headers, location_snippet };
             page.origin(OriginKind::Profile(model::ProfileId(id.into())), |page| page.block("profile.conf", view))?;
         }
-        if profile::complete(fixed).any(|(_, profile)| profile.external_auth.as_ref().is_some_and(|auth| auth.signin)) {
+        if profiles.iter().any(|(_, profile)| profile.external_auth.as_ref().is_some_and(|auth| auth.signin)) {
             page.block("sign_in.conf", ())?;
         }
         if of_server.is_some_and(|shell| shell.clients.is_some()) {

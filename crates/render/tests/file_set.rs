@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use annotations::Config;
 use model::settings::PemPair;
-use model::{Fixed, Globals, HostRecord, Listen, Profile, Shell};
+use model::{Fixed, Globals, HostRecord, Listen, Profile, ProfileId, Shell};
 use ngx_value::{Size, Snippet};
 use render::{Capabilities, ConfFilter, FileSet, OriginKind, Paths, RenderError};
 use support::{fixed, model, paths, record, route};
@@ -66,7 +66,8 @@ fn the_revision_is_the_address_of_everything() {
 fn a_line_leads_to_what_it_comes_from() {
     let profile = Profile { snippet: snippet("limit_rate\n  1k;"), ..Profile::default() };
     let mut fixed = fixed(Config::default(), [profile.clone()]);
-    fixed.shells.insert("foo.com".into(), Arc::new(Shell { aliases: Vec::new(), snippet: snippet("set $shell 1;"), ..Shell::default() }));
+    let shell = Shell { snippet: snippet("set $shell 1;"), profiles: [profile.id()].into(), ..Shell::default() };
+    fixed.shells.insert("foo.com".into(), Arc::new(shell));
     let set = rendered(&fixed);
     let mut found = Vec::new();
     for (line, content) in (1..).zip(text(&set).lines()) {
@@ -95,14 +96,30 @@ fn a_hundred_profiles_are_less_than_a_hundred_kilobytes() {
 }
 
 #[test]
+fn the_text_grows_with_the_hosts_that_have_a_server_block_not_with_them_times_the_profiles() {
+    let size = |hosts: u32| {
+        let profiles: Vec<Profile> = (1..=hosts).map(|i| Profile { body_size: Some(Size::mib(i)), ..Profile::default() }).collect();
+        let ids: Vec<ProfileId> = profiles.iter().map(Profile::id).collect();
+        let mut fixed = fixed(Config::default(), profiles);
+        for (host, id) in ids.into_iter().enumerate() {
+            let shell = Shell { snippet: snippet("set $shell 1;"), profiles: [id].into(), ..Shell::default() };
+            fixed.shells.insert(format!("h{host}.example.com").into(), Arc::new(shell));
+        }
+        rendered(&fixed).conf().len()
+    };
+    let (one, many, more) = (size(1), size(50), size(100));
+    assert!((more - one) * 100 < (many - one) * 205, "{one} bytes for 1, {many} for 50, {more} for 100");
+}
+
+#[test]
 fn headers_are_complete_where_a_snippet_may_set_one() {
     let count = |fixed: &Fixed| text(&rendered(fixed)).matches("proxy_set_header Host $narthex_vhost;").count();
     assert_eq!(count(&fixed(Config::default(), [Profile { snippet: snippet("limit_rate 1k;"), ..Profile::default() }])), 1);
-    let mut fixed = fixed(Config::default(), [Profile { snippet: snippet("proxy_set_header A b;"), ..Profile::default() }]);
+    let profile = Profile { snippet: snippet("proxy_set_header A b;"), ..Profile::default() };
+    let profiles = [profile.id()].into();
+    let mut fixed = fixed(Config::default(), [profile]);
     assert_eq!(count(&fixed), 2);
-    fixed
-        .shells
-        .insert("foo.com".into(), Arc::new(Shell { aliases: Vec::new(), snippet: snippet("proxy_set_header A b;"), ..Shell::default() }));
+    fixed.shells.insert("foo.com".into(), Arc::new(Shell { snippet: snippet("proxy_set_header A b;"), profiles, ..Shell::default() }));
     // The shell has them in the location that finds the route and in that of errors, too.
     assert_eq!(count(&fixed), 6);
 }

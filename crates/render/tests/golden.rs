@@ -109,10 +109,12 @@ fn profiles_and_shells() {
     let buffered = Profile { buffering: Some(true), proxying: buffers(8, 4), request_buffering: Some(false), ..Profile::default() };
     let tagged =
         Profile { snippet: snippet("proxy_set_header X-Tag $service_name;\nproxy_hide_header X-Powered-By; # why"), ..Profile::default() };
+    let profiles = [large.id()].into();
     let mut fixed = fixed(Config::default(), [large, buffered, tagged]);
     let shop = Shell {
         aliases: vec!["www.shop.example".into()],
         snippet: snippet("location = /robots.txt {\n    return 204;\n}"),
+        profiles,
         ..Shell::default()
     };
     fixed.shells.insert("shop.example".into(), Arc::new(shop));

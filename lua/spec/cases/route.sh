@@ -107,3 +107,10 @@ curl -s -o /dev/null "http://127.0.0.1:$HTTP/" -H 'Host: name.test' -H "X: $(hea
 get unnamed.test / >/dev/null
 check "in the log" "1 1" "$(logged '^name.test / 200 main.test$' names) $(logged '^unnamed.test / 404 _$' names)"
 check "and of a request that ends before it has a location" 1 "$(logged '^name.test .* 400 main.test$' names)"
+
+# A host with a server block of its own, which has locations of two profiles only.
+for name in own.test www.own.test; do
+    put h "$name" '{"prefix":{"/":0,"/other/":1,"/errors/":2},"routes":[{"path":"/","be":"ns/a:80"},{"path":"/other","prof":"other","be":"ns/a:80"},{"path":"/errors","prof":"errors","be":"ns/a:80"}]}'
+    check "$name: only profiles that its server block has are served" "200 200 503" "$(answer "$name" /) $(answer "$name" /other/) $(answer "$name" /errors/)"
+done
+check "the blocks of hosts are known to the controller" '{"own.test":{"names":["own.test","www.own.test"],"profiles":["base","other"]}}' "$(control /state | jq -cS .shells)"

@@ -190,7 +190,8 @@ async fn a_quarantine_ends_when_nginx_accepts_again_what_it_refused() {
 
 #[tokio::test(start_paused = true)]
 async fn an_adopted_nginx_gets_its_data_while_its_configuration_can_not_be_changed() {
-    let adopted = Adopted { revision: "old".into(), profiles: [model::ProfileId("base".into())].into() };
+    let locations = Locations::new([model::ProfileId("base".into())].into());
+    let adopted = Adopted { revision: "old".into(), locations };
     let bed = Bed::over(World { adopted: Some(adopted), judge: Some(Box::new(|_| Err(failed()))), ..World::default() }, 1000);
     bed.publish("true");
     let mut live = bed.handle.live.clone();

@@ -116,7 +116,7 @@ pub(crate) fn build(host: &Arc<str>, entries: &[&Entry], config: &Config, passth
     result.twin = whole::twin(host, &drafts, &mut result.problems);
     result.aliases = whole::aliases(host, &entries);
     result.record.name = (!result.aliases.is_empty()).then(|| host.clone());
-    result.shell = whole::shell(&entries, &result.aliases, clients.verification());
+    result.shell = whole::shell(&entries, &result, clients.verification());
     if passthrough {
         result.passthrough = passthrough::target(host, &entries, &drafts, &mut result.problems);
     }

@@ -39,6 +39,6 @@ fn text_that_goes_is_explained_by_the_ingress_that_had_it() {
     let with = ingress("shop", "server-snippet", "add_header X-A b;") + settings;
     let without = ingress("shop", "limit-rps", "5") + settings;
     let output = plan(&with, &without, &["--configmap=shop/settings"]);
-    let expected = "because server-level text of host shop.example changed (shop/shop)";
+    let expected = "because the server block of host shop.example changed (shop/shop)";
     assert!(output.stdout.contains(expected), "{}{}", output.stdout, output.stderr);
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{CATCH_ALL, Draft, Entry};
+use super::{CATCH_ALL, Draft, Entry, Host};
 use crate::fixed::{ClientVerification, Shell};
 use crate::key::ObjectRef;
 use crate::passes::resolve::ClientTrust;
@@ -38,14 +38,15 @@ pub(super) fn aliases(host: &str, entries: &[&Entry]) -> Vec<Arc<str>> {
 }
 
 /// The first Ingress decides about each.
-pub(super) fn shell(entries: &[&Entry], aliases: &[Arc<str>], clients: Option<ClientVerification>) -> Option<Shell> {
+pub(super) fn shell(entries: &[&Entry], host: &Host, clients: Option<ClientVerification>) -> Option<Shell> {
     let asks = |entry: &&Entry| SHELL.iter().any(|annotation| *annotation != "auth-tls-secret" && asks_for(entry, annotation));
     (clients.is_some() || entries.iter().any(asks)).then(|| Shell {
-        aliases: aliases.to_vec(),
+        aliases: host.aliases.clone(),
         snippet: entries.iter().find_map(|entry| entry.spec.snippets.server.clone()),
         clients,
         ciphers: entries.iter().find_map(|entry| entry.spec.client_tls.ciphers.clone()),
         prefer_server_ciphers: entries.iter().find_map(|entry| entry.spec.client_tls.prefer_server_ciphers),
+        profiles: host.profiles.iter().map(|(id, _)| id.clone()).collect(),
     })
 }
 

@@ -2,7 +2,7 @@
 
 use cluster::chain;
 use controller::port::Culprit;
-use controller::{Adopted, Applied, ApplyError, LiveError, LiveNginx, LiveState, Nginx, Posted};
+use controller::{Adopted, Applied, ApplyError, LiveError, LiveNginx, LiveState, Locations, Nginx, Posted};
 use model::{Data, Fixed, ProfileId};
 use nginx::{Complaint, LiveClient, Supervisor};
 use render::{Capabilities, FileSet, OriginKind, Paths};
@@ -46,8 +46,11 @@ impl Nginx for NginxPort {
 
     fn adopted(&self) -> Option<Adopted> {
         let state = self.supervisor.adopted()?;
-        let profiles = state.profiles.iter().map(|id| ProfileId(id.as_str().into())).collect();
-        Some(Adopted { revision: state.revision.clone(), profiles })
+        let ids = |names: &[String]| names.iter().map(|id| ProfileId(id.as_str().into())).collect();
+        let locations = state.shells.values().fold(Locations::new(ids(&state.profiles)), |locations, shell| {
+            locations.with_shell(shell.names.iter().map(|name| name.as_str().into()), ids(&shell.profiles))
+        });
+        Some(Adopted { revision: state.revision.clone(), locations })
     }
 
     fn keep(&mut self, confirmed: &Data) {

@@ -1,4 +1,4 @@
-//! Literal hosts below patterns with a server block of their own are named in the default server.
+//! Server blocks of single hosts: what is in them, and the hosts that have to be named beside them.
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
 
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::api::networking::v1::{Ingress, IngressClass};
 use model::plan::reasons;
-use model::{Builder, Fixed, ObjectKey, Settings, Snapshot};
+use model::{Builder, Fixed, ObjectKey, Settings, Shell, Snapshot};
 use serde_json::{Value, json};
 
 const PREFIX: &str = "nginx.ingress.kubernetes.io";
@@ -76,4 +76,26 @@ fn aliases_that_are_patterns_catch_hosts_too() {
     }
     let fixed = builder.build(&snapshot).model.fixed;
     assert_eq!(literals(&fixed), ["a.b.many.com", "v1.example.com"]);
+}
+
+#[test]
+fn a_server_block_has_the_profiles_of_its_own_routes_and_one_that_is_no_longer_used_is_no_reason() {
+    let (mut builder, mut snapshot) = world();
+    let own = |size: &str| json!({format!("{PREFIX}/server-snippet"): "# text", format!("{PREFIX}/proxy-buffer-size"): size});
+    put(&mut snapshot, "own", "own.com", own("17k"));
+    put(&mut snapshot, "other", "other.com", json!({format!("{PREFIX}/proxy-buffer-size"): "19k"}));
+    let before = builder.build(&snapshot);
+    let profiles = |fixed: &Fixed| fixed.shells["own.com"].profiles.clone();
+    let routes = &before.model.live.hosts["own.com"].routes;
+    assert_eq!(profiles(&before.model.fixed), routes.iter().map(|route| route.profile.clone()).collect());
+
+    let labels = |old: &Fixed, new: &Fixed| reasons(old, new).iter().map(model::plan::Reason::label).collect::<Vec<_>>();
+    put(&mut snapshot, "own", "own.com", own("19k"));
+    let shared = builder.build(&snapshot).model.fixed;
+    assert_eq!(labels(&before.model.fixed, &shared), ["shell"], "the profile is there, but not in this block");
+
+    let mut both = shared.clone();
+    let union = profiles(&shared).into_iter().chain(profiles(&before.model.fixed)).collect();
+    both.shells.insert("own.com".into(), Arc::new(Shell { profiles: union, ..(*shared.shells["own.com"]).clone() }));
+    assert_eq!(labels(&both, &shared), [""; 0]);
 }

@@ -1,0 +1,101 @@
+//! What NGINX is known to run.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use model::{Fixed, Op, ProfileId};
+
+/// Host of rules without one: its server block is the default one.
+const CATCH_ALL: &str = "_";
+
+/// What NGINX is known to run.
+#[derive(Debug, Clone, Default)]
+pub struct Loaded {
+    /// Counts starts of NGINX: after each, its dictionaries are empty. 0: not started yet.
+    pub starts: u64,
+    /// Revision of the confirmed configuration.
+    pub revision: String,
+    /// Which locations the new workers have.
+    pub locations: Locations,
+    /// The text they run; `None` of an NGINX that ran before this process did, until it is brought to a text of ours.
+    pub fixed: Option<Fixed>,
+}
+
+/// The named locations of an NGINX: profiles of the default server, and of server blocks of single hosts.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Locations {
+    default: BTreeSet<ProfileId>,
+    /// By each name of the host.
+    shells: BTreeMap<Arc<str>, Arc<BTreeSet<ProfileId>>>,
+}
+
+impl Locations {
+    /// Those of the default server alone.
+    pub fn new(default: BTreeSet<ProfileId>) -> Self {
+        Self { default, shells: BTreeMap::new() }
+    }
+
+    /// The same with a server block that has these names.
+    #[must_use]
+    pub fn with_shell(mut self, names: impl IntoIterator<Item = Arc<str>>, profiles: BTreeSet<ProfileId>) -> Self {
+        let profiles = Arc::new(profiles);
+        self.shells.extend(names.into_iter().map(|name| (name, profiles.clone())));
+        self
+    }
+
+    /// Those that a text has.
+    pub(crate) fn of(fixed: &Fixed) -> Self {
+        let shells = fixed.shells.iter().filter(|(host, _)| &***host != CATCH_ALL);
+        shells.fold(Self::new(fixed.profiles.keys().cloned().collect()), |locations, (host, shell)| {
+            let names = std::iter::once(host.clone()).chain(shell.aliases.iter().cloned());
+            locations.with_shell(names, shell.profiles.iter().cloned().chain([ProfileId::default()]).collect())
+        })
+    }
+
+    /// Whether the server block of a host has all of these.
+    pub(crate) fn have<'a>(&self, host: &str, profiles: impl IntoIterator<Item = &'a ProfileId>) -> bool {
+        let known = self.shells.get(host).map_or(&self.default, |shell| &**shell);
+        profiles.into_iter().all(|id| known.contains(id))
+    }
+}
+
+impl Loaded {
+    /// Whether NGINX can serve a record as soon as it has it. A new host for which a server block of a pattern would be taken waits until it is
+    /// named beside that.
+    pub(crate) fn serves(&self, op: &Op, wanted: &Fixed) -> bool {
+        let is_new = op.old_crc == 0 && wanted.literals.contains(&op.key);
+        let is_named = self.fixed.as_ref().is_none_or(|fixed| fixed.literals.contains(&op.key));
+        self.locations.have(&op.key, &op.needs) && (!is_new || is_named || op.table != model::Table::Host)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ids(names: &[&str]) -> BTreeSet<ProfileId> {
+        names.iter().map(|name| ProfileId((*name).into())).collect()
+    }
+
+    #[test]
+    fn a_host_with_a_server_block_needs_its_profiles_there() {
+        let locations = Locations::new(ids(&["base", "a", "b"])).with_shell(["x.example".into(), "y.example".into()], ids(&["base", "a"]));
+        for host in ["x.example", "y.example"] {
+            assert!(locations.have(host, &ids(&["base", "a"])) && !locations.have(host, &ids(&["b"])), "{host}");
+        }
+        assert!(locations.have("z.example", &ids(&["a", "b"])) && !locations.have("z.example", &ids(&["c"])));
+    }
+
+    #[test]
+    fn a_new_host_below_a_pattern_with_a_server_block_waits_until_it_is_named_beside_it() {
+        let op =
+            |old_crc| Op { table: model::Table::Host, key: "a.x.example".into(), value: Some("{}".into()), old_crc, needs: Vec::new() };
+        let mut wanted = Fixed::default();
+        let mut loaded = Loaded { fixed: Some(Fixed::default()), ..Loaded::default() };
+        assert!(loaded.serves(&op(0), &wanted));
+        wanted.literals.insert("a.x.example".into());
+        assert!(!loaded.serves(&op(0), &wanted) && loaded.serves(&op(1), &wanted));
+        loaded.fixed = Some(wanted.clone());
+        assert!(loaded.serves(&op(0), &wanted));
+    }
+}
