@@ -3,6 +3,7 @@
 //! A rule of a canary belongs to the location of the same host, path and path type, and its backend becomes an alternative of the one
 //! that this location has. So all locations with that backend are split. Of several alternatives the oldest is used.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::ingress::{CATCH_ALL, Entry, Order};
@@ -51,10 +52,14 @@ pub(crate) fn pair(
     problems: &mut Vec<Problem>,
 ) -> Vec<(BackendId, Candidate)> {
     let mut pairs = Vec::new();
+    let mut by_path: BTreeMap<(&str, bool), Vec<Primary<'_>>> = BTreeMap::new();
+    for location in locations.iter().filter(|_| !canaries.is_empty()) {
+        by_path.entry((location.path, location.exact)).or_default().push(*location);
+    }
     let offers = canaries.iter().flat_map(|canary| offers(host, canary).into_iter().map(|offer| (protects(canary), offer)));
     for (guarded, (path, candidate)) in offers {
-        let is_partner = |location: &&Primary<'_>| path.is_none_or(|path| path == (location.path, location.exact));
-        let partners: Vec<&BackendId> = locations.iter().filter(is_partner).map(|location| location.backend).collect();
+        let partners = path.map_or(locations, |path| by_path.get(&path).map_or(&[], Vec::as_slice));
+        let partners: Vec<&BackendId> = partners.iter().map(|location| location.backend).collect();
         let others: Vec<&BackendId> = partners.iter().copied().filter(|backend| **backend != candidate.backend).collect();
         if others.is_empty() {
             let open = locations.iter().find(|location| *location.backend == candidate.backend).filter(|_| guarded);

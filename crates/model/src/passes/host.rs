@@ -5,6 +5,8 @@ mod passthrough;
 mod surprises;
 mod whole;
 
+use std::collections::btree_map::Entry as MapEntry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use annotations::Config;
@@ -84,7 +86,7 @@ pub(crate) fn build(host: &Arc<str>, entries: &[&Entry], config: &Config, passth
     let host_tls = entries.iter().copied().find(|entry| entry.resolved.backend_tls.as_ref().is_some_and(|tls| tls.material.is_some()));
     let host_tls = host_tls.filter(|_| !config.proxying.ssl_location_only);
     let clients = clients::decide(host, &entries, &mut result.problems);
-    let mut locations = Vec::new();
+    let (mut locations, mut profiles) = (Vec::new(), BTreeSet::new());
     for draft in &drafts {
         if regex_mode && !draft.check_regex(&mut result.problems) {
             continue;
@@ -100,7 +102,7 @@ pub(crate) fn build(host: &Arc<str>, entries: &[&Entry], config: &Config, passth
             own_regex: draft.own_regex(),
             route: result.record.routes.len() as u32,
         });
-        if !result.profiles.iter().any(|(id, _)| *id == route.profile) {
+        if profiles.insert(route.profile.clone()) {
             result.profiles.push((route.profile.clone(), Arc::new(profile)));
         }
         result.record.routes.push(Arc::new(route));
@@ -127,14 +129,17 @@ pub(crate) fn build(host: &Arc<str>, entries: &[&Entry], config: &Config, passth
 /// Locations in order of precedence. The placeholder for `/` comes first and is replaced by the first rule for `/` as Prefix.
 fn drafts<'a>(host: &str, entries: &[&'a Entry], problems: &mut Vec<Problem>) -> Vec<Draft<'a>> {
     let mut drafts: Vec<Draft<'a>> = vec![placeholder(host, entries)];
+    let mut known: BTreeMap<(&str, bool), usize> = BTreeMap::from([(("/", false), 0)]);
     for entry in entries {
         for rule in entry.rules.iter().filter(|rule| *rule.host == *host) {
             for path in &rule.paths {
-                let known = drafts.iter().position(|draft| draft.path == path.path && draft.exact == path.exact);
-                match known {
-                    Some(at) if drafts[at].placeholder => drafts[at] = draft(entry, path),
-                    Some(at) => problems.extend(conflict(host, entry, path, &drafts[at])),
-                    None => drafts.push(draft(entry, path)),
+                match known.entry((&path.path, path.exact)) {
+                    MapEntry::Occupied(at) if drafts[*at.get()].placeholder => drafts[*at.get()] = draft(entry, path),
+                    MapEntry::Occupied(at) => problems.extend(conflict(host, entry, path, &drafts[*at.get()])),
+                    MapEntry::Vacant(free) => {
+                        free.insert(drafts.len());
+                        drafts.push(draft(entry, path));
+                    }
                 }
             }
         }
@@ -257,12 +262,8 @@ impl Draft<'_> {
 
 /// Ingresses whose routes are in a record, without duplicates, in the order of the routes.
 pub(crate) fn owners(record: &HostRecord, wanted: impl Fn(&Route) -> bool) -> Vec<ObjectKey> {
-    let mut owners = Vec::new();
-    for route in record.routes.iter().filter(|route| !route.ingress.is_empty() && wanted(route)) {
-        let key = ObjectKey::new(route.namespace.clone(), route.ingress.clone());
-        if !owners.contains(&key) {
-            owners.push(key);
-        }
-    }
-    owners
+    let mut known = BTreeSet::new();
+    let routes = record.routes.iter().filter(|route| !route.ingress.is_empty() && wanted(route));
+    let keys = routes.filter(|route| known.insert((&route.namespace, &route.ingress)));
+    keys.map(|route| ObjectKey::new(route.namespace.clone(), route.ingress.clone())).collect()
 }

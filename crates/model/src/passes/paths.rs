@@ -1,6 +1,6 @@
 //! From the locations of a host to the matches that Lua looks up: what NGINX's own location blocks would do, as data.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// One location of a host, in the order of precedence (oldest Ingress first).
@@ -48,10 +48,11 @@ pub(crate) fn plain(locations: &[Location]) -> Matches {
 pub(crate) fn regex(locations: &[Location]) -> Matches {
     let mut sorted: Vec<&Location> = locations.iter().collect();
     sorted.sort_by(|a, b| b.path.len().cmp(&a.path.len()).then_with(|| b.path.cmp(&a.path)));
-    let mut regex: Vec<(Arc<str>, u32)> = Vec::new();
+    let (mut regex, mut known) = (Vec::new(), BTreeSet::new());
     let mut add = |pattern: String, route: u32| {
-        if !regex.iter().any(|(known, _)| **known == *pattern) {
-            regex.push((pattern.into(), route));
+        let pattern: Arc<str> = pattern.into();
+        if known.insert(pattern.clone()) {
+            regex.push((pattern, route));
         }
     };
     for location in sorted {

@@ -22,6 +22,7 @@ use crate::{Capabilities, Paths, RenderError};
 pub(super) struct HttpView {
     lua_package_path: Printed,
     dicts: Vec<Dict>,
+    regexes: u32,
     lua_config: Printed,
     temp: Temp,
     keepalive_timeout: u32,
@@ -84,6 +85,9 @@ struct Upstream {
 /// Longest time, in seconds, that an old worker leaves an idle connection open for a request that is already on its way.
 const KEEPALIVE_MIN_TIMEOUT: u32 = 5;
 
+/// Compiled regular expressions that a worker keeps: about 2 KB each. More than hosts may have together, as those of former records stay.
+const REGEXES: u32 = 65_536;
+
 impl HttpView {
     pub(super) fn new<'a>(
         fixed: &Fixed,
@@ -100,6 +104,7 @@ impl HttpView {
         Ok(Self {
             lua_package_path: path(&paths.lua_dir().join("?.lua;;"))?,
             dicts: dicts(config)?,
+            regexes: REGEXES,
             lua_config: Printed::lua(&lua::configuration(fixed, revision, form)),
             temp: Temp::new(paths)?,
             keepalive_timeout: keepalive,

@@ -1,5 +1,7 @@
 //! What works as the predecessor did, and surprises people.
 
+use std::collections::BTreeSet;
+
 use super::{Draft, field};
 use crate::key::ObjectRef;
 use crate::problem::{Problem, ProblemKind};
@@ -7,8 +9,9 @@ use crate::problem::{Problem, ProblemKind};
 /// Says what the rules of a host lead to that their authors may not expect.
 pub(super) fn find(host: &str, drafts: &[Draft<'_>], regex_mode: bool, problems: &mut Vec<Problem>) {
     let cause = drafts.iter().find(|draft| draft.wants_regex());
+    let paths: BTreeSet<&str> = drafts.iter().map(|draft| &*draft.path).collect();
     for draft in drafts {
-        let found = if regex_mode { cause.and_then(|cause| regex(host, draft, cause)) } else { slash(host, draft, drafts) };
+        let found = if regex_mode { cause.and_then(|cause| regex(host, draft, cause)) } else { slash(host, draft, &paths) };
         problems.extend(found.and_then(|detail| problem(draft, detail)));
         problems.extend(unreachable(draft, regex_mode).and_then(|detail| problem(draft, detail)));
     }
@@ -35,10 +38,9 @@ fn regex(host: &str, draft: &Draft<'_>, cause: &Draft<'_>) -> Option<String> {
 }
 
 /// A prefix that ends in a slash: the path without it is redirected.
-fn slash(host: &str, draft: &Draft<'_>, drafts: &[Draft<'_>]) -> Option<String> {
+fn slash(host: &str, draft: &Draft<'_>, paths: &BTreeSet<&str>) -> Option<String> {
     let shorter = draft.path.strip_suffix('/').filter(|shorter| !shorter.is_empty() && !draft.exact)?;
-    let claimed = drafts.iter().any(|other| *other.path == *shorter);
-    (!claimed).then(|| format!("{shorter:?} of host {host:?} is not served but redirected with 301 to {:?}", draft.path))
+    (!paths.contains(shorter)).then(|| format!("{shorter:?} of host {host:?} is not served but redirected with 301 to {:?}", draft.path))
 }
 
 /// A path that no request has once it is decoded and its slashes and dots are resolved.
