@@ -95,6 +95,7 @@ fn tell(
         report.problems(&problems.iter().cloned().collect::<Vec<_>>());
         *known = problems;
     }
+    metrics.usage(&built.usage);
     if !built.ingresses().eq(served.iter()) {
         *served = built.ingresses().cloned().collect();
         metrics.ingresses(served.len());

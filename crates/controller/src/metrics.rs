@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use model::{Problem, ProblemKind, Table};
+use model::{Problem, ProblemKind, Resource, Table, Usage, Weight};
 use prometheus::core::{AtomicU64, Collector, GenericCounterVec};
 use prometheus::{Gauge, GaugeVec, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry};
 
@@ -54,6 +54,8 @@ pub struct Metrics {
     ingresses: IntGauge,
     held_hosts: IntGauge,
     without_room: IntGauge,
+    budget_used: IntGaugeVec,
+    budget: IntGaugeVec,
     nginx_starts: IntCounter,
     last_success: Gauge,
     revision: IntGaugeVec,
@@ -101,6 +103,12 @@ impl Metrics {
             held_hosts: IntGauge::with_opts(ours("held_hosts", "Hosts whose newest routes wait for a reload.")).expect(valid),
             without_room: IntGauge::with_opts(ours("records_without_room", "Records that NGINX's shared dictionaries have no room for."))
                 .expect(valid),
+            budget_used: IntGaugeVec::new(
+                ours("budget_used", "What all Ingresses ask for of a finite resource: bytes, or a number."),
+                &["resource"],
+            )
+            .expect(valid),
+            budget: IntGaugeVec::new(ours("budget", "What there is of a finite resource, for all Ingresses."), &["resource"]).expect(valid),
             nginx_starts: IntCounter::with_opts(ours("nginx_starts_total", "Starts of the NGINX master.")).expect(valid),
             last_success: Gauge::with_opts(ours("last_success_timestamp_seconds", "When NGINX last confirmed the newest state."))
                 .expect(valid),
@@ -129,6 +137,8 @@ impl Metrics {
             Box::new(metrics.ingresses.clone()),
             Box::new(metrics.held_hosts.clone()),
             Box::new(metrics.without_room.clone()),
+            Box::new(metrics.budget_used.clone()),
+            Box::new(metrics.budget.clone()),
             Box::new(metrics.nginx_starts.clone()),
             Box::new(metrics.last_success.clone()),
             Box::new(metrics.revision.clone()),
@@ -180,6 +190,15 @@ impl Metrics {
     /// How many records NGINX has no room for.
     pub fn without_room(&self, count: usize) {
         self.without_room.set(count as i64);
+    }
+
+    /// What the Ingresses ask for of what is finite.
+    pub fn usage(&self, usage: &Usage) {
+        for resource in Resource::ALL {
+            let set = |gauge: &IntGaugeVec, weight: &Weight| gauge.with_label_values(&[resource.label()]).set(weight.of(*resource) as i64);
+            set(&self.budget_used, &usage.asked);
+            set(&self.budget, &usage.capacity);
+        }
     }
 
     /// NGINX was started.

@@ -14,6 +14,7 @@ mod last;
 mod literals;
 mod names;
 mod parse;
+mod room;
 mod settings;
 mod signposts;
 mod state;
@@ -81,7 +82,7 @@ impl Builder {
         Self {
             settings: Arc::new(settings),
             fallback,
-            state: State::default(),
+            state: State { shares: room::none_used(&annotations::Config::default()), ..State::default() },
             requarantined: BTreeSet::new(),
             good: OrdMap::new(),
             kept: Kept::default(),
@@ -173,7 +174,8 @@ impl Builder {
         self.last.follow(&self.state.snapshot, snapshot);
         if everything {
             // Quarantines end, too: what NGINX refused it refused beside the settings of then.
-            self.state = State { config: Arc::new(config), classes, ..State::default() };
+            let shares = room::none_used(&config);
+            self.state = State { config: Arc::new(config), classes, shares, ..State::default() };
         }
         let mut changes = Changes::between(&self.state.snapshot, snapshot);
         for key in changes.ingresses.iter() {
@@ -203,6 +205,7 @@ impl Builder {
         }
         let mut dirty = Dirty { everything, ..Dirty::default() };
         self.parse_ingresses(&changes, &mut dirty);
+        self.settle_shares(&mut dirty);
         self.index_slices(&changes, &mut dirty);
         self.mark(&changes, &mut dirty);
         self.default_certificate(&mut dirty);
@@ -264,8 +267,12 @@ impl Builder {
                 self.state.index(&old, false);
                 dirty.touch(&old);
             }
-            let (entry, problems) = self.parse(key);
+            let (entry, mut problems) = self.parse(key);
+            let weighed = self.weigh(key, entry.as_ref());
+            let entry = entry.filter(|_| weighed.is_ok());
+            problems.extend(weighed.err());
             self.state.set_problems(Origin::Ingress(key.clone()), problems);
+            self.state.set_problems(Origin::Share(key.clone()), Vec::new());
             if let Some(entry) = entry {
                 self.state.index(&entry, true);
                 dirty.touch(&entry);
@@ -373,7 +380,9 @@ impl Builder {
         let state = &mut self.state;
         let entries: Vec<&Entry> =
             state.hosts.values(name).filter_map(|order| state.built.entries.get(order.key())).map(|entry| &**entry).collect();
-        let (host, exists) = host::build(name, &entries, &state.config, self.settings.passthrough().is_some());
+        let (entries, crowded) = room::fit(name, entries, &state.shares);
+        let (mut host, exists) = host::build(name, &entries, &state.config, self.settings.passthrough().is_some());
+        host.problems.extend(crowded);
         state.set_passthrough(name, host.passthrough);
         backends.extend(state.set_alternatives(name, host.alternatives));
 

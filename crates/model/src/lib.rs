@@ -21,6 +21,7 @@ pub mod problem;
 pub mod profile;
 pub mod references;
 pub mod settings;
+pub mod shares;
 pub mod signposts;
 pub mod snapshot;
 
@@ -39,6 +40,7 @@ pub use plan::{Plan, Reason, plan};
 pub use problem::{Problem, ProblemKind};
 pub use profile::{ErrorPages, FirewallText, Profile, ProfileId, Watching};
 pub use settings::Settings;
+pub use shares::{Resource, Usage, Weight};
 pub use signposts::Signposts;
 pub use snapshot::Snapshot;
 

@@ -14,3 +14,4 @@ pub(crate) mod paths;
 pub(crate) mod resolve;
 pub(crate) mod route;
 pub(crate) mod variables;
+pub(crate) mod weigh;

@@ -85,7 +85,9 @@ kinds! {
     Certificate => "Certificate",
     /// A file, a document or an object that can't be read; its last good objects stay.
     Unreadable => "Unreadable",
-    /// NGINX refused what this object asks for; it is set aside.
+    /// It is larger than an object may be, or its namespace has more than its share of what is finite.
+    NoRoom => "NoRoom",
+    /// NGINX refused what this object asks for; it is quarantined.
     Quarantined => "Quarantined",
     /// A setting of the ConfigMap that is not usable.
     Configuration => "Configuration",

@@ -27,6 +27,13 @@ pub use watching::{ErrorPages, FirewallText, Watching};
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct ProfileId(pub Arc<str>);
 
+impl ProfileId {
+    /// Whether it is that of the default profile, which is always there.
+    pub fn is_default(&self) -> bool {
+        &*self.0 == "base"
+    }
+}
+
 impl fmt::Display for ProfileId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
@@ -63,6 +70,11 @@ impl Profile {
             return ProfileId("base".into());
         }
         ProfileId(address(&canonical(self.parts())).into())
+    }
+
+    /// Bytes of what is special about it: about those that its location has beside the text that all have.
+    pub(crate) fn text_bytes(&self) -> u64 {
+        self.parts().into_iter().filter_map(|(_, value)| value).map(|value| value.len() as u64).sum()
     }
 
     /// What is special about it, in words: `proxy-body-size 8m, a configuration-snippet`. Empty for the default profile.

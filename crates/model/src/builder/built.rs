@@ -15,6 +15,7 @@ use crate::passes::ingress::Entry;
 use crate::plan::Reason;
 use crate::problem::Problem;
 use crate::profile::ProfileId;
+use crate::shares::Usage;
 
 /// One build's result. Cloning is cheap.
 #[derive(Debug, Clone, Default)]
@@ -27,6 +28,8 @@ pub struct Built {
     pub quarantined: Quarantine,
     /// Keys of the ConfigMap whose value NGINX refused.
     pub refused_keys: Arc<BTreeSet<String>>,
+    /// What the Ingresses ask for of what is finite.
+    pub usage: Usage,
     pub(super) entries: OrdMap<ObjectKey, Arc<Entry>>,
     pub(super) problems: OrdMap<Origin, Arc<[Problem]>>,
     pub(super) external_names: Counted<Arc<str>>,
@@ -37,6 +40,7 @@ pub struct Built {
 pub(super) enum Origin {
     Config,
     Ingress(ObjectKey),
+    Share(ObjectKey),
     Host(Arc<str>),
     Name(Arc<str>),
     Backend(BackendId),

@@ -18,6 +18,7 @@ use crate::passes::resolve::Users;
 use crate::problem::Problem;
 use crate::profile::ProfileId;
 use crate::references::{self, Reference};
+use crate::shares::Shares;
 use crate::snapshot::Snapshot;
 
 /// Everything derived from `snapshot`.
@@ -27,6 +28,9 @@ pub(super) struct State {
     pub(super) config: Arc<Config>,
     pub(super) classes: Option<Classes>,
     pub(super) built: Built,
+    pub(super) shares: Shares,
+    /// Accepted Ingresses that have no room: in no index.
+    pub(super) held: OrdMap<ObjectKey, Arc<Entry>>,
     pub(super) hosts: Index<Arc<str>, Order>,
     pub(super) backends: Index<BackendId, Order>,
     /// The same for Ingresses with cookie affinity.

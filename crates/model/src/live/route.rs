@@ -149,7 +149,7 @@ pub struct Route {
 }
 
 pub(crate) fn is_base(id: &ProfileId) -> bool {
-    &*id.0 == "base"
+    id.is_default()
 }
 
 impl Default for ProfileId {

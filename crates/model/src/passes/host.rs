@@ -23,7 +23,7 @@ use crate::live::{HostRecord, Route};
 use crate::problem::{Problem, ProblemKind};
 use crate::profile::{Profile, ProfileId};
 
-pub(crate) use whole::{SHELL, asks_for};
+pub(crate) use whole::{SHELL, asks_for, has_server_block};
 
 /// What one host comes to.
 #[derive(Debug, Default)]
@@ -67,6 +67,16 @@ struct Draft<'a> {
     /// Redirects and rewrites of the Ingress apply (not on a catch-all made by `spec.defaultBackend`).
     redirects: bool,
     at: Option<(u32, u32)>,
+}
+
+/// The first location of an Ingress as it would be on a host of its own: what all of its routes have in common.
+pub(crate) fn sample(entry: &Entry, config: &Config) -> Option<(Route, Profile)> {
+    let first = entry.rules.iter().flat_map(|rule| &rule.paths).next();
+    match (first, entry.is_catch_all()) {
+        (Some(path), _) => Some(draft(entry, path).route(None, config)),
+        (None, true) => Some(placeholder(CATCH_ALL, &[entry]).route(None, config)),
+        (None, false) => None,
+    }
 }
 
 /// Builds a host from the Ingresses that name it, oldest first. False if none of them makes a server of it: then there are only Problems.

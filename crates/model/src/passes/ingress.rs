@@ -46,6 +46,11 @@ impl PartialOrd for Order {
 }
 
 impl Order {
+    #[cfg(test)]
+    pub(crate) fn new(created_seconds: i64, key: ObjectKey) -> Self {
+        Self { created_seconds, key }
+    }
+
     /// The Ingress itself.
     pub(crate) fn key(&self) -> &ObjectKey {
         &self.key

@@ -25,6 +25,11 @@ pub(crate) fn asks_for(entry: &Entry, annotation: &str) -> bool {
     }
 }
 
+/// Whether an Ingress asks for a server block of its own.
+pub(crate) fn has_server_block(entry: &Entry) -> bool {
+    SHELL.iter().any(|annotation| asks_for(entry, annotation))
+}
+
 /// The first Ingress with a list decides.
 pub(super) fn aliases(host: &str, entries: &[&Entry]) -> Vec<Arc<str>> {
     let Some(entry) = entries.iter().find(|entry| asks_for(entry, "server-alias")) else { return Vec::new() };
