@@ -184,14 +184,13 @@ function M.admit()
   if auth.has_password then
     M.hide_credentials(var)
   end
-  if not auth.granted then
-    local headers = auth.headers or {}
-    for _, name in ipairs(auth.rule.headers) do
-      if headers[name] then
-        ngx.req.set_header(name, headers[name])
-      else
-        ngx.req.clear_header(name)
-      end
+  -- The backend believes these headers: they are the service's also where somebody else's consent was enough, and then there are none.
+  local headers = not auth.granted and auth.headers or {}
+  for _, name in ipairs(auth.rule.headers) do
+    if headers[name] then
+      ngx.req.set_header(name, headers[name])
+    else
+      ngx.req.clear_header(name)
     end
   end
   local pool = backend.get(var.narthex_backend, store.revision())
