@@ -11,7 +11,7 @@ pub(super) fn page() -> String {
         "# Annotations\n\n\
          Names are written without their prefix, which is `nginx.ingress.kubernetes.io/` unless `--annotations-prefix` says otherwise.\n\
          An annotation above the risk that `annotations-risk-level` allows refuses the whole Ingress.\n\
-         An Ingress that is refused is served as it was last accepted, unless something in it protects that was not there before: then its paths answer 503.\n\
+         An Ingress that is refused is served as it was last accepted, with the protection that it asks for now; where that is impossible its paths answer 503.\n\
          So they do when an annotation that protects can't be used, whatever was served before.\n\
          An empty value is the same as none, unless said otherwise.\n\
          `narthex explain annotation NAME` prints what stands here.\n",

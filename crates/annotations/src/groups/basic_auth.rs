@@ -109,7 +109,8 @@ static ENTRIES: &[Entry] = &[
     Entry {
         name: "auth-secret-type",
         value: "auth-file or auth-map",
-        doc: "`auth-file`: the Secret's key `auth` holds a password file. `auth-map`: each key is a user, its value the hashed password.",
+        doc: "`auth-file`: the Secret's key `auth` holds a password file. `auth-map`: each key is a user, its value the hashed password. \
+            Hashes: bcrypt up to the cost 12, SHA-crypt (`$5$`, `$6$`) up to 100000 rounds, MD5 (`$apr1$`, `$1$`), yescrypt (`$y$j9T$`), DES, `{SHA}`, `{SSHA}`, `{PLAIN}`; a user with another one can't log in.",
         example: "auth-map",
         companions: COMPANIONS,
         on_invalid: OnInvalid::Deny,

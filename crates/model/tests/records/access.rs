@@ -54,6 +54,28 @@ fn users_of_auth_secret_are_kept_once_and_free_paths_ask_for_none() {
 }
 
 #[test]
+fn a_user_whose_hash_costs_too_much_can_not_log_in() {
+    let users = |file: &str| {
+        let built = with(&BASIC).secret("users", &[("auth", file)]).build();
+        assert!(!routes(&built)[0].denied);
+        (routes(&built)[0].password.as_ref().unwrap().users.clone(), built.problems())
+    };
+    let (nobody, _) = users("foo:*");
+    for (line, what) in [
+        (
+            "foo:$6$rounds=20000000$salt$hash",
+            "user 1 of Secret n/users has SHA-crypt with 20000000 rounds, expected at most 100000; it can't log in",
+        ),
+        ("foo:$2y$14$hash", "user 1 of Secret n/users has bcrypt with the cost 14, expected at most 12; it can't log in"),
+    ] {
+        let (id, problems) = users(&format!("{line}\nfoo:{{PLAIN}}bar\n"));
+        assert_eq!(id, nobody, "{line}");
+        assert!(problems.iter().any(|problem| problem.detail == what), "{problems:?}");
+    }
+    assert_ne!(users("foo:{PLAIN}bar\n").0, nobody);
+}
+
+#[test]
 fn digest_users_have_a_realm() {
     let digest = [("auth-type", "digest"), ("auth-secret", "users"), ("auth-realm", "here"), ("auth-secret-type", "auth-map")];
     let built = with(&digest).secret("users", &[("foo", "here:0123456789abcdef0123456789abcdef"), ("bar", "x")]).build();
