@@ -5,6 +5,7 @@
 local ngx = ngx
 local access = require("narthex.access")
 local again = require("narthex.again")
+local authority = require("narthex.authority")
 local backend = require("narthex.backend")
 local choice = require("narthex.choice")
 local clients = require("narthex.clients")
@@ -185,6 +186,8 @@ function M.rewrite(elsewhere)
   local is_again = var.narthex_backend ~= ""
   if is_again then
     again.begin(var)
+  else
+    authority.settle(var)
   end
   local name, uri = var.host, var.uri
   local record, own, catch_all = host.find(name, revision)

@@ -3,6 +3,10 @@
 use e2e::{Case, Controller, rule};
 use k8s_openapi::api::networking::v1::Ingress;
 use serde_json::json;
+use testkit::echo::Seen;
+use testkit::http::Request;
+
+use super::auth::external::gate;
 
 const HOST: &str = "guard.foo.com";
 const PREFIX: &str = "nginx.ingress.kubernetes.io";
@@ -63,5 +67,19 @@ async fn a_refused_ingress_is_never_served_without_the_protection_that_it_asks_f
     controller.until(HOST, "/", 503).await?;
     annotate(&case, "limit-rps", None).await?;
     controller.until(HOST, "/", 403).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_request_in_absolute_form_has_one_host_for_rules_service_and_backend() -> anyhow::Result<()> {
+    let case = Case::new("guard-absolute").await?;
+    let (gate, _servers) = (gate().await?, case.echo(1).await?);
+    let asks = rule("guarded", HOST).annotation("auth-url", &gate.url("/ok")).annotation("auth-response-headers", "X-Asked");
+    case.create(&asks.build()).await?;
+    let controller = case.controller().start().await?;
+    controller.until(HOST, "/", 200).await?;
+    let response = Request::get(controller.http(), format!("http://{HOST}:81/x")).host("other.foo.com").send().await?;
+    let seen = Seen::read(&response.body)?;
+    assert_eq!((seen.header("host"), seen.header("x-asked")), (Some("guard.foo.com:81"), Some("http://guard.foo.com:81/x")));
     Ok(())
 }
