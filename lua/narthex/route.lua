@@ -136,7 +136,7 @@ end
 
 --- Tells the backend what the rewrite cut off.
 local function set_prefix(var, prefix, captures)
-  local value = expand.eval(prefix, var, captures)
+  local value = expand.line(prefix, var, captures)
   ngx.req.set_header("X-Forwarded-Prefix", value ~= "" and value or nil)
 end
 
@@ -155,7 +155,7 @@ local function prepare(var, extra, uri)
     var.narthex_timeouts = extra.timeouts
   end
   if extra.vhost then
-    var.narthex_vhost = expand.eval(extra.vhost, var)
+    var.narthex_vhost = expand.line(extra.vhost, var)
   end
   if extra.proxying then
     proxying.apply(extra.proxying, var)
