@@ -366,6 +366,7 @@ impl Builder {
         if names.iter().any(|name| names::is_pattern(name)) {
             self.list_patterns();
         }
+        self.keep_own_aliases(&dirty.hosts, &names);
         literals::settle(&mut self.state.built.model, &shells, &names);
     }
 
