@@ -177,11 +177,13 @@ impl Bed {
         Ok(request.host(name(host)).header("Connection", "close").send().await?.status)
     }
 
-    /// Waits until a client without credentials is refused, or not.
+    /// Waits until a client without credentials is refused, over TLS and without, or not.
     pub(crate) async fn until_refused(&self, host: usize, refused: bool) {
         self.until(&format!("{} refuses: {refused}", name(host)), || async {
-            let status = self.ask(host, true).await?;
-            anyhow::ensure!((status != 200) == refused, "status {status}");
+            for tls in [true, false] {
+                let status = self.ask(host, tls).await?;
+                anyhow::ensure!((status != 200) == refused, "status {status}, with TLS: {tls}");
+            }
             Ok(())
         })
         .await;

@@ -21,8 +21,8 @@ enum Step {
     Shell(usize, bool),
     /// A host is protected in another way.
     Guard(usize, Guard),
-    /// The last host is protected like this, or open.
-    Late(Guard),
+    /// The last host is protected like this, or open, with a profile of its own or not.
+    Late(Guard, Option<u8>),
     KillWorker(usize),
     RestartController,
     /// A request begins: over HTTP/2 or not.
@@ -33,15 +33,17 @@ enum Step {
 
 fn step() -> impl Strategy<Value = Step> {
     let guard = || proptest::sample::select(Guard::PROTECTING.to_vec());
+    let size = || proptest::option::of(0..8_u8);
     prop_oneof![
         2 => Just(Step::Reload),
-        2 => (0..HOSTS, proptest::option::of(0..8_u8)).prop_map(|(host, size)| Step::Profile(host, size)),
+        2 => (0..HOSTS, size()).prop_map(|(host, size)| Step::Profile(host, size)),
         2 => (0..HOSTS, any::<bool>()).prop_map(|(host, on)| Step::Shell(host, on)),
         3 => (0..HOSTS - 1, guard()).prop_map(|(host, guard)| Step::Guard(host, guard)),
-        2 => prop_oneof![Just(Guard::Open), guard()].prop_map(Step::Late),
+        3 => (prop_oneof![Just(Guard::Open), guard()], size()).prop_map(|(guard, size)| Step::Late(guard, size)),
         1 => any::<usize>().prop_map(Step::KillWorker),
         1 => Just(Step::RestartController),
-        5 => (0..HOSTS, any::<bool>()).prop_map(|(host, http2)| Step::Begin(host, http2)),
+        3 => (0..HOSTS, any::<bool>()).prop_map(|(host, http2)| Step::Begin(host, http2)),
+        3 => any::<bool>().prop_map(|http2| Step::Begin(HOSTS - 1, http2)),
         3 => Just(Step::Finish),
     ]
 }
@@ -61,10 +63,10 @@ impl Run<'_> {
             Step::Profile(host, size) => self.change(host, |state| state.size = size),
             Step::Shell(host, on) => self.change(host, |state| state.shell = on),
             Step::Guard(host, guard) => self.change(host, |state| state.guard = guard),
-            Step::Late(guard) => {
+            Step::Late(guard, size) => {
                 let host = HOSTS - 1;
                 self.closed = None;
-                self.change(host, |state| state.guard = guard);
+                self.change(host, |state| (state.guard, state.size) = (guard, size));
                 self.bed.until_refused(host, guard != Guard::Open).await;
                 self.closed = (guard != Guard::Open).then(|| self.bed.late.uninvited());
             }
