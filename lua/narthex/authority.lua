@@ -6,9 +6,12 @@
 
 local ngx = ngx
 
+local byte = string.byte
 local find = string.find
 local match = string.match
 local set_header = ngx.req.set_header
+
+local SLASH = byte("/")
 
 local M = {}
 
@@ -16,7 +19,9 @@ local M = {}
 -- @tparam table var `ngx.var`
 function M.settle(var)
   local line = var.request
-  if not line or find(line, "^[^ ]+ /") then
+  -- Nearly all requests go on with a path; this is compiled, patterns are not.
+  local blank = line and find(line, " ", 1, true)
+  if not blank or byte(line, blank + 1) == SLASH then
     return
   end
   local authority = match(line, "^[^ ]+ %a[%w+.-]*://([^/?# ]+)")
