@@ -312,7 +312,7 @@ impl<'a> Reader<'a> {
 /// What a value leads to that protects and can't be used.
 fn protecting(entry: &Entry) -> String {
     match entry.scope {
-        Scope::Host => "because it protects the whole host, its locations answer 503 and those of other Ingresses there 403",
+        Scope::Host => "because it protects the whole host, its locations answer 403, and so does the host if it is of its namespace",
         _ => "because it protects the locations, they answer 503",
     }
     .to_owned()

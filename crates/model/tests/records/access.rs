@@ -1,5 +1,7 @@
 //! From annotations about who may pass to records.
 
+use std::sync::Arc;
+
 use model::{Built, ObjectKey, ProblemKind, Profile, Route};
 
 use crate::world::World;
@@ -163,6 +165,16 @@ fn the_oldest_ca_decides_for_the_whole_host() {
         assert!(route.passes_certificate);
     }
     assert_eq!(built.users_of_shell("foo.com"), [ObjectKey::new("n", "j")]);
+}
+
+#[test]
+fn a_ca_that_another_namespace_lacks_closes_only_its_own_paths() {
+    let mut world = with(&[]).ingress("j", "foo.com", &["/theirs"], &[CA]);
+    let theirs = world.0.ingresses.remove(&ObjectKey::new("n", "j")).unwrap();
+    world.0.ingresses.insert(ObjectKey::new("evil", "j"), Arc::new(model::Ingress { created_seconds: 1, ..(*theirs).clone() }));
+    let built = world.build();
+    let host = &built.model.live.hosts["foo.com"];
+    assert!(host.routes.iter().all(|route| route.forbidden == (*route.namespace == *"evil")), "{:?}", host.routes);
 }
 
 #[test]

@@ -190,7 +190,7 @@ fn who_may_pass_is_never_read_of_an_earlier_version() {
 
 /// Whether all of the Ingress's paths answer 503, and a Problem says so.
 fn is_closed(built: &Built) -> bool {
-    let said = built.problems().iter().any(|problem| problem.detail.contains("answer 503"));
+    let said = built.problems().iter().any(|problem| problem.detail.contains("answer 503") || problem.detail.contains("answer 403"));
     let host = &built.model.live.hosts["foo.com"];
     said && host.routes.iter().filter(|route| !route.service.is_empty()).all(|route| route.denied) && !paths(built).is_empty()
 }
