@@ -9,7 +9,7 @@ local errors = require("narthex.errors")
 local external_auth = require("narthex.external_auth")
 local networks = require("narthex.networks")
 
-local FORBIDDEN, UNAUTHORIZED = 403, 401
+local FORBIDDEN, UNAUTHORIZED, UNAVAILABLE = 403, 401, 503
 
 local M = {}
 
@@ -35,11 +35,17 @@ local function compile_lists(given)
   return (deny or allow) and { deny = deny, allow = allow }
 end
 
-local function compile_password(given)
+local function compile_password(route)
+  local given = route.pw
   if not given then
     return nil
   end
-  return { scheme = given.digest and digest_auth or basic_auth, users = tostring(given.users), realm = given.realm or "" }
+  return {
+    scheme = given.digest and digest_auth or basic_auth,
+    users = tostring(given.users),
+    realm = given.realm or "",
+    namespace = route.ns or "",
+  }
 end
 
 --- Compiles what a route asks for. Phase: any.
@@ -50,7 +56,7 @@ function M.compile(given, config)
   local global = { deny = config.deny_networks, allow = config.allow_networks }
   local access = {
     lists = given.ns and compile_lists(given.acl or global) or nil,
-    password = compile_password(given.pw),
+    password = compile_password(given),
     external = given.auth and external_auth.compile(given.auth, given) or nil,
   }
   if next(access) then
@@ -83,6 +89,9 @@ local function refuse(var, route, status, challenge)
   end
   if challenge then
     ngx.header["WWW-Authenticate"] = challenge
+  elseif status == UNAVAILABLE then
+    ngx.header["Retry-After"] = 1
+    ngx.log(ngx.WARN, "too many passwords of namespace ", route.extra.access.password.namespace, " wait to be checked")
   end
   return errors.exit(var, route, status)
 end
@@ -101,6 +110,8 @@ local function judge(var, access)
   local is_right, stale = password.scheme.is_granted(password, var)
   if is_right then
     return true, nil
+  elseif is_right == nil then
+    return granted, UNAVAILABLE
   end
   return granted, UNAUTHORIZED, password.scheme.challenge(password, stale)
 end

@@ -14,7 +14,7 @@ local M = {}
 --- Whether the request's credentials are those of a user. Phase: rewrite.
 -- @tparam table check `users` and `realm` of the route's record
 -- @tparam table var `ngx.var`
--- @treturn boolean
+-- @treturn ?boolean nil: it can't be checked now
 function M.is_granted(check, var)
   local encoded = match(var.http_authorization or "", "^[Bb][Aa][Ss][Ii][Cc] +([^ ]+) *$")
   local text = encoded and ngx.decode_base64(encoded)
@@ -23,7 +23,7 @@ function M.is_granted(check, var)
     return false
   end
   local hash = users.hash(check.users, sub(text, 1, colon - 1))
-  return hash ~= nil and password.matches(sub(text, colon + 1), hash)
+  return hash ~= nil and password.matches(check.namespace, sub(text, colon + 1), hash)
 end
 
 --- The challenge for a client without credentials. Phase: rewrite.

@@ -8,6 +8,7 @@
 
 local ngx = ngx
 local ffi = require("ffi")
+local owned = require("narthex.owned")
 
 local match = string.match
 local sub = string.sub
@@ -16,6 +17,8 @@ local tonumber = tonumber
 local M = {}
 
 local counts = ngx.shared.limit_conn
+--- A count in use is not to be lost: where a namespace has used up its share its own clients are refused.
+local owned_counts = owned.new(counts, function(count) return count <= 0 end)
 
 --- How long a count of 0 is kept, how often workers are looked after, and how long one may take to take back another's, in seconds.
 local LINGER, PAUSE, LOCK = 10, 1, 10
@@ -38,18 +41,17 @@ local function is_alive(other)
 end
 
 --- One more, without pushing out another count.
-local function increment(key)
+local function increment(owner, key)
   local count, err = counts:incr(key, 1)
   if count then
     return count
   end
   if err == "not found" then
     local ok
-    ok, err = counts:safe_add(key, 1)
+    ok, err = owned_counts:add(owner, key, 1)
     if ok then
       return 1
-    end
-    if err == "exists" then
+    elseif err == "exists" then
       return counts:incr(key, 1)
     end
   end
@@ -120,13 +122,13 @@ local function enlist()
   return true
 end
 
-local function add(key)
-  local ok, err = increment(OWN .. identity .. " " .. key)
+local function add(owner, key)
+  local ok, err = increment(owner, OWN .. identity .. " " .. key)
   if not ok then
     return nil, err
   end
   local count
-  count, err = increment(key)
+  count, err = increment(owner, key)
   if not count then
     counts:incr(OWN .. identity .. " " .. key, -1)
   elseif count == 1 then
@@ -137,18 +139,19 @@ end
 
 --- Counts a connection, if there is room for it.
 -- Phase: rewrite.
+-- @tparam string owner the namespace whose limit it is
 -- @tparam string key of the client
 -- @tparam number most connections that it may have
 -- @treturn boolean whether there was room; then `release` must follow
 -- @treturn ?string why it could not be counted
-function M.take(key, most)
+function M.take(owner, key, most)
   if not identity then
     local ok, err = enlist()
     if not ok then
       return false, err
     end
   end
-  local count, err = add(key)
+  local count, err = add(owner, key)
   if not count then
     return false, err
   end

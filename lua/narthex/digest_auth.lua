@@ -1,11 +1,12 @@
 --- Digest authentication (RFC 7616 with MD5, the one that clients have).
 --
 -- A nonce is a time, a number that no other has, and a keyed digest of both, so nobody keeps any that were not used. It is good for five
--- minutes, and with each count (`nc`) once, in any order: what was accepted is kept that long, in a dictionary that forgets the oldest
--- when it is full.
+-- minutes, and with each count (`nc`) once, in any order: what was accepted is kept that long, in a dictionary of which each namespace
+-- has its share; one that has used it up loses its own oldest.
 -- @module narthex.digest_auth
 
 local ngx = ngx
+local owned = require("narthex.owned")
 local users = require("narthex.users")
 
 local format = string.format
@@ -26,7 +27,7 @@ local M = {}
 --- Challenges of this worker so far.
 local issued = 0
 
-local state, used = ngx.shared.configuration_data, ngx.shared.auth_nonces
+local state, used = ngx.shared.configuration_data, owned.new(ngx.shared.auth_nonces)
 
 --- Makes the key of nonces, unless an earlier configuration did. Phase: init.
 -- @tparam string secret random bytes
@@ -80,11 +81,8 @@ local function is_complete(given)
 end
 
 --- Takes a count of a nonce. False if it was taken before.
-local function take(given)
-  local ok, err, forced = used:add(given.nonce .. lower(given.nc), true, LIFETIME_SECONDS)
-  if forced then
-    ngx.log(ngx.WARN, "shared dictionary auth_nonces is full: the oldest counts are forgotten, make it larger by lua-shared-dicts")
-  end
+local function take(check, given)
+  local ok, err = used:add(check.namespace, given.nonce .. lower(given.nc), true, LIFETIME_SECONDS)
   if not ok and err ~= "exists" then
     ngx.log(ngx.ERR, "shared dictionary auth_nonces: ", err, ", the request is refused")
   end
@@ -106,7 +104,7 @@ function M.is_granted(check, var)
   if not hash or response(given, hash) ~= lower(given.response) then
     return false
   end
-  local good = fresh and take(given)
+  local good = fresh and take(check, given)
   return good, not good
 end
 

@@ -4,6 +4,8 @@
 local byte = string.byte
 local concat = table.concat
 local find = string.find
+local format = string.format
+local gsub = string.gsub
 local lower = string.lower
 local match = string.match
 local sub = string.sub
@@ -103,6 +105,23 @@ function M.eval(compiled, var, captures, escape)
     out[i] = text
   end
   return concat(out)
+end
+
+local function hex(one)
+  return format("%%%02X", byte(one))
+end
+
+--- The same for a line of a request: a value of the client's, such as the decoded `$uri`, must not end it.
+-- @treturn string
+function M.line(compiled, var, captures)
+  local text = M.eval(compiled, var, captures)
+  return find(text, "%c") and gsub(text, "%c", hex) or text
+end
+
+--- The same for a URL, which has no blanks either.
+-- @treturn string
+function M.url(compiled, var)
+  return (gsub(M.eval(compiled, var), "[%z\1-\32\127]", hex))
 end
 
 --- Whether NGINX would take a URL for a unix socket, as the control plane's is: no variable of a tenant's URL may lead there.

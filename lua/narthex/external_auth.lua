@@ -11,10 +11,8 @@ local expand = require("narthex.expand")
 local store = require("narthex.store")
 local verdicts = require("narthex.verdicts")
 
-local byte = string.byte
 local escape_uri = ngx.escape_uri
 local find = string.find
-local format = string.format
 local gsub = string.gsub
 
 local FORBIDDEN, UNAUTHORIZED, NO_CONTENT = 403, 401, 204
@@ -83,15 +81,6 @@ local function auth_of(var)
   return state and state.auth
 end
 
-local function hex(one)
-  return format("%%%02X", byte(one))
-end
-
---- A value of the request in a URL must not end the request line.
-local function visible(text)
-  return (gsub(text, "[%z\1-\32\127]", hex))
-end
-
 local function cache_key(cache, var)
   return ngx.sha1_bin(cache.identity .. "\n" .. var.host .. "\n" .. expand.eval(cache.key, var))
 end
@@ -128,14 +117,14 @@ function M.ask()
       return end_with(auth, verdict.status < 300 and NO_CONTENT or verdict.status, verdict.challenge)
     end
   end
-  local url = visible(expand.eval(rule.url, var))
+  local url = expand.url(rule.url, var)
   if expand.is_socket(url) then
     ngx.log(ngx.ERR, "auth-url leads to a unix socket, which is nobody's authentication service: ", url)
     return ngx.exit(ngx.HTTP_INTERNAL_SERVER_ERROR)
   end
   var.narthex_auth_url = url
-  var.narthex_auth_host = expand.eval(rule.host, var)
-  var.narthex_auth_redirect = rule.redirect and expand.eval(rule.redirect, var) or var.request_uri
+  var.narthex_auth_host = expand.line(rule.host, var)
+  var.narthex_auth_redirect = rule.redirect and expand.line(rule.redirect, var) or var.request_uri
   if rule.method then
     var.narthex_auth_method = rule.method
     var.narthex_auth_uri = var.request_uri
@@ -184,14 +173,13 @@ function M.admit()
   if auth.has_password then
     M.hide_credentials(var)
   end
-  if not auth.granted then
-    local headers = auth.headers or {}
-    for _, name in ipairs(auth.rule.headers) do
-      if headers[name] then
-        ngx.req.set_header(name, headers[name])
-      else
-        ngx.req.clear_header(name)
-      end
+  -- The backend believes these headers: they are the service's also where somebody else's consent was enough, and then there are none.
+  local headers = not auth.granted and auth.headers or {}
+  for _, name in ipairs(auth.rule.headers) do
+    if headers[name] then
+      ngx.req.set_header(name, headers[name])
+    else
+      ngx.req.clear_header(name)
     end
   end
   local pool = backend.get(var.narthex_backend, store.revision())
@@ -205,7 +193,7 @@ end
 -- @tparam table var `ngx.var`
 -- @tparam table rule from `compile`
 function M.redirect(var, rule)
-  local target = visible(expand.eval(rule.signin, var))
+  local target = expand.url(rule.signin, var)
   if rule.parameter then
     local original = var.pass_access_scheme .. "://" .. (var.http_host or var.host) .. escape_uri(var.request_uri)
     target = target .. (find(target, "?", 1, true) and "&" or "?") .. rule.parameter .. "=" .. original

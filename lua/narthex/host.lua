@@ -21,17 +21,20 @@ local M = {}
 
 local config, hosts, empty
 
+--- Fields of a route that say who may pass.
+local PROTECTING = { "acl", "auth", "certs", "cn", "deny", "forbid", "pw" }
+
 --- Whether the version of before may stand in for a record: it names a profile that the host's server block in this worker does not
--- have, none of which asks another service who may pass.
+-- have, and protects nothing that was perhaps open then.
 local function may_wait(key, given)
   local known, unknown = config.profiles_of(key), false
   for _, route in ipairs(given.routes) do
-    if route.prof and not known[route.prof] then
-      if route.auth then
+    for _, field in ipairs(PROTECTING) do
+      if route[field] then
         return false
       end
-      unknown = true
     end
+    unknown = unknown or route.prof and not known[route.prof]
   end
   return unknown
 end

@@ -72,7 +72,7 @@ function M.worker()
   local bytes = kernel_random(20)
   math.randomseed(ngx.crc32_long(bytes:sub(17)))
   require("narthex.password").seed(kernel_random(20))
-  require("narthex.request_id").seed(bytes)
+  require("narthex.request_id").seed(kernel_random(20))
   require("narthex.closing").start()
   require("narthex.metrics").start()
 end

@@ -2,6 +2,7 @@
 --
 -- Requests: the leaky bucket of `limit_req` with `nodelay`. A bucket is kept as the time at which it will be empty, so that one
 -- number is all of its state and adding a request is one atomic increment: no request is counted twice or lost between workers.
+-- A namespace has its share of the dictionary (`narthex.owned`); above that its own oldest buckets are forgotten.
 -- A bucket whose time has passed by more than the room of one request is as good as none, and expires just then.
 --
 -- Connections: as `limit_conn` counts them, a request from here to its log phase; see `narthex.connections`.
@@ -12,17 +13,23 @@ local connections = require("narthex.connections")
 local context = require("narthex.context")
 local expand = require("narthex.expand")
 local networks = require("narthex.networks")
+local owned = require("narthex.owned")
 
+local match = string.match
 local max = math.max
 local now = ngx.now
+local sha1_bin = ngx.sha1_bin
 
 --- `in_use`: whether this worker has let a request in whose end must be counted.
 local M = { in_use = false }
 
 local requests = ngx.shared.limit_req
+local buckets_of = owned.new(requests)
 local workers = ngx.worker.count
 
 local ADDRESS = "$binary_remote_addr"
+--- Bytes of a key. Longer ones, which the settings may take from a header, would be the client's to choose.
+local LONGEST_CLIENT = 64
 
 local key_of_client, status_of_requests, status_of_connections
 
@@ -36,7 +43,7 @@ end
 --- A rate of `given[1]` requests in `seconds`, of which `given[2]` more may come at once.
 local function bucket(kind, identity, given, seconds)
   local room = seconds * 1000 / given[1]
-  return { prefix = kind .. identity .. " ", room = room, depth = room * given[2] }
+  return { prefix = kind .. identity .. " ", room = room, depth = room * given[2], owner = match(identity, "^[^/]*") }
 end
 
 --- Compiles the limits of a route.
@@ -57,6 +64,7 @@ function M.compile(given, identity)
     buckets = buckets,
     connections = given.conn,
     prefix = identity .. " ",
+    owner = match(identity, "^[^/]*"),
   }
 end
 
@@ -73,11 +81,17 @@ end
 
 --- Counts a request. False if others came first and took the room.
 local function add(one, key, time)
-  local start = time - one.room
-  local empty_at, err = requests:incr(key, one.room, start)
+  local empty_at = requests:incr(key, one.room)
   if not empty_at then
-    ngx.log(ngx.ERR, "shared dictionary limit_req: ", err, ", the request is not counted")
-    return true
+    local ok, err = buckets_of:add(one.owner, key, time, one.room / 1000)
+    if ok then
+      return true
+    end
+    empty_at, err = requests:incr(key, one.room), err
+    if not empty_at then
+      ngx.log(ngx.ERR, "shared dictionary limit_req: ", err, ", a request of namespace ", one.owner, " is not counted")
+      return true
+    end
   end
   if empty_at - time > one.depth then
     requests:incr(key, -one.room)
@@ -113,7 +127,7 @@ local function connect(var, limits, client)
     return true
   end
   local key = limits.prefix .. client
-  local is_taken, err = connections.take(key, limits.connections)
+  local is_taken, err = connections.take(limits.owner, key, limits.connections)
   if not is_taken then
     if err then
       ngx.log(ngx.ERR, "shared dictionary limit_conn: ", err, ", the request is refused")
@@ -137,6 +151,8 @@ function M.enter(var, limits)
   local client = key_of_client and expand.eval(key_of_client, var) or address
   if client == "" then
     return nil
+  elseif #client > LONGEST_CLIENT then
+    client = sha1_bin(client)
   end
   if not admit(limits.buckets, client) then
     ngx.log(ngx.ERR, "limiting requests of Ingress ", limits.prefix)

@@ -1,14 +1,16 @@
 --- Hashed passwords: the schemes of NGINX's password files, and those of the C library (bcrypt, `$1$`, `$5$`, `$6$`, DES).
 --
--- A hash is slow by design, so what was right once is remembered by each worker, under a keyed digest of the password.
+-- A hash is slow by design, so what was found out is remembered by each worker, under a keyed digest of the password, and what is not known
+-- yet costs its namespace (`narthex.password_shares`). How slow it may be the controller decides: hashes of other costs are no records.
 -- @module narthex.password
 
 local ngx = ngx
 local bit = require("bit")
 local ffi = require("ffi")
-local lrucache = require("resty.lrucache")
+local shares = require("narthex.password_shares")
 
 local byte = string.byte
+local clock = os.clock
 local decode_base64 = ngx.decode_base64
 local encode_base64 = ngx.encode_base64
 local find = string.find
@@ -22,13 +24,13 @@ ffi.cdef("char *crypt_r(const char *phrase, const char *setting, void *data);")
 
 --- Room for the state of the C library's function, in any of its versions.
 local STATE_BYTES = 160 * 1024
-local REMEMBERED = 4096
+--- What the C library takes at most: a longer one only costs time.
+local LONGEST_BYTES = 512
 local APR1 = "$apr1$"
 local ITOA64 = "./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 local M = {}
 
-local right = assert(lrucache.new(REMEMBERED))
 local key = ""
 local state
 
@@ -92,33 +94,47 @@ end
 local function check(password, hash)
   if sub(hash, 1, #APR1) == APR1 then
     return apr1(password, hash) == hash
-  elseif sub(hash, 1, 6) == "{SSHA}" then
+  end
+  return crypt(password, hash) == hash
+end
+
+--- The schemes that cost nothing: there is nothing to remember.
+local function check_at_once(password, hash)
+  if sub(hash, 1, 6) == "{SSHA}" then
     return is_salted_sha1(password, hash)
   elseif sub(hash, 1, 5) == "{SHA}" then
     return encode_base64(sha1_bin(password)) == sub(hash, 6)
-  elseif sub(hash, 1, 7) == "{PLAIN}" then
-    return password == sub(hash, 8)
   end
-  return hash ~= "" and byte(hash) ~= byte("*") and crypt(password, hash) == hash
+  return sub(hash, 1, 7) == "{PLAIN}" and password == sub(hash, 8)
 end
 
 --- Whether a password belongs to a hash. Holds the worker for as long as the hash takes, the first time. Phase: any.
+-- @tparam string namespace that pays for it
 -- @tparam string password
 -- @tparam string hash
--- @treturn boolean
-function M.matches(password, hash)
-  local mark = ngx.hmac_sha1(key, #hash .. ":" .. hash .. password)
-  if right:get(mark) then
-    return true
+-- @treturn ?boolean nil: the namespace has used up its share, the client may ask again
+function M.matches(namespace, password, hash)
+  if hash == "" or byte(hash) == byte("*") or #password > LONGEST_BYTES then
+    return false
+  elseif byte(hash) == byte("{") then
+    return check_at_once(password, hash)
   end
+  local share = shares.of(namespace)
+  local mark = ngx.hmac_sha1(key, #hash .. ":" .. hash .. password)
+  local verdict = shares.verdict(share, mark)
+  if verdict ~= nil then
+    return verdict
+  elseif not shares.may_check(share) then
+    return nil
+  end
+  local began = clock()
   local ok, is_right = pcall(check, password, hash)
+  shares.pay(share, clock() - began)
   if not ok then
     ngx.log(ngx.ERR, "a hashed password can't be checked: ", is_right, ", nobody is let in with it")
     return false
   end
-  if is_right then
-    right:set(mark, true)
-  end
+  shares.remember(share, mark, is_right)
   return is_right
 end
 

@@ -37,8 +37,8 @@ function M.compile(given)
     fixed[#fixed + 1] = { name = "connection_upgrade", value = given.conn }
   end
   if given.mir then
-    expanded[1] = { name = "narthex_mirror_target", value = expand.compile(given.mir.url) }
-    expanded[2] = { name = "narthex_mirror_host", value = expand.compile(given.mir.host) }
+    expanded[1] = { name = "narthex_mirror_target", value = expand.compile(given.mir.url), expand = expand.url }
+    expanded[2] = { name = "narthex_mirror_host", value = expand.compile(given.mir.host), expand = expand.line }
   end
   return (#fixed > 0 or #expanded > 0) and { fixed = fixed, expanded = expanded } or nil
 end
@@ -64,7 +64,7 @@ function M.apply(rule, var)
     replace(fixed, var)
   end
   for i = 1, #expanded do
-    local value = expand.eval(expanded[i].value, var)
+    local value = expanded[i].expand(expanded[i].value, var)
     if expand.is_socket(value) then
       ngx.log(ngx.ERR, "mirror-target leads to a unix socket, nothing is copied: ", value)
       value = ""

@@ -5,6 +5,7 @@
 local ngx = ngx
 local access = require("narthex.access")
 local again = require("narthex.again")
+local authority = require("narthex.authority")
 local backend = require("narthex.backend")
 local choice = require("narthex.choice")
 local clients = require("narthex.clients")
@@ -135,7 +136,7 @@ end
 
 --- Tells the backend what the rewrite cut off.
 local function set_prefix(var, prefix, captures)
-  local value = expand.eval(prefix, var, captures)
+  local value = expand.line(prefix, var, captures)
   ngx.req.set_header("X-Forwarded-Prefix", value ~= "" and value or nil)
 end
 
@@ -154,7 +155,7 @@ local function prepare(var, extra, uri)
     var.narthex_timeouts = extra.timeouts
   end
   if extra.vhost then
-    var.narthex_vhost = expand.eval(extra.vhost, var)
+    var.narthex_vhost = expand.line(extra.vhost, var)
   end
   if extra.proxying then
     proxying.apply(extra.proxying, var)
@@ -185,6 +186,8 @@ function M.rewrite(elsewhere)
   local is_again = var.narthex_backend ~= ""
   if is_again then
     again.begin(var)
+  else
+    authority.settle(var)
   end
   local name, uri = var.host, var.uri
   local record, own, catch_all = host.find(name, revision)

@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::config::{CONFIG_KEYS, Config};
 use crate::groups::{self, ANNOTATIONS};
 use crate::known;
-use crate::table::{Entry, Group, OnEmpty, OnInvalid};
+use crate::table::{Entry, Group, Guard, OnEmpty, OnInvalid};
 
 /// Everything that there is to say about one annotation. Words only; nothing here decides anything.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -36,6 +36,8 @@ pub struct Description {
     pub applies: String,
     /// Whether that needs no reload, whatever stands beside it.
     pub live: bool,
+    /// Whether it has a say in who may pass.
+    pub protects: Option<String>,
     /// What a value that it does not take leads to.
     pub on_invalid: String,
     /// Whether an empty value is such a value, instead of none.
@@ -61,6 +63,7 @@ impl Description {
             risk: entry.risk.to_string(),
             applies: entry.applies.to_string(),
             live: entry.applies.is_live(),
+            protects: (entry.guard != Guard::Nothing).then(|| entry.guard.to_string()),
             on_invalid: on_invalid(entry),
             empty_is_a_value: entry.on_empty == OnEmpty::Value,
             example: entry.companions.iter().copied().chain([(entry.name, entry.example)]).collect(),
@@ -69,11 +72,7 @@ impl Description {
 }
 
 fn on_invalid(entry: &Entry) -> String {
-    match entry.on_invalid {
-        OnInvalid::Refuse if entry.protects => "Ingress refused, or where that is switched off locations answer 503".to_owned(),
-        OnInvalid::Ignore | OnInvalid::DropGroup if entry.protects => OnInvalid::Deny.to_string(),
-        other => other.to_string(),
-    }
+    if entry.protects() { OnInvalid::Deny.to_string() } else { entry.on_invalid.to_string() }
 }
 
 /// The annotation of this name, older names included.

@@ -6,6 +6,7 @@
 mod config;
 mod describe;
 pub mod groups;
+mod guards;
 mod known;
 mod parse;
 mod policy;
@@ -22,9 +23,10 @@ pub use groups::{
     ANNOTATIONS, AuthScheme, ClientCa, ClientTls, ExternalAuth, GROUPS, Keepalive, LoadBalance, Satisfy, SecretLayout, TlsErrorPage,
     VerifyClient, annotation,
 };
+pub use guards::Guards;
 pub use known::did_you_mean;
 pub use parse::{Finding, FindingKind, Parsed, Policy, Verdict, parse};
 pub use policy::{SNIPPET_RULES, SnippetRule};
 pub use reference::Reference;
 pub use spec::Spec;
-pub use table::{Applies, Draft, Entry, Group, Needs, OnEmpty, OnInvalid, Risk, Scope};
+pub use table::{Applies, Draft, Entry, Group, Guard, Needs, OnEmpty, OnInvalid, Risk, Scope};

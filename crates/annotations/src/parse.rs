@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use ngx_value::Invalid;
 
 use crate::config::{CONFIG_KEYS, Config};
-use crate::groups::{self, GROUPS};
+use crate::groups::{self, ClientCa, GROUPS};
 use crate::known;
 use crate::spec::Spec;
-use crate::table::{Draft, Entry, Fault, Group, OnEmpty, OnInvalid};
+use crate::table::{Draft, Entry, Fault, Group, OnEmpty, OnInvalid, Scope};
 
 /// What holds for every Ingress.
 #[derive(Debug, Clone, Copy)]
@@ -24,7 +24,7 @@ pub struct Policy<'a> {
 /// The outcome for one Ingress.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parsed {
-    /// What it asks for. With [`Verdict::Refused`] not to be used.
+    /// What it asks for. With [`Verdict::Refused`] only what closes its paths is to be used.
     pub spec: Spec,
     /// What is not as it should be, ordered by key.
     pub findings: Vec<Finding>,
@@ -126,6 +126,8 @@ struct Reader<'a> {
     dropped: Vec<&'static Group>,
     /// Empty values that drop their groups: worth a word only where something else is set.
     emptied: Vec<(Found, String, Invalid)>,
+    /// What protects the whole host was not read.
+    closes_host: bool,
 }
 
 impl<'a> Reader<'a> {
@@ -139,6 +141,7 @@ impl<'a> Reader<'a> {
             verdict: Verdict::Accepted,
             dropped: Vec::new(),
             emptied: Vec::new(),
+            closes_host: false,
         }
     }
 
@@ -149,6 +152,8 @@ impl<'a> Reader<'a> {
             let detail = format!("the value contains {word:?}, which annotation-value-word-blocklist forbids; the Ingress is refused");
             self.find(key, value, FindingKind::Blocked, detail);
             self.verdict = Verdict::Refused;
+            self.shut_out(name, value);
+            return None;
         }
         let Some((entry, group)) = groups::annotation(name) else {
             self.find(key, value, FindingKind::Unknown, known::no_annotation(name));
@@ -161,6 +166,7 @@ impl<'a> Reader<'a> {
             );
             self.find(key, value, FindingKind::Risk, detail);
             self.verdict = Verdict::Refused;
+            self.shut_out(name, value);
             return None;
         }
         if name.ends_with("-snippet") && !config.allow_snippet_annotations {
@@ -168,6 +174,12 @@ impl<'a> Reader<'a> {
             return None;
         }
         Some((entry, group))
+    }
+
+    /// Notes that a value is not read: where it protects a whole host, other Ingresses of that count on it.
+    fn shut_out(&mut self, name: &str, value: &str) {
+        let protects = groups::annotation(name).is_some_and(|(entry, _)| entry.scope == Scope::Host && entry.protects_with(value));
+        self.closes_host |= protects;
     }
 
     /// Puts a value into the draft. `name` may be an older name of the entry.
@@ -219,6 +231,9 @@ impl<'a> Reader<'a> {
             }
         }
         self.drop_groups();
+        if self.closes_host {
+            self.draft.spec.client_tls.ca = Some(ClientCa::Unusable);
+        }
         self.findings.sort_by(|one, other| one.key.cmp(&other.key));
         Parsed { spec: self.draft.spec, findings: self.findings, verdict: self.verdict }
     }
@@ -251,9 +266,9 @@ impl<'a> Reader<'a> {
     /// Draws the consequence of an invalid value, and says what it is.
     fn consequence(&mut self, (entry, group): Found, on_invalid: OnInvalid) -> String {
         let (verdict, text) = match on_invalid {
+            _ if entry.protects() => (Verdict::Denied, protecting(entry)),
             OnInvalid::Refuse if self.policy.validation => (Verdict::Refused, "the Ingress is refused".to_owned()),
             OnInvalid::Deny => (Verdict::Denied, "its locations answer 503".to_owned()),
-            _ if entry.protects => (Verdict::Denied, "because it protects the locations, they answer 503".to_owned()),
             OnInvalid::DropGroup => {
                 self.dropped.push(group);
                 (Verdict::Accepted, format!("all annotations of the group {:?} are ignored", group.title))
@@ -278,9 +293,9 @@ impl<'a> Reader<'a> {
     fn unsupported(&mut self, entry: &Entry, key: &str, value: &str) {
         let consequence = if entry.protects_with(value) {
             self.verdict = self.verdict.max(Verdict::Denied);
-            "because it protects the locations, they answer 503"
+            protecting(entry)
         } else {
-            "it is ignored"
+            "it is ignored".to_owned()
         };
         self.find(key, value, FindingKind::Unsupported, format!("Narthex does not support this annotation yet; {consequence}"));
     }
@@ -292,6 +307,15 @@ impl<'a> Reader<'a> {
     fn find(&mut self, key: &str, value: &str, kind: FindingKind, detail: String) {
         self.findings.push(Finding { key: key.to_owned(), value: value.to_owned(), kind, detail });
     }
+}
+
+/// What a value leads to that protects and can't be used.
+fn protecting(entry: &Entry) -> String {
+    match entry.scope {
+        Scope::Host => "because it protects the whole host, its locations answer 403, and so does the host if it is of its namespace",
+        _ => "because it protects the locations, they answer 503",
+    }
+    .to_owned()
 }
 
 #[cfg(test)]

@@ -43,17 +43,22 @@ pub struct Entry {
     pub needs: Option<Needs>,
     /// The annotation beside which it is not read, however it is written: that one wins.
     pub yields_to: Option<&'static str>,
-    /// Whether leaving it out would open what its author wants closed: then it is never ignored, the locations answer 503 instead.
-    pub protects: bool,
+    /// What it has to do with who may pass.
+    pub guard: Guard,
     /// Puts a value into the draft, or says what was expected.
     pub parse: fn(&str, &mut Draft) -> Result<(), Invalid>,
 }
 
 impl Entry {
+    /// Whether a value that can't be used closes the locations.
+    pub fn protects(&self) -> bool {
+        self.guard == Guard::Protects
+    }
+
     /// Whether leaving out this value would open something. Where emptiness is a value, as with a range of addresses, it closes; a name that is
     /// empty says nothing.
     pub(crate) fn protects_with(&self, value: &str) -> bool {
-        self.protects && (self.on_empty == OnEmpty::Value || !value.trim().is_empty())
+        self.protects() && (self.on_empty == OnEmpty::Value || !value.trim().is_empty())
     }
 }
 
@@ -227,6 +232,18 @@ labelled! {
         Deny => "locations answer 503",
         /// The Ingress is not taken; a version that was served before goes on being served.
         Refuse => "Ingress refused",
+    }
+}
+
+labelled! {
+    /// What an annotation has to do with who may pass.
+    Guard {
+        /// Nothing.
+        Nothing => "no",
+        /// It says how that is decided; without it the same clients pass, or fewer.
+        Shapes => "in part: without it the same clients pass, or fewer",
+        /// Leaving it out would open what its author wants closed: it is never ignored, the locations answer 503 instead.
+        Protects => "yes",
     }
 }
 

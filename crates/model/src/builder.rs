@@ -167,7 +167,8 @@ impl Builder {
             || classes != self.state.classes
             || self.state.built.model.live.hosts.is_empty()
             || (!self.settings.namespace_selector.is_empty() && snapshot.namespaces != self.state.snapshot.namespaces);
-        let accepted = |key: &ObjectKey| self.state.built.entries.contains_key(key) && !self.state.built.quarantined.contains_key(key);
+        let built = &self.state.built;
+        let accepted = |key: &ObjectKey| built.entries.get(key).is_some_and(|entry| !entry.closed) && !built.quarantined.contains_key(key);
         for (key, forgotten) in self.kept.follow(&self.state.snapshot.ingresses, &snapshot.ingresses, accepted) {
             self.state.refer(&key, Some(&forgotten), None);
         }
@@ -372,6 +373,7 @@ impl Builder {
         if names.iter().any(|name| names::is_pattern(name)) {
             self.list_patterns();
         }
+        self.keep_own_aliases(&dirty.hosts, &names);
         literals::settle(&mut self.state.built.model, &shells, &names);
     }
 

@@ -29,8 +29,8 @@ pub struct Fixed {
     pub streams: Vec<(ObjectKey, Arc<Snippet>)>,
     /// Hosts that need a server block of their own, by host name (`_`, a literal name, or `*.example.com`).
     pub shells: OrdMap<Arc<str>, Arc<Shell>>,
-    /// Hosts without a server block of their own that a wildcard, suffix or regular expression of one would catch: the default server must
-    /// name them. Empty unless a block has such a name.
+    /// Hosts without a server block of their own that a wildcard, suffix or regular expression of one would catch, and wildcards where there is a
+    /// regular expression: the default server must name them. Empty unless a block has such a name.
     pub literals: OrdSet<Arc<str>>,
 }
 

@@ -99,3 +99,39 @@ fn a_server_block_has_the_profiles_of_its_own_routes_and_one_that_is_no_longer_u
     both.shells.insert("own.com".into(), Arc::new(Shell { profiles: union, ..(*shared.shells["own.com"]).clone() }));
     assert_eq!(labels(&both, &shared), [""; 0]);
 }
+
+#[test]
+fn wildcards_are_named_while_a_regular_expression_with_a_block_might_catch_them() {
+    let (mut builder, mut snapshot) = world();
+    let text = |aliases: &str| json!({format!("{PREFIX}/server-snippet"): "# text", format!("{PREFIX}/server-alias"): aliases});
+    put(&mut snapshot, "wild", "*.wild.com", json!({}));
+    put(&mut snapshot, "own", "*.own.com", text(""));
+    put(&mut snapshot, "main", "main.com", text("*.many.com"));
+    assert_eq!(literals(&builder.build(&snapshot).model.fixed), Vec::<&str>::new());
+    put(&mut snapshot, "main", "main.com", text("~x"));
+    assert_eq!(literals(&builder.build(&snapshot).model.fixed), ["*.wild.com"]);
+}
+
+#[test]
+fn an_alias_that_another_host_has_is_no_name_of_a_block() {
+    let (mut builder, mut snapshot) = world();
+    let text = |aliases: &str| json!({format!("{PREFIX}/server-snippet"): "# text", format!("{PREFIX}/server-alias"): aliases});
+    put(&mut snapshot, "a", "a.com", text("shop.com,*.wild.com,own.com,both.com"));
+    put(&mut snapshot, "b", "b.com", text("both.com"));
+    let aliases = |fixed: &Fixed, host: &str| fixed.shells[host].aliases.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let before = builder.build(&snapshot).model.fixed;
+    assert_eq!(aliases(&before, "a.com"), ["*.wild.com", "both.com", "own.com", "shop.com"]);
+    assert_eq!(aliases(&before, "b.com"), [""; 0]);
+
+    put(&mut snapshot, "shop", "shop.com", json!({}));
+    put(&mut snapshot, "wild", "*.wild.com", json!({}));
+    put(&mut snapshot, "own", "own.com", text(""));
+    let after = builder.build(&snapshot).model.fixed;
+    assert_eq!(aliases(&after, "a.com"), ["both.com"]);
+    assert!(after.shells.contains_key("own.com") && !after.shells.contains_key("shop.com"));
+
+    for name in ["a", "shop"] {
+        snapshot.ingresses.remove(&ObjectKey::new("ns", name));
+    }
+    assert_eq!(aliases(&builder.build(&snapshot).model.fixed, "b.com"), ["both.com"]);
+}

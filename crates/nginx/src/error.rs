@@ -33,6 +33,16 @@ pub enum OpenError {
         /// Bytes that are possible.
         limit: usize,
     },
+    /// Another user could put anything into it.
+    #[error("work directory {path:?} belongs to {owner}, not to {us}: choose another --work-dir")]
+    Owner {
+        /// The work directory.
+        path: PathBuf,
+        /// Who it belongs to.
+        owner: String,
+        /// Who we are.
+        us: String,
+    },
     /// Another controller uses the directory.
     #[error("work directory {path:?} is in use by another controller{}: stop it or choose another --work-dir", pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default())]
     Locked {
@@ -63,7 +73,7 @@ impl OpenError {
     /// Whether to try again.
     pub fn retry(&self) -> Retry {
         match self {
-            Self::Relative(_) | Self::SocketPath { .. } | Self::Client(_) => Retry::Never,
+            Self::Relative(_) | Self::SocketPath { .. } | Self::Owner { .. } | Self::Client(_) => Retry::Never,
             Self::Locked { .. } | Self::WorkDir { .. } | Self::Store(_) => Retry::Later,
         }
     }

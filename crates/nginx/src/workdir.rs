@@ -33,6 +33,7 @@ pub(crate) fn open(paths: &Paths, worker_user: Option<&str>) -> Result<Lock, Ope
     if !paths.work_dir.exists() {
         make(&paths.work_dir, 0o755)?;
     }
+    check_owner(&paths.work_dir)?;
     directory(&paths.run_dir(), 0o700)?;
     let lock = lock(paths)?;
     directory(&paths.certs_dir(), 0o700)?;
@@ -44,6 +45,25 @@ pub(crate) fn open(paths: &Paths, worker_user: Option<&str>) -> Result<Lock, Ope
         give_to_workers(paths, user)?;
     }
     Ok(lock)
+}
+
+/// Refuses a work directory of another user, who could put anything into it. One that does not exist yet will be ours.
+///
+/// # Errors
+/// It, or the link that leads to it, belongs to neither us nor root.
+fn check_owner(work_dir: &Path) -> Result<(), OpenError> {
+    let us = Uid::effective();
+    let owners = [fs::symlink_metadata(work_dir), fs::metadata(work_dir)];
+    for owner in owners.into_iter().flatten().map(|metadata| Uid::from_raw(metadata.uid())) {
+        if owner != us && !owner.is_root() {
+            return Err(OpenError::Owner { path: work_dir.to_owned(), owner: name(owner), us: name(us) });
+        }
+    }
+    Ok(())
+}
+
+fn name(user: Uid) -> String {
+    User::from_uid(user).ok().flatten().map_or_else(|| format!("the user {user}"), |user| user.name)
 }
 
 fn failed<'a>(what: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> OpenError + 'a {
@@ -172,6 +192,33 @@ mod tests {
         while open(&paths, None).is_err() {
             std::thread::yield_now();
         }
+    }
+
+    #[test]
+    fn a_work_directory_of_another_user_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let paths = Paths { work_dir: dir.path().join("theirs") };
+        check_owner(&paths.work_dir).unwrap();
+        fs::create_dir(&paths.work_dir).unwrap();
+        check_owner(&paths.work_dir).unwrap();
+        let theirs = Uid::from_raw(4711);
+        if chown(&paths.work_dir, Some(theirs), None).is_err() {
+            // Only root gives directories away: the one of another user is that of a process.
+            let other = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
+            let foreign =
+                |path: &std::path::PathBuf| path.metadata().is_ok_and(|of| of.uid() != 0 && of.uid() != Uid::effective().as_raw());
+            other.filter(foreign).for_each(|path| assert!(check_owner(&path).is_err()));
+            return;
+        }
+        let error = open(&paths, None).unwrap_err();
+        assert!(error.to_string().contains("belongs to the user 4711"), "{error}");
+        assert!(fs::read_dir(&paths.work_dir).unwrap().next().is_none(), "nothing was written");
+        // Nor does a link of theirs lead anywhere.
+        let (link, target) = (dir.path().join("link"), dir.path().join("ours"));
+        fs::create_dir(&target).unwrap();
+        std::os::unix::fs::symlink(&target, &link).unwrap();
+        std::os::unix::fs::lchown(&link, Some(4711), None).unwrap();
+        assert!(matches!(open(&Paths { work_dir: link }, None), Err(OpenError::Owner { .. })));
     }
 
     #[test]

@@ -76,8 +76,8 @@ impl FromStr for UrlTemplate {
         let start = ["http://", "https://"].iter().find(|scheme| starts_with(text, scheme)).map(|scheme| scheme.len());
         let start = start.ok_or_else(|| invalid(", with http:// or https://"))?;
         let path = text[start..].find(['/', '?']).map_or(text.len(), |at| start + at);
-        if starts_with(&text[start..], SOCKET) {
-            // The control plane listens on one.
+        // The control plane listens on one. Behind a host of this name NGINX would take the port for the path of a socket.
+        if starts_with(&text[start..], SOCKET) || text[start..path].eq_ignore_ascii_case("unix") {
             return Err(invalid(", not a unix socket"));
         }
         let (host, port) = split_port(&text[start..path]).ok_or_else(|| invalid(""))?;

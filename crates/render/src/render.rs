@@ -15,7 +15,7 @@ use crate::paths::STATIC_CERTIFICATE;
 use crate::print::Printed;
 use crate::profile::{self, ProfileView};
 use crate::proxy::HeadersView;
-use crate::server::{ServerView, Side, unix};
+use crate::server::{Names, ServerView, Side, unix};
 use crate::{Capabilities, Paths, RenderError, clients, firewall, lua, mirror, pass, passthrough, stream};
 
 /// The host of requests for no other; its server is the default one.
@@ -145,8 +145,10 @@ fn blocks(fixed: &Fixed, caps: &Capabilities, paths: &Paths, revision: &str, nam
     for side in Side::all(globals).iter().copied() {
         let view = ServerView::catch_all(fixed, caps, paths, default_shell, side)?;
         server(&mut page, fixed, paths, view, default_shell.map(|_| CATCH_ALL), named)?;
-        for (host, shell) in fixed.shells.iter().filter(|(host, _)| &***host != CATCH_ALL) {
-            server(&mut page, fixed, paths, ServerView::shell(globals, caps, paths, host, shell, side)?, Some(host), named)?;
+        for names in [Names::Own, Names::Regexes] {
+            for (host, shell) in fixed.shells.iter().filter(|(host, shell)| &***host != CATCH_ALL && names.has(shell)) {
+                server(&mut page, fixed, paths, ServerView::shell(globals, caps, paths, host, shell, side, names)?, Some(host), named)?;
+            }
         }
     }
 

@@ -67,6 +67,23 @@ pub(crate) enum Side {
     Tls,
 }
 
+/// Which names of a host a server block has. Of regular expressions NGINX takes the first in its configuration: those that are aliases stand in
+/// blocks of their own, behind all wildcards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Names {
+    /// The host, and aliases.
+    Own,
+    /// Aliases that are regular expressions.
+    Regexes,
+}
+
+impl Names {
+    /// The blocks that a host needs.
+    pub(crate) fn has(self, shell: &Shell) -> bool {
+        self == Self::Own || shell.aliases.iter().any(|alias| alias.starts_with('~'))
+    }
+}
+
 impl Side {
     /// The blocks that each host needs. Two if the client's address comes from a header on the one and from the stream block on the other,
     /// which is known before there is a location.
@@ -89,7 +106,10 @@ impl ServerView {
         let globals = &*fixed.globals;
         let comment = Printed::comment("every host: Lua finds the route");
         // Those that another server's pattern would catch: a literal name wins.
-        let names: Vec<String> = ["_".to_owned()].into_iter().chain(fixed.literals.iter().map(ToString::to_string)).collect();
+        let (wildcards, literals): (Vec<&str>, Vec<&str>) =
+            fixed.literals.iter().map(|name| &**name).partition(|name| name.starts_with('*'));
+        let names = ["_".to_owned()].into_iter().chain(literals.into_iter().map(str::to_owned));
+        let names: Vec<String> = names.chain(server_names(&wildcards)).collect();
         Ok(Self::new(globals, comment, Common::new(globals, caps, paths, &names, shell, true, side)?))
     }
 
@@ -101,8 +121,11 @@ impl ServerView {
         host: &str,
         shell: &Shell,
         side: Side,
+        names: Names,
     ) -> Result<Self, RenderError> {
-        let names: Vec<String> = [server_name(host)].into_iter().chain(shell.aliases.iter().map(ToString::to_string)).collect();
+        let aliases = shell.aliases.iter().filter(|alias| alias.starts_with('~') == (names == Names::Regexes)).map(ToString::to_string);
+        let host_name = (names == Names::Own).then(|| server_name(host));
+        let names: Vec<String> = host_name.into_iter().chain(aliases).collect();
         let comment = Printed::comment(&format!("host {host}: the same routes, and text of its own"));
         Ok(Self::new(globals, comment, Common::new(globals, caps, paths, &names, Some(shell), false, side)?))
     }
@@ -169,6 +192,23 @@ pub(crate) fn server_name(host: &str) -> String {
         Some(parent) => format!(r"~^(?<subdomain>[\w-]+)\.{}$", parent.replace('.', r"\.")),
         None => host.to_owned(),
     }
+}
+
+/// Wildcards that share a server: few regular expressions, as each request for another name is held against all. NGINX reads words of up to
+/// 4096 bytes.
+fn server_names(wildcards: &[&str]) -> Vec<String> {
+    const LONGEST: usize = 3000;
+    let mut lists: Vec<String> = Vec::new();
+    for parent in wildcards.iter().filter_map(|wildcard| wildcard.strip_prefix("*.")).map(|parent| parent.replace('.', r"\.")) {
+        match lists.last_mut().filter(|list| list.len() + parent.len() < LONGEST) {
+            Some(list) => {
+                list.push('|');
+                list.push_str(&parent);
+            }
+            None => lists.push(parent),
+        }
+    }
+    lists.into_iter().map(|list| format!(r"~^[\w-]+\.(?:{list})$")).collect()
 }
 
 /// Addresses in the order HTTP before HTTPS, IPv4 before IPv6. Options of the socket itself stand at the default server only.

@@ -5,6 +5,7 @@
 //! - [`kube`]: builders, manifests and namespaces for tests. [`dns`]: the names that the bed's resolver knows.
 //! - [`echo`]: the server that answers with what it saw; also the binary `echo`.
 //! - [`grpc`], [`fastcgi`]: servers of other protocols that do the same. [`otlp`]: a collector of traces.
+//! - [`half`]: requests of which a part is sent later.
 //! - [`http`]: sends exactly the bytes asked for. [`load`]: a constant rate over time, every failure kept.
 //! - [`manifests`]: Ingresses that need no backend. [`mounted`]: volumes as the kubelet writes them. [`remote`]: a file system that sends no events.
 //! - [`poll`]: waits for a state. [`ports`]: ports and addresses that no test beside this one uses.
@@ -15,6 +16,7 @@ pub mod echo;
 pub mod fastcgi;
 pub mod gate;
 pub mod grpc;
+pub mod half;
 pub mod http;
 pub mod kube;
 pub mod kubelet;

@@ -52,6 +52,20 @@ check "passwords are not shown" 403 "$(control '/record?t=u&k=users' -o /dev/nul
 put u users '{"users":{"bcrypt":"{PLAIN}new"}}'
 check "a changed password holds at once" "401 200" "$(code pw.test / -u bcrypt:bar) $(code pw.test / -u bcrypt:new)"
 
+# What a namespace's passwords cost. bcrypt of "bar" with the cost 12: a second has room for a few.
+slow=$(perl -e 'print crypt("bar", "\$2y\$12\$abcdefghijklmnopqrstuu")')
+put u slow '{"users":{"foo":"'"$slow"'"}}'
+put h slow.test '{"prefix":{"/":0},"routes":[{"path":"/","be":"ns/a:80","ns":"evil","ing":"i","pw":{"users":"slow"}}]}'
+put h victim.test '{"prefix":{"/":0},"routes":[{"path":"/","be":"ns/a:80","ns":"victim","ing":"i","pw":{"users":"slow"}}]}'
+check "a slow password is checked once" "1000 200" "$(many slow.test '/[1-1000]' -u foo:bar -o /dev/null -w '%{http_code}\n' | sort | uniq -c | sed 's/^ *//')"
+guesses() { for i in {1..40}; do printf 'header = "Authorization: Basic %s"\nurl = "http://127.0.0.1:%s/"\nnext\n' "$(printf 'foo:%s' "$i" | base64)" "$HTTP"; done; }
+guess() { guesses | sed '$d' | sed 's/^header/header = "Host: slow.test"\noutput = "\/dev\/null"\nwrite-out = "%{http_code}\\n"\nheader/' | curl -s -K - | sort | uniq -c; }
+tried=$(guess)
+check "guesses have a bounded share of the worker" "1" "$(echo "$tried" | awk '$2 == 503 && $1 > 20 {busy = 1} $2 == 200 {open = 1} END {print busy && !open}')"
+check "whoever was let in before stays in" 200 "$(code slow.test / -u foo:bar)"
+check "the passwords of other namespaces are checked" "200 401" "$(code victim.test / -u foo:bar) $(code victim.test / -u foo:baz)"
+check "a password of more than 512 bytes is none" 401 "$(code pw.test / -u "sha512:$(printf 'x%.0s' {1..600})")"
+
 hash=$(printf 'foo:here:bar' | md5sum | cut -d' ' -f1)
 put u digest "{\"users\":{\"foo:here\":\"$hash\"}}"
 route digest.test '"pw":{"users":"digest","realm":"here","digest":true}'
@@ -152,6 +166,10 @@ asks any6.test /check "" "$PW,$OUT,\"any\":true"
 asks any7.test /403 "" "$PW,$OUT,\"any\":true"
 asks any8.test /403 "" "$OUT,\"any\":true"
 check "any: an address spares the question" 200 "$(code any5.test /)"
+asks any9.test /check '"headers":["x-user","x-other"]' "$IN,\"any\":true"
+check "any: who passes by its address keeps no copy of the service's headers" "auth= user= other=" "$(get any9.test /who -H 'X-User: admin' -H 'X-User: me' -H 'x-other: me')"
+asks any10.test /check '"headers":["x-user","x-other"]' "$PW,\"any\":true"
+check "any: nor who passes by a password" "auth= user= other=" "$(get any10.test /who -u bar:secret -H 'X-User: admin' -H 'X-Other: me')"
 check "any: password or service" "200 200 401" "$(code any6.test / -u bar:secret) $(code any6.test / -u foo:secret) $(code any6.test /)"
 check "any: if one said 401, it is 401" "401 403" "$(code any7.test /) $(code any8.test /)"
 check "with the password's challenge" 'Basic realm=""' "$(challenge any7.test /)"

@@ -79,3 +79,22 @@ check "limit_conn_zone_variable: counted by what the settings say" "200 429 200"
     "$(get key.test / -H 'X-Client: a' -o /dev/null -w '%{http_code} '; get key.test / -H 'X-Client: a' -o /dev/null -w '%{http_code} '
        get key.test / -H 'X-Client: b' -o /dev/null -w '%{http_code}')"
 check "who has no key is not counted" "200:3" "$(answers key.test 3)"
+
+# One namespace makes more entries than the dictionaries hold (64 KiB each); all buckets last.
+configure r3 ',"other"' ',"limit_key":"$arg_client","limit_req_status":429,"limit_conn_status":430'
+reload r3
+of() { put h "$2" "{\"prefix\":{\"/\":0},\"routes\":[{\"ns\":\"$1\",\"ing\":\"i\",\"path\":\"/\",\"be\":\"ns/a:80\",$3}]}"; }
+of evil evilreq.test '"lim":{"rpm":[1,0]}'
+of victim victimreq.test '"lim":{"rpm":[1,0]}'
+check "a client of another namespace uses up its limit" "200 429" "$(answer victimreq.test '/?client=old') $(answer victimreq.test '/?client=old')"
+tally() { sort | uniq -c | awk '{ printf "%s%s:%s", sep, $2, $1; sep = " " }'; }
+check "more clients than there is room for are let in" "200:3000" "$(many evilreq.test '/?client=[1-3000]' -o /dev/null -w '%{http_code}\n' | tally)"
+check "which makes nobody else's forgotten" "429" "$(answer victimreq.test '/?client=old')"
+check "and leaves room for theirs" "200 429 200 429" "$(for client in a a b b; do answer victimreq.test "/?client=$client"; echo; done | tr '\n' ' ' | sed 's/ $//')"
+check "its own latest are counted" "429" "$(answer evilreq.test '/?client=3000')"
+of evil evilconn.test '"lim":{"conn":1}'
+of victim victimconn.test '"lim":{"conn":1}'
+many evilconn.test '/?client=[1-3000]' -o /dev/null
+check "connections to one namespace leave room for those to others" 1 "$(seq 400 | sed "s|.*|url = \"http://127.0.0.1:$HTTP/hold?client=held&\"\noutput = \"/dev/null\"|" | curl -s -Z --no-progress-meter --parallel-max 300 -H 'Host: evilconn.test' -K - & 
+    answer victimconn.test '/?client=1' | grep -c 200; wait)"
+check "connections of another namespace are counted" "200:1 430:2" "$(together victimconn.test 3 '/hold?client=x')"

@@ -31,6 +31,27 @@ check "a copy can't go to the control socket" "$A" "$(get sock.test / -H "X-Host
 check "and leaves no record there" 404 "$(control '/record?t=h&k=taken.test' -o /dev/null -w '%{http_code}')"
 check "which is logged" 1 "$(logged 'mirror-target leads to a unix socket' error)"
 
+# A backend that shows the bytes of a request.
+raw() { # FILE
+    perl -MIO::Socket::INET -e 'my $s = IO::Socket::INET->new(LocalAddr => "127.0.0.1", LocalPort => $ARGV[0], Listen => 1, ReuseAddr => 1) or die;
+        open my $r, ">", "$ARGV[1].ready"; close $r; my $c = $s->accept; my $t = ""; while ($t !~ /\r\n\r\n/ && sysread($c, my $b, 4096)) { $t .= $b }
+        open my $f, ">", "$ARGV[1].new"; print $f $t; close $f; rename "$ARGV[1].new", $ARGV[1];
+        print $c "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"' "$DEAD" "$PREFIX/$1"
+}
+backend ns/raw:80 "$DEAD"
+put h vhost.test '{"prefix":{"/":0},"routes":[{"ns":"n","path":"/","be":"ns/raw:80","vhost":"h$uri"}]}'
+raw vhost &
+until_is ready eval '[ -e "$PREFIX/vhost.ready" ] && echo ready'
+check "a value of the client's puts no line into the request of upstream-vhost" 200 "$(answer vhost.test '/%0d%0aX-Evil:%201/%0A' )"
+wait
+check "the Host is one line" "Host: h/%0D%0AX-Evil: 1/%0A" "$(tr -d '\r' <"$PREFIX/vhost" | grep -iE '^(host|x-evil)')"
+
+backend ns/a:80 "$A"
+put h id.test '{"prefix":{"/":0},"routes":[{"ns":"n","path":"/","be":"ns/a:80"}]}'
+ids=$(many id.test '/id?[1-500]')
+check "ids of requests are 32 hexadecimal digits, and no two are alike" "500 500" "$(echo "$ids" | grep -cE '^[0-9a-f]{32}$') $(echo "$ids" | sort -u | wc -l)"
+check "none has a word of the one before, at any place" 0 "$(echo "$ids" | fold -w 8 | sort | uniq -d | wc -l)"
+
 put b ns/dead:80 '{"name":"dead","eps":[["127.0.0.1",'"$DEAD"'],["127.0.0.1",'"$DEAD2"']]}'
 put h tries.test '{"prefix":{"/":0},"routes":[{"ns":"n","path":"/","be":"ns/dead:80","tries":1}]}'
 put h more.test '{"prefix":{"/":0},"routes":[{"ns":"n","path":"/","be":"ns/dead:80","tries":4,"to":[1,2,3]}]}'

@@ -5,16 +5,23 @@ backend ns/a:80 "$A"
 backend ns/b:80 "$B"
 put h keep.test '{"prefix":{"/":0},"routes":[{"path":"/","be":"ns/a:80"}]}'
 put h guarded.test '{"prefix":{"/":0},"routes":[{"path":"/","be":"ns/a:80"}]}'
+for kind in pw acl certs cn forbid deny; do put h $kind.test '{"prefix":{"/":0},"routes":[{"path":"/","be":"ns/a:80"}]}'; done
 before=$(control /state | sed 's/.*"digest":"\([0-9]*\)".*/\1/')
 control /generation -d mark >/dev/null
 
 # A request that an old worker has begun to read when it is told to go.
 get keep.test / >/dev/null
 get guarded.test / >/dev/null
+declare -A half
 exec 7<>"/dev/tcp/127.0.0.1/$HTTP" 8<>"/dev/tcp/127.0.0.1/$HTTP" 9<>"/dev/tcp/127.0.0.1/$HTTP"
 printf 'GET / HTTP/1.0\r\nHost: keep' >&7
 printf 'GET / HTTP/1.0\r\nHost: new' >&8
 printf 'GET / HTTP/1.0\r\nHost: guarded' >&9
+for kind in pw acl certs cn forbid deny; do
+    get $kind.test / >/dev/null
+    exec {half[$kind]}<>"/dev/tcp/127.0.0.1/$HTTP"
+    printf 'GET / HTTP/1.0\r\nHost: %s' $kind >&"${half[$kind]}"
+done
 configure r2 ',"other","fresh"'
 reload r2
 check "records, digest and marker survive a reload" "$A $before mark" "$(get keep.test / | port_of) $(control /state | field digest) $(control /state | field generation)"
@@ -28,6 +35,13 @@ check "an old worker serves the route that it held" "$A" "$(port_of <&7)"
 check "and closes one that it never held, whose profile may protect" "HTTP/1.1 503 Service Temporarily Unavailable" "$(head -1 <&8 | tr -d '\r')"
 check "and closes one that has come to be protected" "HTTP/1.1 503 Service Temporarily Unavailable" "$(head -1 <&9 | tr -d '\r')"
 exec 7>&- 8>&- 9>&-
+declare -A protection=([pw]='{"users":"none"}' [acl]='{"allow":["10.0.0.1"]}' [certs]='"x"' [cn]='"CN=a"' [forbid]=true [deny]=true)
+for kind in pw acl certs cn forbid deny; do
+    put h $kind.test '{"prefix":{"/":0},"routes":[{"path":"/","ns":"n","be":"ns/b:80","prof":"fresh","'$kind'":'"${protection[$kind]}"'}]}'
+    printf '.test\r\n\r\n' >&"${half[$kind]}"
+    check "nor does it serve the open version of one that has come to have $kind" 1 "$(head -1 <&"${half[$kind]}" | grep -cE ' (401|403|503) ')"
+    exec {half[$kind]}>&-
+done
 
 configure r3 ',"other"'
 reload r3

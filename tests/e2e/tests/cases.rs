@@ -16,6 +16,7 @@ mod cases {
     mod gauth;
     mod golden;
     mod golden_routes;
+    mod guard;
     mod hdr;
     mod host;
     mod icon;

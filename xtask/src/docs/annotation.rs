@@ -11,6 +11,8 @@ pub(super) fn page() -> String {
         "# Annotations\n\n\
          Names are written without their prefix, which is `nginx.ingress.kubernetes.io/` unless `--annotations-prefix` says otherwise.\n\
          An annotation above the risk that `annotations-risk-level` allows refuses the whole Ingress.\n\
+         An Ingress that is refused is served as it was last accepted, with the protection that it asks for now; where that is impossible its paths answer 503.\n\
+         So they do when an annotation that protects can't be used, whatever was served before.\n\
          An empty value is the same as none, unless said otherwise.\n\
          `narthex explain annotation NAME` prints what stands here.\n",
     );
@@ -79,6 +81,9 @@ fn section(page: &mut String, entry: &Description) {
         row(page, &format!("- Only with `{needs}`."));
     }
     row(page, &format!("- Any other value: {}.", entry.on_invalid));
+    if let Some(protects) = &entry.protects {
+        row(page, &format!("- Protects: {protects}."));
+    }
     if entry.empty_is_a_value {
         row(page, "- An empty value is not the same as none.");
     }

@@ -72,6 +72,7 @@ static ENTRIES: &[Entry] = &[
         value: "all or any",
         doc: "Whether a client needs the consent of all of them (address lists, password, external authentication) or of one.",
         example: "any",
+        guard: Guard::Shapes,
         parse: |text, draft| match text.trim() {
             "" => Ok(()),
             text => set(&mut draft.spec.access.satisfy, text.parse()),
@@ -87,7 +88,7 @@ const SOURCE_RANGE: Entry = Entry {
     example: "10.0.0.0/8,192.168.1.7",
     on_invalid: OnInvalid::Deny,
     on_empty: OnEmpty::Value,
-    protects: true,
+    guard: Guard::Protects,
     ..LOCATION
 };
 

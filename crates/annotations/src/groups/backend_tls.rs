@@ -4,7 +4,7 @@ use ngx_value::{CipherList, Invalid, TlsProtocol, VhostTemplate, parse_integer};
 
 use super::common::{self, LOCATION, ON_OFF, object, set, trimmed, without_blanks};
 use crate::reference::Reference;
-use crate::table::{Applies, Entry, Group, Needs, OnInvalid, Risk};
+use crate::table::{Applies, Entry, Group, Guard, Needs, OnInvalid, Risk};
 
 pub(super) static GROUP: Group = Group {
     title: "TLS to the backend",
@@ -78,8 +78,8 @@ static ENTRIES: &[Entry] = &[
         example: "shop/backend-tls",
         companions: &[],
         needs: None,
-        on_invalid: OnInvalid::Refuse,
-        protects: true,
+        on_invalid: OnInvalid::Deny,
+        guard: Guard::Protects,
         parse: |text, draft| {
             draft.spec.backend_tls.secret = object(text, draft, true)?;
             Ok(())
@@ -155,7 +155,7 @@ mod tests {
     use super::*;
     use crate::groups::testing::{bad, good};
     use crate::parse::FindingKind::{Invalid as Bad, Surprise};
-    use crate::parse::Verdict::{Accepted, Denied, Refused};
+    use crate::parse::Verdict::{Accepted, Denied};
 
     const SECRET: (&str, &str) = ("proxy-ssl-secret", "shop/ca");
 
@@ -199,9 +199,9 @@ mod tests {
             bad(
                 &[("proxy-ssl-secret", text)],
                 Denied,
-                &[("proxy-ssl-secret", Bad, "expected a namespace and a name such as shop/ca; its locations")],
+                &[("proxy-ssl-secret", Bad, "expected a namespace and a name such as shop/ca; because it protects")],
             );
         }
-        bad(&[("proxy-ssl-secret", "a/b;c")], Refused, &[("proxy-ssl-secret", Bad, "expected a namespace and a name")]);
+        bad(&[("proxy-ssl-secret", "a/b;c")], Denied, &[("proxy-ssl-secret", Bad, "expected a namespace and a name")]);
     }
 }

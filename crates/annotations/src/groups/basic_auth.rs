@@ -10,7 +10,7 @@ use crate::table::*;
 
 pub(super) static GROUP: Group = Group {
     title: "Basic and digest authentication",
-    doc: "Whatever is wrong here closes the locations or refuses the Ingress; they are never served without the password.",
+    doc: "Whatever is wrong here closes the locations; they are never served without the password.",
     entries: ENTRIES,
     finish,
     clear: |spec| spec.basic_auth = BasicAuth::default(),
@@ -83,8 +83,9 @@ static ENTRIES: &[Entry] = &[
         doc: "What the browser shows when it asks for the password.",
         example: "Members only",
         companions: COMPANIONS,
-        on_invalid: OnInvalid::Refuse,
+        on_invalid: OnInvalid::Deny,
         needs: NEEDS,
+        guard: Guard::Protects,
         parse: |text, draft| set(&mut draft.spec.basic_auth.realm, trimmed(text)),
         ..LOCATION
     },
@@ -98,6 +99,7 @@ static ENTRIES: &[Entry] = &[
         on_invalid: OnInvalid::Deny,
         on_empty: OnEmpty::Value,
         needs: NEEDS,
+        guard: Guard::Protects,
         parse: |text, draft| {
             draft.spec.basic_auth.secret = Some(object(text, draft, false)?.ok_or(SECRET)?);
             Ok(())
@@ -107,20 +109,14 @@ static ENTRIES: &[Entry] = &[
     Entry {
         name: "auth-secret-type",
         value: "auth-file or auth-map",
-        doc: "`auth-file`: the Secret's key `auth` holds a password file. `auth-map`: each key is a user, its value the hashed password.",
+        doc: "`auth-file`: the Secret's key `auth` holds a password file. `auth-map`: each key is a user, its value the hashed password. \
+            Hashes: bcrypt up to the cost 12, SHA-crypt (`$5$`, `$6$`) up to 100000 rounds, MD5 (`$apr1$`, `$1$`), yescrypt (`$y$j9T$`), DES, `{SHA}`, `{SSHA}`, `{PLAIN}`; a user with another one can't log in.",
         example: "auth-map",
         companions: COMPANIONS,
-        on_invalid: OnInvalid::Refuse,
+        on_invalid: OnInvalid::Deny,
         needs: NEEDS,
-        parse: |text, draft| {
-            let layout = without_blanks(text).inspect_err(|_| {
-                if text.contains("auth-file") || text.contains("auth-map") {
-                    draft.on_invalid(OnInvalid::Deny);
-                }
-            })?;
-            draft.spec.basic_auth.layout = layout.unwrap_or_default();
-            Ok(())
-        },
+        guard: Guard::Protects,
+        parse: |text, draft| set(&mut draft.spec.basic_auth.layout, without_blanks(text).map(Option::unwrap_or_default)),
         ..LOCATION
     },
     Entry {
@@ -129,8 +125,8 @@ static ENTRIES: &[Entry] = &[
         doc: "Ask for a password. `auth-secret` names the users. Locations below `no-auth-locations` are not asked.",
         example: "basic",
         companions: &[("auth-secret", "users")],
-        on_invalid: OnInvalid::Refuse,
-        protects: true,
+        on_invalid: OnInvalid::Deny,
+        guard: Guard::Protects,
         parse: |text, draft| set(&mut draft.spec.basic_auth.scheme, without_blanks(text)),
         ..LOCATION
     },
@@ -152,7 +148,7 @@ mod tests {
     use super::super::testing::{bad, good};
     use super::*;
     use crate::parse::FindingKind::{Invalid, Surprise};
-    use crate::parse::Verdict::{Accepted, Denied, Refused};
+    use crate::parse::Verdict::{Accepted, Denied};
 
     #[test]
     fn a_scheme_needs_a_secret() {
@@ -161,7 +157,7 @@ mod tests {
         assert_eq!((auth.secret.unwrap().to_string().as_str(), auth.realm.unwrap().as_str()), ("ns/users", "test auth"));
         let auth = good(&[("auth-type", "digest"), ("auth-secret", "users"), ("auth-secret-type", "auth-map")]).basic_auth;
         assert_eq!((auth.scheme, auth.layout), (Some(AuthScheme::Digest), SecretLayout::Map));
-        let missing = [("auth-secret", Invalid, "expected the name of a Secret, as auth-type is set; its locations answer 503")];
+        let missing = [("auth-secret", Invalid, "expected the name of a Secret, as auth-type is set; because it protects")];
         for pairs in [
             vec![("auth-type", "basic")],
             vec![("auth-type", "basic"), ("auth-secret", "")],
@@ -174,20 +170,20 @@ mod tests {
     #[test]
     fn what_is_wrong_never_opens() {
         let with = |name, value| vec![("auth-type", "basic"), ("auth-secret", "users"), (name, value)];
-        for (name, value, verdict) in [
-            ("auth-realm", "off", Refused),
-            ("auth-realm", "a\"; return 200", Refused),
-            ("auth-realm", "a\n", Refused),
-            ("auth-secret-type", "auth", Refused),
-            ("auth-secret-type", "auth-file2", Denied),
+        for (name, value) in [
+            ("auth-realm", "off"),
+            ("auth-realm", "a\"; return 200"),
+            ("auth-realm", "a\n"),
+            ("auth-secret-type", "auth"),
+            ("auth-secret-type", "auth-file2"),
         ] {
-            bad(&with(name, value), verdict, &[(name, Invalid, "expected ")]);
+            bad(&with(name, value), Denied, &[(name, Invalid, "expected ")]);
         }
         for secret in ["a/b/c", "a;b", "../a", "A"] {
             bad(&[("auth-type", "basic"), ("auth-secret", secret)], Denied, &[("auth-secret", Invalid, "expected a name")]);
         }
         for scheme in ["Basic", "bearer", "mybasic", "basic;"] {
-            bad(&[("auth-type", scheme)], Refused, &[("auth-type", Invalid, "expected basic or digest; the Ingress is refused")]);
+            bad(&[("auth-type", scheme)], Denied, &[("auth-type", Invalid, "expected basic or digest; because it protects")]);
         }
     }
 

@@ -205,7 +205,7 @@ fn finish(draft: &mut Draft) {
         if OWN.contains(&name) || ENTRIES.iter().any(|entry| entry.name == name) {
             continue;
         }
-        let protects = super::annotation(name).is_some_and(|(entry, _)| entry.protects);
+        let protects = super::annotation(name).is_some_and(|(entry, _)| entry.protects());
         let detail = if protects {
             "a canary protects nothing: who may pass is decided by the Ingress whose backend it adds to, set it there; it is ignored"
         } else {

@@ -48,7 +48,7 @@ pub struct ClientTls {
 pub enum ClientCa {
     /// The Secret with the CA's certificate. A namespace is always written.
     Secret(Reference),
-    /// The value names none: the whole host must stay closed (403).
+    /// What must hold of clients is not known: the whole host must stay closed (403).
     Unusable,
 }
 
@@ -139,9 +139,9 @@ static ENTRIES: &[Entry] = &[
         value: "`CN=` and a regular expression",
         doc: "Searched in the subject of the client's certificate, with regard to letter case; others get 403, and so does plain HTTP.",
         example: "CN=(alice|bob)",
-        on_invalid: OnInvalid::Refuse,
-        protects: true,
-        parse: |text, draft| set(&mut draft.spec.client_tls.subject, subject(text)),
+        on_invalid: OnInvalid::Deny,
+        guard: Guard::Protects,
+        parse: subject,
         ..CERTIFICATE
     },
     Entry {
@@ -162,9 +162,9 @@ static ENTRIES: &[Entry] = &[
         doc: "Clients need a certificate of this CA: key `ca.crt`, perhaps `ca.crl`. A Secret that can't be used closes the whole host. One in another namespace needs `allow-cross-namespace-resources`.",
         example: "default/ca",
         companions: &[],
-        on_invalid: OnInvalid::Refuse,
+        on_invalid: OnInvalid::Deny,
         needs: None,
-        protects: true,
+        guard: Guard::Protects,
         parse: secret,
         ..CERTIFICATE
     },
@@ -175,6 +175,7 @@ static ENTRIES: &[Entry] = &[
         value: "on, off, optional or optional_no_ca",
         doc: "`on`: a valid certificate. `optional`: a valid one or none. `optional_no_ca`: any or none. `off`: nothing is asked.",
         example: "optional",
+        guard: Guard::Shapes,
         parse: |text, draft| {
             draft.spec.client_tls.verify = without_blanks(text)?.unwrap_or_default();
             Ok(())
@@ -187,6 +188,7 @@ static ENTRIES: &[Entry] = &[
         value: "a whole number from 0 to 100; 0 means 1",
         doc: "Longest chain of certificates from the client's to the CA's.",
         example: "2",
+        guard: Guard::Shapes,
         parse: |text, draft| set(&mut draft.spec.client_tls.depth, depth(text).map(Some)),
         ..CERTIFICATE
     },
@@ -230,23 +232,25 @@ static ENTRIES: &[Entry] = &[
 ];
 
 fn secret(text: &str, draft: &mut Draft) -> Result<(), Invalid> {
-    draft.spec.client_tls.ca = match object(text, draft, true) {
-        Ok(reference) => reference.map(ClientCa::Secret),
-        Err(invalid) => {
-            draft.spec.client_tls.ca = Some(ClientCa::Unusable);
-            return Err(invalid);
-        }
-    };
+    let reference = object(text, draft, true).inspect_err(|_| close(draft))?;
+    draft.spec.client_tls.ca = reference.map(ClientCa::Secret);
     Ok(())
 }
 
-fn subject(text: &str) -> Result<Option<Pattern>, Invalid> {
+/// Other Ingresses of the host count on what this one says.
+fn close(draft: &mut Draft) {
+    draft.spec.client_tls.ca = Some(ClientCa::Unusable);
+}
+
+fn subject(text: &str, draft: &mut Draft) -> Result<(), Invalid> {
     let text = text.trim_matches(' ');
-    match text {
+    let parsed = match text {
         "" => Ok(None),
         text if text.starts_with("CN=") => text.parse().map(Some),
         _ => Err(Invalid::new("CN= and a regular expression")),
-    }
+    };
+    let parsed = parsed.inspect_err(|_| close(draft));
+    set(&mut draft.spec.client_tls.subject, parsed)
 }
 
 fn depth(text: &str) -> Result<u16, Invalid> {
@@ -282,10 +286,8 @@ mod tests {
         let Some(ClientCa::Secret(secret)) = tls.ca else { panic!("{tls:?}") };
         assert_eq!(secret.to_string(), "default/authtls.foo.com");
         assert_eq!((tls.verify, tls.depth), (VerifyClient::On, None));
-        for (value, verdict) in
-            [("ca", Denied), ("a/b/c", Denied), ("/ca", Denied), ("a/b;c", Refused), ("$a/b", Refused), ("a/b\n", Refused)]
-        {
-            let spec = bad(&[("auth-tls-secret", value)], verdict, &[("auth-tls-secret", Invalid, "expected a namespace and a name")]);
+        for value in ["ca", "a/b/c", "/ca", "a/b;c", "$a/b", "a/b\n"] {
+            let spec = bad(&[("auth-tls-secret", value)], Denied, &[("auth-tls-secret", Invalid, "expected a namespace and a name")]);
             assert_eq!(spec.client_tls.ca, Some(ClientCa::Unusable), "{value}");
         }
         assert_eq!(good(&[("auth-tls-secret", " ")]).client_tls.ca, None);
@@ -301,13 +303,14 @@ mod tests {
         for (name, value, verdict) in [
             ("auth-tls-verify-client", "maybe", Accepted),
             ("auth-tls-verify-depth", "-1", Accepted),
-            ("auth-tls-match-cn", "O=a", Refused),
-            ("auth-tls-match-cn", "CN=(", Refused),
-            ("auth-tls-match-cn", "CN=a\nb", Refused),
+            ("auth-tls-match-cn", "O=a", Denied),
+            ("auth-tls-match-cn", "CN=(", Denied),
+            ("auth-tls-match-cn", "CN=a\nb", Denied),
             ("auth-tls-pass-certificate-to-upstream", "yes", Refused),
         ] {
             let tls = bad(&[CA, (name, value)], verdict, &[(name, Invalid, "expected ")]).client_tls;
             assert_eq!((tls.verify, tls.depth, tls.subject), (VerifyClient::On, None, None), "{name}");
+            assert_eq!(tls.ca == Some(ClientCa::Unusable), verdict == Denied, "{name}");
         }
     }
 

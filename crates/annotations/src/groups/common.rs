@@ -31,7 +31,7 @@ pub(super) const LOCATION: Entry = Entry {
     on_empty: OnEmpty::Absent,
     needs: None,
     yields_to: None,
-    protects: false,
+    guard: Guard::Nothing,
     parse: |_, _| Ok(()),
 };
 

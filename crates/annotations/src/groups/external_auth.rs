@@ -13,7 +13,7 @@ use crate::table::*;
 
 pub(super) static GROUP: Group = Group {
     title: "External authentication",
-    doc: "Each request is put before another service first: 2xx lets it pass, 401 and 403 go to the client, anything else is 500. Whatever is wrong here closes the locations or refuses the Ingress; they are never served unchecked.",
+    doc: "Each request is put before another service first: 2xx lets it pass, 401 and 403 go to the client, anything else is 500. What is wrong here and protects closes the locations; they are never served unchecked.",
     entries: entries::ENTRIES,
     finish,
     settle: |draft, config| common::hold_to_policy(draft, config, "auth-snippet", |spec| &mut spec.external_auth.snippet),

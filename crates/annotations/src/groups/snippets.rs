@@ -75,7 +75,7 @@ mod tests {
     use super::super::testing::{bad, good, read_with};
     use crate::config::Config;
     use crate::parse::FindingKind::Invalid;
-    use crate::parse::Verdict::{Accepted, Refused};
+    use crate::parse::Verdict::{Accepted, Denied, Refused};
     use crate::table::Risk;
 
     #[test]
@@ -85,7 +85,7 @@ mod tests {
             assert_eq!(bad(&[(name, "# a\ninclude /etc/passwd;")], Refused, &[(name, Invalid, expected)]).snippets, Default::default());
         }
         let pairs = [("auth-url", "http://a/"), ("auth-snippet", "root /;")];
-        let spec = bad(&pairs, Refused, &[("auth-snippet", Invalid, "expected directives that an Ingress may use, but line 1: root: ")]);
+        let spec = bad(&pairs, Denied, &[("auth-snippet", Invalid, "expected directives that an Ingress may use, but line 1: root: ")]);
         assert_eq!(spec.external_auth.snippet, None);
     }
 

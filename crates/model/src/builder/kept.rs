@@ -42,6 +42,11 @@ impl Kept {
         self.0.get(key)
     }
 
+    /// What is served is the kept version, with the protection of the present one.
+    pub(super) fn replace(&mut self, key: &ObjectKey, version: Arc<Ingress>) {
+        self.0.insert(key.clone(), version);
+    }
+
     /// The present version is accepted, or the kept one is refused as well.
     pub(super) fn forget(&mut self, key: &ObjectKey) -> Option<Arc<Ingress>> {
         self.0.remove(key)

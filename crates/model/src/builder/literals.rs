@@ -1,6 +1,9 @@
-//! Literal hosts below patterns. NGINX sends a request to the server block whose name fits best; a host that only Lua knows has none, so the
+//! Hosts below patterns. NGINX sends a request to the server block whose name fits best; a host that only Lua knows has none, so the
 //! block of a wildcard above it would take its requests, client certificates and text included. Such hosts are named in the default
 //! server, where a literal name wins. It costs a reload for each, and there are none unless a pattern has a block.
+//!
+//! For NGINX a wildcard of ours is a regular expression like an alias that is one, and the first that matches wins. Where a block has such an
+//! alias, wildcards without a block are named in the default server, which comes first.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -71,8 +74,11 @@ impl<'a> Patterns<'a> {
         self.parents.is_empty() && self.suffixes.is_empty() && self.regexes.is_empty()
     }
 
-    /// Whether one of them catches a literal host that has no block of its own.
+    /// Whether one of them catches a host that has no block of its own.
     fn catch(&self, name: &str) -> bool {
+        if let Some(parent) = name.strip_prefix("*.") {
+            return !self.regexes.is_empty() && !self.parents.contains(parent);
+        }
         if is_pattern(name) || name == CATCH_ALL || self.literal.contains(name) {
             return false;
         }

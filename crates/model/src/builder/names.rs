@@ -1,10 +1,12 @@
 //! What each name means: a host, the other name of one with or without `www.`, an alias, or nothing; and which certificate it has.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::built::Origin;
 use super::state::{set, set_if_changed};
 use super::{Builder, host};
+use crate::fixed::Shell;
 use crate::key::ObjectRef;
 use crate::live::{HostRecord, NamePatterns};
 use crate::passes::certificate::{self, Choice};
@@ -68,6 +70,25 @@ impl Builder {
         };
         self.state.set_problems(Origin::Name(name.clone()), problems);
         self.state.set_certificate(name, certificate);
+    }
+
+    /// Takes from server blocks the aliases that mean something else: in NGINX the first block with a name has it, whoever it belongs to.
+    pub(super) fn keep_own_aliases(&mut self, hosts: &BTreeSet<Arc<str>>, names: &BTreeSet<Arc<str>>) {
+        let claimants = names.iter().flat_map(|name| self.state.aliases.values(name).cloned());
+        let touched: BTreeSet<Arc<str>> = hosts.iter().cloned().chain(claimants).collect();
+        for host in touched {
+            let Some(shell) = self.state.built.model.fixed.shells.get(&host).cloned() else { continue };
+            let Some(wanted) = self.state.host_aliases.get(&host) else { continue };
+            let aliases: Vec<Arc<str>> = wanted.iter().filter(|alias| self.is_alias_of(alias, &host)).cloned().collect();
+            if shell.aliases != aliases {
+                self.state.built.model.fixed.shells.insert(host, Arc::new(Shell { aliases, ..(*shell).clone() }));
+            }
+        }
+    }
+
+    fn is_alias_of(&self, name: &Arc<str>, host: &Arc<str>) -> bool {
+        let state = &self.state;
+        !state.host_profiles.contains_key(name) && !state.twins.has(name) && state.aliases.values(name).next() == Some(host)
     }
 
     /// Lists the names that are patterns anew.

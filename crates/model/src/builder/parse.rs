@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
+use annotations::Guards;
+
 use super::Builder;
 use super::state::State;
 use crate::key::{ObjectKey, ObjectRef};
 use crate::object::Ingress;
-use crate::passes::ingress::Entry;
+use crate::passes::ingress::{Entry, World};
+use crate::passes::resolve::Resolved;
 use crate::passes::{accept, ingress};
 use crate::problem::{Problem, ProblemKind};
 
@@ -33,27 +36,87 @@ impl Builder {
             return (None, vec![Problem { field: "spec.defaultBackend".to_owned(), ..about(key, ProblemKind::Refused, detail) }]);
         }
         if let Some(reason) = self.state.built.quarantined.get(key) {
+            let detail = format!("NGINX refuses what it asks for: {reason}");
             let last = self.good.get(key).cloned();
-            let instead = if last.is_some() { "its last good version is served" } else { "it is not served" };
-            let detail = format!("NGINX refuses what it asks for: {reason}; {instead} until it or the settings change");
-            return (last, vec![about(key, ProblemKind::Quarantined, detail)]);
+            return self.quarantined(key, &object, &detail, last);
         }
         let (entry, mut problems) = self.read(key, &object);
-        if entry.is_none()
-            && let Some(kept) = self.kept.get(key)
-            && let (Some(last), _) = self.read(key, kept)
-        {
-            let detail = "it is refused as it is now; its last accepted version goes on being served, until the controller starts anew";
-            problems.push(about(key, ProblemKind::Refused, detail.to_owned()));
-            return (Some(Arc::new(last)), problems);
+        if entry.is_none() {
+            let (instead, problem) = self.instead(key, &object);
+            problems.extend(problem);
+            return (instead.map(Arc::new), problems);
         }
         self.forget_kept(key, &object);
         (entry.map(Arc::new), problems)
     }
 
-    fn read(&self, key: &ObjectKey, object: &Ingress) -> (Option<Entry>, Vec<Problem>) {
+    /// What is served of an Ingress that NGINX refuses: its last good version if the same clients may pass, else 503 where it protects.
+    fn quarantined(
+        &self,
+        key: &ObjectKey,
+        object: &Ingress,
+        refusal: &str,
+        last: Option<Arc<Entry>>,
+    ) -> (Option<Arc<Entry>>, Vec<Problem>) {
+        let (present, _) = self.read(key, object);
+        let last = last.and_then(|last| match present {
+            _ if !self.protects(object) => Some(last),
+            Some(present) if last.guards == present.guards && last.resolved.client_trust == present.resolved.client_trust => {
+                let resolved = Resolved { users: present.resolved.users, ..last.resolved.clone() };
+                Some(Arc::new(Entry { denied: last.denied || present.denied, resolved, ..(*last).clone() }))
+            }
+            _ => None,
+        });
+        let closed = || ingress::close(key, object, &self.world()).map(Arc::new);
+        let (entry, instead) = match last {
+            Some(last) => (Some(last), "its last good version is served"),
+            None => closed().map_or((None, "it is not served"), |closed| (Some(closed), "as it protects its paths, they answer 503")),
+        };
+        (entry, vec![about(key, ProblemKind::Quarantined, format!("{refusal}; {instead} until it or the settings change"))])
+    }
+
+    /// What is served of an Ingress that is refused, and what to say of that. Its last accepted version never stands for what it protects now:
+    /// that version is served with the protection of this one, or the paths answer 503.
+    fn instead(&mut self, key: &ObjectKey, object: &Arc<Ingress>) -> (Option<Entry>, Option<Problem>) {
+        let protects = self.protects(object);
+        let serves_the_same = |kept: &Arc<Ingress>| kept.rules == object.rules && kept.default_backend == object.default_backend;
+        if let Some(kept) = self.kept.get(key).cloned().filter(|kept| !protects || serves_the_same(kept))
+            && let version = if protects { self.guarded(&kept, object) } else { kept.clone() }
+            && let (Some(entry), _) = self.read(key, &version)
+        {
+            self.state.refer(key, Some(&kept), Some(&version));
+            self.state.refer(key, None, Some(object));
+            self.kept.replace(key, version);
+            let detail = "it is refused as it is now; its last accepted version goes on being served, until the controller starts anew";
+            return (Some(entry), Some(about(key, ProblemKind::Refused, detail.to_owned())));
+        }
+        self.forget_kept(key, object);
+        let closed = ingress::close(key, object, &self.world());
+        let problem = closed.is_some().then(|| {
+            let detail = "it is refused, and its annotations protect its paths; they answer 503 until it is accepted";
+            about(key, ProblemKind::AnnotationParsingFailed, detail.to_owned())
+        });
+        (closed, problem)
+    }
+
+    /// A version of an Ingress with the annotations of another one that decide who may pass.
+    fn guarded(&self, kept: &Ingress, present: &Ingress) -> Arc<Ingress> {
+        let prefix = &self.settings.annotations_prefix;
+        let annotations = Guards::of(&present.annotations, prefix).put_into(&kept.annotations, prefix);
+        Arc::new(Ingress { annotations, ..kept.clone() })
+    }
+
+    fn protects(&self, object: &Ingress) -> bool {
+        Guards::of(&object.annotations, &self.settings.annotations_prefix).protect(&self.settings.annotations_prefix)
+    }
+
+    fn world(&self) -> World<'_> {
         let State { config, snapshot, .. } = &self.state;
-        ingress::parse(key, object, config, &self.settings, snapshot, &self.last)
+        World { config, settings: &self.settings, snapshot, last: &self.last }
+    }
+
+    fn read(&self, key: &ObjectKey, object: &Ingress) -> (Option<Entry>, Vec<Problem>) {
+        ingress::parse(key, object, &self.world())
     }
 
     fn forget_kept(&mut self, key: &ObjectKey, object: &Ingress) {

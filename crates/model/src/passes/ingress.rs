@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::sync::{Arc, LazyLock};
 
-use annotations::{Config, FindingKind, Policy, Spec, Verdict};
+use annotations::{ClientTls, Config, FindingKind, Guards, Policy, Spec, Verdict};
 use ngx_value::{HostName, Invalid};
 
 use super::inspect::suspicious;
@@ -78,6 +78,10 @@ pub(crate) struct Entry {
     pub(crate) resolved: Resolved,
     /// A protecting annotation is unusable: every location answers 503.
     pub(crate) denied: bool,
+    /// It is refused, and only closes its paths.
+    pub(crate) closed: bool,
+    /// What it says about who may pass.
+    pub(crate) guards: Guards,
     /// `spec.defaultBackend` where it names a Service.
     pub(crate) default_backend: Option<BackendId>,
     pub(crate) rules: Vec<Rule>,
@@ -154,27 +158,56 @@ impl Entry {
 }
 
 /// Parses an Ingress of our class. `None` when it is refused as a whole; the Problems say why.
-pub(crate) fn parse(
-    key: &ObjectKey,
-    ingress: &Ingress,
-    config: &Config,
-    settings: &Settings,
-    snapshot: &Snapshot,
-    last: &Last,
-) -> (Option<Entry>, Vec<Problem>) {
-    let mut problems = Problems { object: ObjectRef::ingress(key), found: Vec::new() };
-    let mut entry = parse_into(key, ingress, config, settings, &mut problems);
-    if let Some(entry) = &mut entry {
-        let lookup = Lookup { ingress: key, spec: &entry.spec, config, settings, snapshot, last };
-        let mut outcome =
-            Outcome { prefix: &settings.annotations_prefix, denied: false, refused: false, last: Vec::new(), problems: &mut problems };
-        entry.resolved = resolve(&lookup, &mut outcome);
-        entry.denied |= outcome.denied;
-        if outcome.refused {
-            return (None, problems.found);
-        }
-    }
+pub(crate) fn parse(key: &ObjectKey, ingress: &Ingress, world: &World<'_>) -> (Option<Entry>, Vec<Problem>) {
+    let World { config, settings, .. } = world;
+    let mut problems = Problems::of(key);
+    let entry = parse_into(key, ingress, config, settings, &mut problems);
+    let entry = entry.and_then(|entry| resolved(entry, world, &mut problems));
     (entry, problems.found)
+}
+
+/// What an Ingress that is refused leaves of itself where it protects: its paths, which answer 503, and what it says of its hosts' clients.
+/// `None`: nothing in it protects, or it is a canary, which has no paths.
+pub(crate) fn close(key: &ObjectKey, ingress: &Ingress, world: &World<'_>) -> Option<Entry> {
+    let World { config, settings, .. } = world;
+    if !Guards::of(&ingress.annotations, &settings.annotations_prefix).protect(&settings.annotations_prefix) {
+        return None;
+    }
+    let policy = Policy { prefix: &settings.annotations_prefix, validation: settings.annotation_validation, config };
+    let Spec { path, names, client_tls, canary, .. } = annotations::parse(&ingress.annotations, &policy).spec;
+    if canary.enabled {
+        return None;
+    }
+    let ClientTls { ca, verify, depth, subject, .. } = client_tls;
+    let client_tls = ClientTls { ca, verify, depth, subject, ..ClientTls::default() };
+    // What is wrong was reported when it was refused.
+    let mut reported = Problems::of(key);
+    let entry = Entry {
+        denied: true,
+        closed: true,
+        ..entry(key, ingress, Spec { path, names, client_tls, ..Spec::default() }, settings, &mut reported)
+    };
+    resolved(entry, world, &mut reported)
+}
+
+/// Everything that an Ingress is read with.
+pub(crate) struct World<'a> {
+    pub(crate) config: &'a Config,
+    pub(crate) settings: &'a Settings,
+    pub(crate) snapshot: &'a Snapshot,
+    pub(crate) last: &'a Last,
+}
+
+/// With what the annotations name. `None`: it is refused for that.
+fn resolved(mut entry: Entry, world: &World<'_>, problems: &mut Problems) -> Option<Entry> {
+    let World { config, settings, snapshot, last } = *world;
+    let lookup = Lookup { ingress: &entry.order.key, spec: &entry.spec, config, settings, snapshot, last };
+    let mut outcome = Outcome { prefix: &settings.annotations_prefix, denied: false, refused: false, last: Vec::new(), problems };
+    let resolved = resolve(&lookup, &mut outcome);
+    let (denied, refused) = (outcome.denied, outcome.refused);
+    entry.resolved = resolved;
+    entry.denied |= denied;
+    (!refused).then_some(entry)
 }
 
 /// Problems of one Ingress.
@@ -184,6 +217,10 @@ pub(crate) struct Problems {
 }
 
 impl Problems {
+    fn of(ingress: &ObjectKey) -> Self {
+        Self { object: ObjectRef::ingress(ingress), found: Vec::new() }
+    }
+
     pub(crate) fn push(&mut self, field: impl Into<String>, kind: ProblemKind, detail: String) {
         self.found.push(Problem { object: self.object.clone(), field: field.into(), kind, detail });
     }
@@ -217,6 +254,11 @@ fn parse_into(key: &ObjectKey, ingress: &Ingress, config: &Config, settings: &Se
         problems.push(field, ProblemKind::Surprise, detail);
     }
 
+    Some(Entry { denied: parsed.verdict == Verdict::Denied, ..entry(key, ingress, parsed.spec, settings, problems) })
+}
+
+/// The Ingress with these values of its annotations.
+fn entry(key: &ObjectKey, ingress: &Ingress, spec: Spec, settings: &Settings, problems: &mut Problems) -> Entry {
     let default_backend =
         ingress.default_backend.as_ref().and_then(|backend| parse_backend(&key.namespace, backend, "spec.defaultBackend", problems));
     let mut rules = Vec::new();
@@ -245,16 +287,18 @@ fn parse_into(key: &ObjectKey, ingress: &Ingress, config: &Config, settings: &Se
         hosts: tls.hosts.iter().map(|host| host.to_ascii_lowercase()).collect(),
         secret: tls.secret.as_ref().map(|name| ObjectKey::new(key.namespace.clone(), name.clone())),
     });
-    Some(Entry {
+    Entry {
         identity: ingress.uid.as_deref().map_or_else(|| key.to_string().into(), Arc::from),
         order: Order { created_seconds: ingress.created_seconds, key: key.clone() },
-        spec: share(parsed.spec),
+        spec: share(spec),
         resolved: Resolved::default(),
-        denied: parsed.verdict == Verdict::Denied,
+        denied: false,
+        closed: false,
+        guards: Guards::of(&ingress.annotations, &settings.annotations_prefix),
         default_backend,
         rules,
         tls: tls.collect(),
-    })
+    }
 }
 
 /// One value for all Ingresses whose annotations ask for nothing: a value is some kilobytes, and there are thousands of them.
@@ -363,7 +407,8 @@ mod tests {
     fn spec(annotation: &str, value: &str) -> Arc<Spec> {
         let key = ObjectKey::new("n", value);
         let ingress = Ingress { annotations: [(annotation.to_owned(), value.to_owned())].into(), ..Ingress::default() };
-        let (entry, _) = parse(&key, &ingress, &Config::default(), &Settings::default(), &Snapshot::default(), &Last::default());
+        let (config, settings, snapshot, last) = <_>::default();
+        let (entry, _) = parse(&key, &ingress, &World { config: &config, settings: &settings, snapshot: &snapshot, last: &last });
         entry.expect("it is accepted").spec
     }
 

@@ -1,5 +1,7 @@
 //! From annotations about who may pass to records.
 
+use std::sync::Arc;
+
 use model::{Built, ObjectKey, ProblemKind, Profile, Route};
 
 use crate::world::World;
@@ -51,6 +53,28 @@ fn users_of_auth_secret_are_kept_once_and_free_paths_ask_for_none() {
     assert_eq!((free.password, check.digest, &*check.realm), (None, false, ""));
     assert_eq!(built.model.live.users.keys().collect::<Vec<_>>(), [&check.users]);
     assert!(!format!("{:?}", built.model).contains("PLAIN"));
+}
+
+#[test]
+fn a_user_whose_hash_costs_too_much_can_not_log_in() {
+    let users = |file: &str| {
+        let built = with(&BASIC).secret("users", &[("auth", file)]).build();
+        assert!(!routes(&built)[0].denied);
+        (routes(&built)[0].password.as_ref().unwrap().users.clone(), built.problems())
+    };
+    let (nobody, _) = users("foo:*");
+    for (line, what) in [
+        (
+            "foo:$6$rounds=20000000$salt$hash",
+            "user 1 of Secret n/users has SHA-crypt with 20000000 rounds, expected at most 100000; it can't log in",
+        ),
+        ("foo:$2y$14$hash", "user 1 of Secret n/users has bcrypt with the cost 14, expected at most 12; it can't log in"),
+    ] {
+        let (id, problems) = users(&format!("{line}\nfoo:{{PLAIN}}bar\n"));
+        assert_eq!(id, nobody, "{line}");
+        assert!(problems.iter().any(|problem| problem.detail == what), "{problems:?}");
+    }
+    assert_ne!(users("foo:{PLAIN}bar\n").0, nobody);
 }
 
 #[test]
@@ -141,6 +165,16 @@ fn the_oldest_ca_decides_for_the_whole_host() {
         assert!(route.passes_certificate);
     }
     assert_eq!(built.users_of_shell("foo.com"), [ObjectKey::new("n", "j")]);
+}
+
+#[test]
+fn a_ca_that_another_namespace_lacks_closes_only_its_own_paths() {
+    let mut world = with(&[]).ingress("j", "foo.com", &["/theirs"], &[CA]);
+    let theirs = world.0.ingresses.remove(&ObjectKey::new("n", "j")).unwrap();
+    world.0.ingresses.insert(ObjectKey::new("evil", "j"), Arc::new(model::Ingress { created_seconds: 1, ..(*theirs).clone() }));
+    let built = world.build();
+    let host = &built.model.live.hosts["foo.com"];
+    assert!(host.routes.iter().all(|route| route.forbidden == (*route.namespace == *"evil")), "{:?}", host.routes);
 }
 
 #[test]

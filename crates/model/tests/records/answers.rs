@@ -81,14 +81,28 @@ fn custom_headers_that_cannot_be_had_close_the_locations() {
     assert_eq!(route(&built).headers, [("X-A".into(), "1".into()), ("X-B".into(), "$x".into())]);
     for (data, detail) in [
         (None, "the ConfigMap n/headers does not exist; its locations answer 503"),
-        (Some([("x-a", "1")].as_slice()), "\"x-a\" is not among global-allowed-response-headers"),
-        (Some(&[("X-A", "a\nb")]), "\"X-A\" has the value \"a\\nb\": expected a header's value"),
+        (Some([("x-a", "1")].as_slice()), "has \"x-a\", which is not among global-allowed-response-headers"),
+        (Some(&[("X-A", "a\nb")]), "has \"X-A\" with the value \"a\\nb\": expected a header's value"),
         (Some(&[("X A", "1")]), "\"X A\": expected a header name"),
     ] {
         let built = custom(data);
         let problems = found(&built, ProblemKind::AnnotationParsingFailed);
         assert!(route(&built).denied && problems.len() == 1 && problems[0].contains(detail), "{problems:?}");
     }
+}
+
+#[test]
+fn custom_headers_do_not_tell_what_other_namespaces_have() {
+    let said = |world: World| {
+        let built = world.build();
+        assert!(route(&built).denied);
+        found(&built, ProblemKind::AnnotationParsingFailed)
+    };
+    let absent = with(&[("custom-headers", "other/headers")]).map("settings", &[("global-allowed-response-headers", "X-A")]);
+    let mut present = absent.clone().map("headers", &[("X-Secret", "1")]);
+    let map = present.0.config_maps.remove(&ObjectKey::new("n", "headers")).unwrap();
+    present.0.config_maps.insert(ObjectKey::new("other", "headers"), map);
+    assert_eq!(said(present), said(absent));
 }
 
 #[test]

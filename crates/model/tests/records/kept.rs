@@ -187,3 +187,96 @@ fn who_may_pass_is_never_read_of_an_earlier_version() {
     assert!(route(&history.secret("users", &[("other", "bob:{PLAIN}secret")])).denied);
     assert!(history.builder.last().is_empty());
 }
+
+/// Whether all of the Ingress's paths answer 503, and a Problem says so.
+fn is_closed(built: &Built) -> bool {
+    let said = built.problems().iter().any(|problem| problem.detail.contains("answer 503") || problem.detail.contains("answer 403"));
+    let host = &built.model.live.hosts["foo.com"];
+    said && host.routes.iter().filter(|route| !route.service.is_empty()).all(|route| route.denied) && !paths(built).is_empty()
+}
+
+const REFUSED_GUARDS: [&[(&str, &str)]; 7] = [
+    &[("auth-url", "\"no url\"")],
+    &[("auth-type", "bearer"), ("auth-secret", "users")],
+    &[("auth-type", "basic"), ("auth-secret", "users"), ("auth-realm", "off")],
+    &[("auth-type", "basic"), ("auth-secret", "a;b")],
+    &[("auth-tls-secret", "a;b")],
+    &[("whitelist-source-range", "10.0.0.0/33")],
+    &[("denylist-source-range", "")],
+];
+
+#[test]
+fn clients_get_503_where_a_protecting_annotation_is_refused_whatever_was_served_before() {
+    for guards in REFUSED_GUARDS {
+        let mut history = History::new();
+        history.secret("users", &[("auth", "bob:{PLAIN}secret")]);
+        assert!(!route(&history.ingress("/one", &[("limit-rps", "5")])).denied);
+        let built = history.ingress("/one", guards);
+        assert!(is_closed(&built), "{guards:?}: {:?}", built.problems());
+        let restarted = World::builder().build(&history.world.0);
+        assert_eq!((&restarted.model, restarted.problems()), (&built.model, built.problems()), "{guards:?}");
+        // Nor does something else that is wrong bring the open version back.
+        assert!(is_closed(&history.ingress("/one", &[guards, &BAD].concat())), "{guards:?}");
+    }
+}
+
+#[test]
+fn a_refused_ingress_is_never_served_without_the_protection_that_it_asks_for_now() {
+    let guard = [("auth-url", "http://auth/")];
+    let mut history = History::new();
+    history.ingress("/one", &[("limit-rps", "5")]);
+    let built = history.ingress("/one", &[&guard, &BAD[..]].concat());
+    assert!(route(&built).external_auth.is_some() && route(&built).limits.is_some() && says_so(&built), "what does not protect stays");
+    let elsewhere = [("auth-url", "http://elsewhere/")];
+    let built = history.ingress("/one", &[&elsewhere, &BAD[..]].concat());
+    assert!(route(&built).external_auth.as_ref().unwrap().url.contains("elsewhere"));
+    // A path that the last accepted version does not have.
+    assert!(is_closed(&history.ingress("/two", &[&guard, &BAD[..]].concat())));
+    assert!(history.builder.kept().is_empty());
+    // And none at all, as after a restart.
+    let mut history = History::new();
+    assert!(is_closed(&history.ingress("/one", &[&guard, &BAD[..]].concat())));
+    assert!(!route(&history.ingress("/one", &guard)).denied);
+}
+
+#[test]
+fn protection_that_is_taken_away_by_a_refused_ingress_stays() {
+    let mut history = History::new();
+    history.ingress("/one", &[("auth-url", "http://auth/")]);
+    let built = history.ingress("/one", &BAD);
+    assert!(route(&built).external_auth.is_some() && says_so(&built));
+}
+
+#[test]
+fn settings_that_no_longer_allow_what_protects_close() {
+    let mut history = History::new();
+    assert!(route(&history.ingress("/one", &[("auth-url", "http://auth/"), ("auth-tls-secret", "n/ca")])).external_auth.is_some());
+    assert!(is_closed(&history.settings(&[("annotations-risk-level", "Medium")])));
+    assert!(is_closed(&history.settings(&[("annotation-value-word-blocklist", "auth/")])));
+    // Of the whole host, as others count on it.
+    let built = history.settings(&[("annotations-risk-level", "Low")]);
+    assert!(is_closed(&built) && route(&built).forbidden);
+}
+
+#[test]
+fn a_refused_ingress_that_nginx_refused_before_is_never_served_without_its_protection() {
+    let allowed = [("allow-snippet-annotations", "true"), ("annotations-risk-level", "Critical")];
+    let snippet = ("configuration-snippet", "gzip off;");
+    let mut history = History::new();
+    history.settings(&allowed);
+    let key = ObjectKey::new("n", "i");
+    for (before, after, open) in [
+        (&[][..], &[("auth-url", "http://auth/"), snippet][..], false),
+        (&[("auth-url", "http://auth/")], &[("auth-url", "http://auth/"), snippet], true),
+        (&[("auth-url", "http://auth/")], &[snippet], true),
+    ] {
+        let good = history.ingress("/one", before);
+        history.builder.confirmed(&good);
+        let bad = history.ingress("/one", after);
+        history.builder.quarantine(&key, "no", &bad);
+        let built = history.next(|world| world);
+        assert_eq!(!route(&built).denied, open, "{after:?}");
+        assert_eq!(route(&built).external_auth, if open { route(&good).external_auth.clone() } else { None });
+        assert_eq!(built.problems().iter().any(|problem| problem.detail.contains("they answer 503")), !open);
+    }
+}

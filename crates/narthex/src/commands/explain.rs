@@ -108,6 +108,9 @@ fn text(entry: &Description) -> String {
     row("A change is", &entry.applies);
     row("Risk", &entry.risk);
     row("Else", &entry.on_invalid);
+    if let Some(protects) = &entry.protects {
+        row("Protects", protects);
+    }
     if entry.empty_is_a_value {
         row("Empty", "is not the same as not set");
     }

@@ -11,7 +11,7 @@ fn a_url_is_cut_into_host_port_and_path() {
         ("https://${host}:1", true, "${host}", Some(1), ""),
         ("http://a?b=c", false, "a", None, "?b=c"),
         ("http://[::1]:80/", false, "[::1]", Some(80), "/"),
-        ("http://unix/a", false, "unix", None, "/a"),
+        ("http://unix.a/b", false, "unix.a", None, "/b"),
         ("http://10.0.0.1/basic-auth/user/password", false, "10.0.0.1", None, "/basic-auth/user/password"),
     ] {
         let url: UrlTemplate = text.parse().unwrap();
@@ -37,6 +37,8 @@ fn what_is_no_url_is_refused_with_a_reason() {
         ("http://[::1]a", ""),
         ("http://unix:/run/control.sock:/live", ", not a unix socket"),
         ("https://UNIX:80/", ", not a unix socket"),
+        ("http://unix/a", ", not a unix socket"),
+        ("https://Unix", ", not a unix socket"),
         ("http://a:0/", " with a port from 1 to 65535"),
         ("http://a:$server_port/", " with a port from 1 to 65535"),
         ("http://a/b;c", " of letters, digits, - . _ ~ / : , ? & = and variables, at most 4000 bytes"),

@@ -241,3 +241,81 @@ async fn what_another_host_verifies_opens_no_backend_that_asks_for_certificates(
     }
     Ok(())
 }
+
+/// A Secret that has the CA and a certificate of it, and the Ingress of a host that asks for certificates of it.
+async fn asks(case: &Case, name: &str, host: &str, more: &[(&str, &str)]) -> anyhow::Result<Authority> {
+    let authority = mk_authority(&format!("{name}-ca"))?;
+    let mut secret = mk_tls_secret(name, &authority.sign(&[host])?);
+    secret.data.get_or_insert_default().insert("ca.crt".into(), ByteString(authority.certificate_pem.clone().into_bytes()));
+    case.create::<Secret>(&secret).await?;
+    let asking = rule(name, host).annotation("auth-tls-secret", &format!("{}/{name}", case.ns()));
+    let asking = more.iter().fold(asking, |ingress, (name, value)| ingress.annotation(name, value));
+    case.create(&asking.tls(host, name).build()).await?;
+    Ok(authority)
+}
+
+async fn ask_with(controller: &Controller, host: &str, client: &Certificate) -> anyhow::Result<u16> {
+    let request = Request::get(controller.https(), "/").tls(host).host(host);
+    Ok(request.identity(&client.certificate_pem, &client.key_pem).send().await?.status)
+}
+
+#[tokio::test]
+async fn a_new_host_below_a_lax_wildcard_never_answers_clients_without_a_certificate() -> anyhow::Result<()> {
+    const NAME: &str = "new.corp.example.com";
+    let case = Case::new("atls-new").await?;
+    let _servers = case.echo(1).await?;
+    let controller = case.controller().start().await?;
+    let ask = || Request::get(controller.https(), "/").tls(NAME).host(NAME).send();
+    asks(&case, "lax", "*.corp.example.com", &[("auth-tls-verify-client", "off")]).await?;
+    poll(PATIENCE, || async {
+        ensure!(ask().await?.status == 200, "the wildcard does not serve the name yet");
+        Ok(())
+    })
+    .await?;
+    let own = asks(&case, "strict", NAME, &[]).await?;
+    poll(PATIENCE, || async {
+        ensure!(controller.record('h', NAME).await?.is_some(), "the record is not there yet");
+        Ok(())
+    })
+    .await?;
+    let certificate = own.sign(&["a client"])?;
+    poll(PATIENCE, || async {
+        let status = ask().await?.status;
+        assert!(status == 400 || status == 503, "a client without a certificate gets {status}");
+        let known = ask_with(&controller, NAME, &certificate).await?;
+        ensure!(known == 200, "a client with a certificate gets {known}");
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn names_of_a_wildcard_stay_reachable_whatever_another_host_takes_as_its_aliases() -> anyhow::Result<()> {
+    let case = Case::new("atls-names").await?;
+    let _servers = case.echo(1).await?;
+    let controller = case.controller().start().await?;
+    case.create(&rule("plain", "*.plain.example.com").build()).await?;
+    case.create(&rule("shop", "shop.example.com").build()).await?;
+    let own = asks(&case, "corp", "*.corp.example.com", &[]).await?;
+    let certificate = own.sign(&["a client"])?;
+    let reachable = || async {
+        for name in ["a.plain.example.com", "shop.example.com"] {
+            let status = Request::get(controller.https(), "/").tls(name).host(name).send().await?.status;
+            ensure!(status == 200, "{name}: {status}");
+        }
+        let status = ask_with(&controller, "a.corp.example.com", &certificate).await?;
+        ensure!(status == 200, "a client with a certificate gets {status}");
+        Ok(())
+    };
+    poll(PATIENCE, reachable).await?;
+    let reloads = controller.reloads().await?;
+    let aliases = "shop.example.com,~\\.corp\\.example\\.com$,~plain";
+    asks(&case, "aaa", "*.aaa.example.com", &[("server-alias", aliases)]).await?;
+    poll(PATIENCE, || async {
+        let status = Request::get(controller.https(), "/").tls("plain").host("plain").send().await?.status;
+        ensure!(controller.reloads().await? > reloads && status == 400, "the foreign block is not there yet: {status}");
+        Ok(())
+    })
+    .await?;
+    reachable().await
+}

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use ngx_value::{HeaderName, Invalid, Seconds, UrlTemplate, parse_bool, parse_integer};
+use ngx_value::{HeaderName, Invalid, Seconds, parse_bool, parse_integer};
 
 use super::super::common::{BOOL, DIRECTIVES, LOCATION, SECONDS, is_basic, object, set, snippet, without_blanks};
 use crate::table::*;
@@ -30,6 +30,7 @@ pub(super) static ENTRIES: &[Entry] = &[
         example: "200 202 401 10m",
         companions: &[("auth-url", "http://auth.default.svc/check"), ("auth-cache-key", "$remote_user")],
         on_invalid: OnInvalid::Deny,
+        guard: Guard::Protects,
         parse: |text, draft| {
             let blank = text.trim().is_empty();
             set(&mut draft.spec.external_auth.cache_duration, if blank { Ok(None) } else { text.parse().map(Some) })
@@ -42,6 +43,7 @@ pub(super) static ENTRIES: &[Entry] = &[
         value: "letters, digits, `-`, `_` and variables",
         doc: "Keep the service's answers, per host and location, by this key.",
         example: "$remote_user$http_authorization",
+        guard: Guard::Shapes,
         parse: |text, draft| set(&mut draft.spec.external_auth.cache_key, expression(text)),
         ..WITH_URL
     },
@@ -87,6 +89,7 @@ pub(super) static ENTRIES: &[Entry] = &[
         doc: "Method of the request to the service. It also gets `X-Original-URI` and `X-Scheme` then.",
         example: "POST",
         on_invalid: OnInvalid::Deny,
+        guard: Guard::Protects,
         parse: |text, draft| set(&mut draft.spec.external_auth.method, without_blanks(text)),
         ..WITH_URL
     },
@@ -97,6 +100,8 @@ pub(super) static ENTRIES: &[Entry] = &[
         value: "`namespace/name` of a ConfigMap",
         doc: "Further headers of the request to the service, from a ConfigMap; variables are expanded. One in another namespace needs `allow-cross-namespace-resources`.",
         example: "default/auth-headers",
+        on_invalid: OnInvalid::Deny,
+        guard: Guard::Protects,
         parse: |text, draft| {
             draft.spec.external_auth.proxy_set_headers = object(text, draft, true)?;
             Ok(())
@@ -110,6 +115,7 @@ pub(super) static ENTRIES: &[Entry] = &[
         doc: "The header `X-Auth-Request-Redirect` of the request to the service; without it the URI of the request.",
         example: "https://www.example.com/start",
         on_invalid: OnInvalid::Deny,
+        guard: Guard::Protects,
         parse: request_redirect,
         ..WITH_URL
     },
@@ -120,6 +126,7 @@ pub(super) static ENTRIES: &[Entry] = &[
         doc: "Headers of the service's answer that replace those of the request to the backend. One that the answer lacks is removed.",
         example: "X-Auth-User,X-Auth-Groups",
         on_invalid: OnInvalid::Deny,
+        guard: Guard::Protects,
         parse: |text, draft| set(&mut draft.spec.external_auth.response_headers, headers(text)),
         ..WITH_URL
     },
@@ -149,7 +156,8 @@ pub(super) static ENTRIES: &[Entry] = &[
         value: DIRECTIVES,
         doc: "Text for the location of the request to the service. It must be balanced: it can't close the block it stands in.",
         example: "proxy_set_header X-Test 1;",
-        on_invalid: OnInvalid::Refuse,
+        on_invalid: OnInvalid::Deny,
+        guard: Guard::Protects,
         parse: |text, draft| set(&mut draft.spec.external_auth.snippet, snippet(text)),
         ..WITH_URL
     },
@@ -162,10 +170,10 @@ pub(super) static ENTRIES: &[Entry] = &[
         doc: "The service that each request is put before first. Without it the global one is asked, if there is one. Locations below `no-auth-locations` are not checked.",
         example: "http://auth.default.svc.cluster.local/check",
         companions: &[],
-        on_invalid: OnInvalid::Refuse,
+        on_invalid: OnInvalid::Deny,
         needs: None,
-        protects: true,
-        parse: url,
+        guard: Guard::Protects,
+        parse: |text, draft| set(&mut draft.spec.external_auth.url, without_blanks(text)),
         ..WITH_URL
     },
     Entry {
@@ -173,25 +181,11 @@ pub(super) static ENTRIES: &[Entry] = &[
         value: BOOL,
         doc: "`false`: the global service is not asked about these locations.",
         example: "false",
+        guard: Guard::Shapes,
         parse: |text, draft| set(&mut draft.spec.external_auth.enable_global, parse_bool(text).map(Some)),
         ..LOCATION
     },
 ];
-
-/// Characters that no URL has refuse the Ingress; a text that is no URL closes the locations.
-fn url(text: &str, draft: &mut Draft) -> Result<(), Invalid> {
-    let text = text.replace(' ', "");
-    if text.is_empty() {
-        return Ok(());
-    }
-    let allowed = |byte: u8| is_basic(byte) || matches!(byte, b',' | b'?' | b'&' | b'=' | b'$' | b'{' | b'}' | b'[' | b']');
-    let parsed = text.parse::<UrlTemplate>().inspect_err(|_| {
-        if text.bytes().all(allowed) {
-            draft.on_invalid(OnInvalid::Deny);
-        }
-    });
-    set(&mut draft.spec.external_auth.url, parsed.map(Some))
-}
 
 fn request_redirect(text: &str, draft: &mut Draft) -> Result<(), Invalid> {
     let text = text.replace(' ', "");

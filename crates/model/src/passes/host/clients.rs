@@ -10,15 +10,18 @@ use crate::passes::resolve::ClientTrust;
 use crate::problem::{Problem, ProblemKind};
 
 /// What the Ingresses of a host say about client certificates.
-pub(super) enum Clients {
-    /// Nothing.
-    Anybody,
-    /// Some Ingress asks for a verification that is unavailable, so the whole host is closed.
-    Nobody,
-    /// Routes of these Ingresses are closed: on the host of requests without a host nobody can be asked.
-    NobodyFor(Vec<ObjectKey>),
+pub(super) struct Clients {
+    closed: Closed,
     /// The oldest Ingress with a CA decides.
-    Verified { verification: ClientVerification, live: Live },
+    verified: Option<(ClientVerification, Live)>,
+}
+
+/// Where no client passes, as an Ingress asks for a verification that is unavailable.
+enum Closed {
+    /// Everywhere. It is of the namespace that has the host: its other Ingresses count on it.
+    Host,
+    /// In the paths of these Ingresses, of other namespaces, or on the host of requests without a host, where nobody can be asked.
+    Only(Vec<ObjectKey>),
 }
 
 /// What of it Lua does.
@@ -45,10 +48,12 @@ pub(super) fn decide(host: &str, entries: &[&Entry], problems: &mut Vec<Problem>
                         .into(),
             }),
         );
-        return if closed.is_empty() { Clients::Anybody } else { Clients::NobodyFor(closed) };
+        return Clients { closed: Closed::Only(closed), verified: None };
     }
-    if asking().any(|entry| entry.resolved.client_trust == Some(ClientTrust::Unusable)) {
-        return Clients::Nobody;
+    let unusable = || asking().filter(|entry| entry.resolved.client_trust == Some(ClientTrust::Unusable));
+    let owner = entries.first().map(|entry| &entry.key().namespace);
+    if unusable().any(|entry| Some(&entry.key().namespace) == owner) {
+        return Clients { closed: Closed::Host, verified: None };
     }
     let verified = asking().find_map(|entry| match &entry.resolved.client_trust {
         Some(ClientTrust::Trusted(trusted)) => {
@@ -59,43 +64,35 @@ pub(super) fn decide(host: &str, entries: &[&Entry], problems: &mut Vec<Problem>
                 passed: spec.pass_certificate,
                 error_page: spec.error_page.as_ref().map(|page| page.to_string().into()),
             };
-            Some(Clients::Verified { verification, live })
+            Some((verification, live))
         }
         _ => None,
     });
-    verified.unwrap_or(Clients::Anybody)
+    Clients { closed: Closed::Only(unusable().map(|entry| entry.key().clone()).collect()), verified }
 }
 
 impl Clients {
     /// Puts into a route what Lua must know.
     pub(super) fn apply(&self, route: &mut Route) {
-        match self {
-            Self::Anybody => {}
-            Self::Nobody => route.forbidden = true,
-            Self::NobodyFor(ingresses) => {
-                route.forbidden = ingresses.iter().any(|ingress| *ingress.namespace == *route.namespace && *ingress.name == *route.ingress);
-            }
-            Self::Verified { live, verification } => {
-                route.verified = Some(verification.id.clone());
-                route.subject = live.subject.clone();
-                route.passes_certificate = live.passed;
-            }
+        let is_of = |ingress: &ObjectKey| *ingress.namespace == *route.namespace && *ingress.name == *route.ingress;
+        route.forbidden = match &self.closed {
+            Closed::Host => true,
+            Closed::Only(ingresses) => ingresses.iter().any(is_of),
+        };
+        if let Some((verification, live)) = &self.verified {
+            route.verified = Some(verification.id.clone());
+            route.subject = live.subject.clone();
+            route.passes_certificate = live.passed;
         }
     }
 
     /// Where clients go whose certificate is missing or bad.
     pub(super) fn error_page(&self) -> Option<Arc<str>> {
-        match self {
-            Self::Verified { live, .. } => live.error_page.clone(),
-            _ => None,
-        }
+        self.verified.as_ref().and_then(|(_, live)| live.error_page.clone())
     }
 
     /// What the server block must say.
     pub(super) fn verification(self) -> Option<ClientVerification> {
-        match self {
-            Self::Verified { verification, .. } => Some(verification),
-            _ => None,
-        }
+        self.verified.map(|(verification, _)| verification)
     }
 }

@@ -17,25 +17,27 @@ pub(super) fn resolve(lookup: &Lookup<'_>, outcome: &mut Outcome<'_>) -> Vec<Hea
     let Ok((namespace, name)) = reference.resolve(&lookup.ingress.namespace, true) else { return Vec::new() };
     let key = ObjectKey::new(namespace, name);
     let allowed = &lookup.config.answers.global_allowed_response_headers;
-    let Some(found) = lookup.config_map(&key, ANNOTATION, outcome, |map| read(map, allowed)) else {
-        outcome.deny(ANNOTATION, &format!("the ConfigMap {key} does not exist"));
-        return Vec::new();
-    };
+    let found = lookup.config_map(&key, ANNOTATION, outcome, |map| read(map, allowed));
+    let found = found.unwrap_or_else(|| Err("does not exist".to_owned()));
     found.unwrap_or_else(|fault| {
-        outcome.deny(ANNOTATION, &format!("the ConfigMap {key}: {fault}"));
+        // What another namespace has is not this one's to know.
+        let fault = if key.namespace == lookup.ingress.namespace { &fault } else { FOREIGN };
+        outcome.deny(ANNOTATION, &format!("the ConfigMap {key} {fault}"));
         Vec::new()
     })
 }
+
+const FOREIGN: &str = "can't be used: expected one that exists and holds headers of global-allowed-response-headers only";
 
 fn read(map: &ConfigMap, allowed: &[HeaderName]) -> Result<Vec<Header>, String> {
     map.data.iter().flatten().map(|(name, value)| header(name, value, allowed)).collect()
 }
 
 fn header(name: &str, value: &str, allowed: &[HeaderName]) -> Result<Header, String> {
-    let parsed: HeaderName = name.parse().map_err(|invalid| format!("{name:?}: {invalid}"))?;
+    let parsed: HeaderName = name.parse().map_err(|invalid| format!("has {name:?}: {invalid}"))?;
     if !allowed.contains(&parsed) {
-        return Err(format!("{name:?} is not among global-allowed-response-headers, which are compared letter by letter"));
+        return Err(format!("has {name:?}, which is not among global-allowed-response-headers, which are compared letter by letter"));
     }
-    let value: HeaderValue = value.parse().map_err(|invalid| format!("{name:?} has the value {value:?}: {invalid}"))?;
+    let value: HeaderValue = value.parse().map_err(|invalid| format!("has {name:?} with the value {value:?}: {invalid}"))?;
     Ok((parsed.as_str().into(), value.as_str().into()))
 }

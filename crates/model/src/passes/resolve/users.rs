@@ -1,5 +1,7 @@
 //! Secrets with users: password files, or a key for each user.
 
+mod cost;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -21,6 +23,9 @@ pub(crate) struct Users {
 
 /// The key of a Secret that holds a password file.
 const FILE_KEY: &str = "auth";
+
+/// In the place of a hash: no password has it.
+const NOBODY: &str = "*";
 
 /// Reads the users. `None` where no password is asked for, or the Ingress is denied.
 pub(super) fn resolve(lookup: &Lookup<'_>, outcome: &mut Outcome<'_>) -> Option<Users> {
@@ -73,7 +78,16 @@ fn read(lines: &[Vec<u8>], scheme: AuthScheme, key: &ObjectKey, outcome: &mut Ou
     for (number, line) in lines.iter().enumerate() {
         match std::str::from_utf8(line).ok().and_then(|line| entry(line, scheme)) {
             Some((user, hash)) => {
-                users.entry(user).or_insert(hash);
+                let fault = match scheme {
+                    AuthScheme::Basic => cost::check(&hash).err(),
+                    AuthScheme::Digest => None,
+                };
+                if let Some(fault) = &fault {
+                    let detail = format!("user {} of Secret {key} has {fault}; it can't log in", number + 1);
+                    outcome.problem("auth-secret", ProblemKind::InvalidValue, detail);
+                }
+                // A later line for the same user does not count either.
+                users.entry(user).or_insert_with(|| fault.map_or(hash, |_| NOBODY.to_owned()));
             }
             None => {
                 let expected = match scheme {
