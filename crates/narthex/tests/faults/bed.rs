@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::{Pid, Uid};
+use nix::sys::signal::Signal;
+use nix::unistd::Uid;
 use testkit::http::Request;
 use testkit::load::{Load, Running};
-use testkit::poll;
 use testkit::ports::Ports;
+use testkit::{poll, processes};
 
 /// Longer than anything takes that does happen; the machine may be busy.
 pub(crate) const LIMIT: Duration = Duration::from_secs(60);
@@ -154,14 +154,9 @@ metadata:
         self.narthex.as_ref().unwrap().id().cast_signed()
     }
 
-    pub(crate) fn signal(pid: i32, signal: Signal) {
-        // What is gone already needs none.
-        let _ = kill(Pid::from_raw(pid), signal);
-    }
-
     pub(crate) fn kill_controller(&mut self) {
         if let Some(mut narthex) = self.narthex.take() {
-            Self::signal(narthex.id().cast_signed(), Signal::SIGKILL);
+            processes::signal(narthex.id().cast_signed(), Signal::SIGKILL);
             narthex.wait().unwrap();
         }
     }
@@ -189,23 +184,11 @@ metadata:
 
     /// The masters that run the configuration of this bed.
     pub(crate) fn masters(&self) -> Vec<i32> {
-        let conf = self.path("work/nginx.conf").display().to_string();
-        let pids = fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-        let runs = |pid: &i32| {
-            let title = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-            let title = String::from_utf8_lossy(&title).into_owned();
-            title.starts_with("nginx: master process") && title.contains(&conf)
-        };
-        pids.filter(runs).collect()
+        processes::masters(&self.path("work/nginx.conf"))
     }
 
     pub(crate) fn workers(&self) -> Vec<i32> {
-        let children = |pid: &i32| fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
-        self.masters()
-            .iter()
-            .map(children)
-            .flat_map(|text| text.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>())
-            .collect()
+        processes::workers(&self.path("work/nginx.conf"))
     }
 
     pub(crate) fn address(&self, index: usize) -> SocketAddr {
@@ -270,12 +253,12 @@ metadata:
 impl Drop for Bed {
     fn drop(&mut self) {
         if let Some(narthex) = &mut self.narthex {
-            Self::signal(narthex.id().cast_signed(), Signal::SIGCONT);
-            Self::signal(narthex.id().cast_signed(), Signal::SIGTERM);
+            processes::signal(narthex.id().cast_signed(), Signal::SIGCONT);
+            processes::signal(narthex.id().cast_signed(), Signal::SIGTERM);
             let _ = narthex.wait();
         }
         for pid in self.workers().into_iter().chain(self.masters()) {
-            Self::signal(pid, Signal::SIGKILL);
+            processes::signal(pid, Signal::SIGKILL);
         }
         let _ = self.holder.kill();
         let _ = self.holder.wait();

@@ -3,6 +3,7 @@
 use nix::sys::signal::Signal;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
+use testkit::processes::signal;
 
 use crate::bed::Bed;
 
@@ -39,13 +40,13 @@ fn step() -> impl Strategy<Value = Step> {
 
 async fn act(bed: &mut Bed, step: Step, turn: usize) {
     match step {
-        Step::KillMaster => bed.masters().into_iter().for_each(|pid| Bed::signal(pid, Signal::SIGKILL)),
-        Step::KillWorkers => bed.workers().into_iter().for_each(|pid| Bed::signal(pid, Signal::SIGKILL)),
+        Step::KillMaster => bed.masters().into_iter().for_each(|pid| signal(pid, Signal::SIGKILL)),
+        Step::KillWorkers => bed.workers().into_iter().for_each(|pid| signal(pid, Signal::SIGKILL)),
         Step::RestartController => {
             bed.kill_controller();
             bed.start();
         }
-        Step::StopController(on) => Bed::signal(bed.controller(), if on { Signal::SIGSTOP } else { Signal::SIGCONT }),
+        Step::StopController(on) => signal(bed.controller(), if on { Signal::SIGSTOP } else { Signal::SIGCONT }),
         Step::KillTests(on) => bed.kill_tests(on),
         Step::FillDisk(on) => bed.fill_disk(on),
         Step::NoDescriptors(on) => bed.descriptors(if on { "3" } else { "4096" }),

@@ -2,6 +2,7 @@
 
 use nix::sys::signal::Signal;
 use testkit::http::Request;
+use testkit::processes::signal;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
@@ -84,7 +85,7 @@ async fn a_controller_that_starts_on_a_refused_configmap_serves_changes() {
     })
     .await;
     // And when its master is killed.
-    Bed::signal(bed.masters()[0], Signal::SIGKILL);
+    signal(bed.masters()[0], Signal::SIGKILL);
     bed.settings("# repaired");
     bed.settled().await;
 }
@@ -95,7 +96,7 @@ async fn a_master_that_is_killed_on_a_full_disk_is_started_again_and_stays_the_o
     bed.fill_disk(true);
     for turn in 0..3 {
         let master = bed.masters()[0];
-        Bed::signal(master, Signal::SIGKILL);
+        signal(master, Signal::SIGKILL);
         bed.host("h1", if turn % 2 == 0 { OTHER } else { TARGET }, None);
         bed.until("another master serves", || async {
             let masters = bed.masters();
