@@ -63,10 +63,10 @@ pub(crate) async fn confirm<P: Process>(process: &P, tail: &mut Tail, expected: 
             }
             answered = Some(state.revision);
         }
-        if Instant::now() >= deadline {
+        if Instant::now() >= deadline || barren(process, tail.messages(), expected.master) {
             return Err(ApplyError::Unconfirmed {
                 revision: expected.revision.to_owned(),
-                waited: expected.patience,
+                waited: begun.elapsed().min(expected.patience),
                 answered,
                 restored: "",
                 log: tail.texts(),
@@ -75,6 +75,12 @@ pub(crate) async fn confirm<P: Process>(process: &P, tail: &mut Tail, expected: 
         sleep(pause).await;
         pause = (pause * 2).min(if begun.elapsed() < SHORT_TIME { SHORT_POLL } else { LONGEST_POLL });
     }
+}
+
+/// Whether the new workers ended at once, and the master starts no others: for want of memory or descriptors.
+fn barren<P: Process>(process: &P, messages: &[Message], master: Identity) -> bool {
+    let gave_up = |message: &Message| message.pid == Some(master.pid) && message.text.ends_with("cannot be respawned");
+    messages.iter().any(gave_up) && process.workers(master).iter().all(|worker| worker.leaving)
 }
 
 enum Objection {

@@ -157,6 +157,19 @@ impl<P: Process> Cycle<P> {
         Ok(applied(true))
     }
 
+    /// Reloads what served last, so that the master starts workers. Nothing is tested: it serves, or did.
+    pub(crate) async fn replenish(&mut self) -> Result<Applied, ApplyError> {
+        let began = Instant::now();
+        self.bury();
+        let good = self.good.clone().ok_or(ApplyError::NothingGood)?;
+        let Some(master) = self.master else {
+            return self.restart().await;
+        };
+        self.repair()?;
+        self.reload(master, &good.revision).await?;
+        Ok(Applied { revision: good.revision, started: false, reloaded: true, duration: began.elapsed(), warnings: Vec::new() })
+    }
+
     /// Tells the master to finish and waits for it; harder after the deadline.
     pub(crate) async fn quit(&mut self, drain: Duration) -> Result<(), ApplyError> {
         self.bury();

@@ -211,6 +211,16 @@ async fn a_master_that_does_not_start_again_is_tried_again_and_the_newest_build_
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_master_whose_workers_ended_for_good_is_asked_for_others_until_there_are_some() {
+    let bed = Bed::started(1000).await;
+    bed.fake.world().refuses = Some(failed());
+    bed.fake.lose_workers();
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert_eq!(bed.told(), ["apply", "replenish", "replenish"]);
+    assert_eq!((bed.handle.loaded.borrow().starts, bed.handle.fault.borrow().clone()), (1, None));
+}
+
+#[tokio::test(start_paused = true)]
 async fn changes_do_not_hasten_the_next_try_after_a_failure() {
     let bed = Bed::over(world(|_| Err(failed())), 100_000);
     for number in 0..1000 {

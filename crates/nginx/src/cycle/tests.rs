@@ -340,7 +340,7 @@ async fn an_unconfirmed_reload_goes_back_to_what_served() {
     let mut bed = Bed::serving().await;
     bed.world(|world| world.mood = Mood::Silent);
     let error = bed.apply("two").await.unwrap_err();
-    let expected = "revision two was not confirmed within 3s, workers answer nothing; the previous configuration goes on";
+    let expected = "revision two was not confirmed within 3.0s, workers answer nothing; the previous configuration goes on";
     assert_eq!(error.to_string(), expected);
     bed.check(&["test two", "SIGHUP master", "SIGHUP master"], "one");
     assert_eq!(bed.world(|world| world.revision.clone()).as_deref(), Some("one"));
