@@ -6,14 +6,17 @@
 //! - [`echo`]: the server that answers with what it saw; also the binary `echo`.
 //! - [`grpc`], [`fastcgi`]: servers of other protocols that do the same. [`otlp`]: a collector of traces.
 //! - [`http`]: sends exactly the bytes asked for. [`load`]: a constant rate over time, every failure kept.
-//! - [`api_proxy`]: the way to the API server, with faults. [`processes`]: the masters and workers of NGINX.
+//! - [`api_proxy`]: the way to the API server, with faults. [`failing`]: an NGINX with faults. [`excuses`]: which requests may fail beside them. [`clock`]: a clock of its own. [`processes`]: the masters and workers of NGINX.
 //! - [`mounted`]: volumes as the kubelet writes them. [`remote`]: a file system that sends no events.
 //! - [`poll`]: waits for a state. [`ports`]: ports and addresses that no test beside this one uses.
 
 pub mod api_proxy;
 pub mod bed;
+pub mod clock;
 pub mod dns;
 pub mod echo;
+pub mod excuses;
+pub mod failing;
 pub mod fastcgi;
 pub mod gate;
 pub mod grpc;

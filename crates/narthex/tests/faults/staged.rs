@@ -18,18 +18,18 @@ async fn killed_tests_at_the_first_start_cost_no_host_its_routes() {
     for number in 0..40 {
         bed.host(&format!("h{number}"), TARGET, Some(number + 4));
     }
-    bed.kill_tests(true);
+    bed.nginx.kill_tests(true);
     bed.start();
     bed.says("ended by SIGKILL").await;
     assert!(!bed.healthy().await);
-    bed.kill_tests(false);
+    bed.nginx.kill_tests(false);
     bed.settled().await;
 }
 
 #[tokio::test]
 async fn killed_tests_quarantine_no_new_ingress_and_keep_no_endpoint_waiting() {
     let mut bed = Bed::serving(4, &[]).await;
-    bed.kill_tests(true);
+    bed.nginx.kill_tests(true);
     bed.host("new", TARGET, Some(99));
     bed.says("ended by SIGKILL").await;
     bed.host("h1", OTHER, None);
@@ -39,7 +39,7 @@ async fn killed_tests_quarantine_no_new_ingress_and_keep_no_endpoint_waiting() {
     })
     .await;
     assert!(bed.ready().await.unwrap().0, "what runs is the last known good configuration");
-    bed.kill_tests(false);
+    bed.nginx.kill_tests(false);
     bed.settled().await;
 }
 
@@ -117,6 +117,49 @@ async fn a_master_that_is_killed_on_a_full_disk_is_started_again_and_stays_the_o
     .await;
     bed.fill_disk(false);
     bed.settled().await;
+}
+
+#[tokio::test]
+async fn workers_that_find_no_memory_are_replaced_when_there_is_some() {
+    let mut bed = Bed::serving(2, &[]).await;
+    let master = bed.masters();
+    bed.no_memory(true);
+    bed.workers().into_iter().for_each(|worker| signal(worker, Signal::SIGKILL));
+    bed.until("the master starts no other worker", || async {
+        anyhow::ensure!(bed.log().contains("cannot be respawned") && bed.workers().is_empty());
+        Ok(())
+    })
+    .await;
+    bed.says("starts no workers").await;
+    bed.host("new", TARGET, Some(99));
+    bed.no_memory(false);
+    bed.settled().await;
+    assert_eq!(bed.masters(), master, "the same master goes on\n{}", bed.log());
+}
+
+#[tokio::test]
+async fn a_reload_without_memory_costs_no_request_and_blames_no_ingress() {
+    let mut bed = Bed::serving(2, &[]).await;
+    bed.no_memory(true);
+    let load = bed.load("h1", 100);
+    bed.host("new", TARGET, Some(99));
+    bed.until("the fault shows", || async {
+        anyhow::ensure!(bed.ready().await?.1.contains("degraded"));
+        Ok(())
+    })
+    .await;
+    load.begin(100).await;
+    bed.host("h0", OTHER, None);
+    bed.until("a change without a reload", || async {
+        anyhow::ensure!(bed.target("h0").await? == OTHER);
+        Ok(())
+    })
+    .await;
+    assert!(!bed.log().contains("is quarantined"), "{}", bed.log());
+    bed.no_memory(false);
+    bed.settled().await;
+    let report = load.stop().await;
+    assert!(report.failures.is_empty(), "{report}\n{}", bed.log());
 }
 
 #[tokio::test]
