@@ -11,6 +11,7 @@ use kube::api::{DeleteParams, Patch, PatchParams};
 use nix::sys::signal::Signal;
 use testkit::api_proxy::ApiProxy;
 use testkit::echo::{self, Handle, Identity, Seen};
+use testkit::failing::FailingNginx;
 use testkit::http::Request;
 use testkit::kube::{PathType, mk_ingress, mk_service, mk_slice};
 use testkit::load::{Load, Running};
@@ -24,16 +25,23 @@ pub(crate) const SERVERS: usize = 4;
 /// From the last repair to the state that the API server describes.
 const REPAIR: Duration = Duration::from_secs(10);
 /// Requests a second of either kind of clients.
-const RATE: u32 = 100;
+const RATE: u32 = 150;
 /// The host that is always there, for the load.
 const STEADY: &str = "steady.example.com";
 
 pub(crate) struct World {
     case: Case,
     pub(crate) proxy: ApiProxy,
+    pub(crate) nginx: FailingNginx,
+    /// Of the script around NGINX.
+    _scratch: tempfile::TempDir,
     controller: Controller,
     /// They answer all the time, so that any endpoint that was ever good is.
     servers: Vec<Handle>,
+}
+
+fn stop(on: bool) -> Signal {
+    if on { Signal::SIGSTOP } else { Signal::SIGCONT }
 }
 
 fn host(number: usize) -> String {
@@ -44,6 +52,8 @@ impl World {
     pub(crate) async fn serving() -> anyhow::Result<Self> {
         let case = Case::new("faults").await?;
         let proxy = ApiProxy::start(case.bed.info()).await?;
+        let scratch = tempfile::tempdir()?;
+        let nginx = FailingNginx::new(scratch.path())?;
         let mut servers = Vec::new();
         for address in ports::addresses(SERVERS)? {
             servers.push(echo::start((address, 8080).into(), Identity::named(address.to_string())).await?);
@@ -53,8 +63,9 @@ impl World {
         }
         let ingress = mk_ingress("steady").class("nginx").host(STEADY).path("/", PathType::Prefix, "s0", 80);
         case.create(&ingress.build()).await?;
-        let controller = case.controller().start_as(proxy.kubeconfig()).await?;
-        let world = Self { case, proxy, controller, servers };
+        let binary = format!("--nginx-binary={}", nginx.binary().display());
+        let controller = case.controller().flag(&binary).start_as(proxy.kubeconfig()).await?;
+        let world = Self { case, proxy, nginx, _scratch: scratch, controller, servers };
         for service in 0..SERVICES {
             world.endpoints(service, 1 << service).await?;
         }
@@ -111,6 +122,26 @@ impl World {
 
     pub(crate) fn kill_workers(&self) {
         processes::workers(&self.conf()).into_iter().for_each(|pid| processes::signal(pid, Signal::SIGKILL));
+    }
+
+    pub(crate) fn stop_workers(&self, on: bool) {
+        processes::workers(&self.conf()).into_iter().for_each(|pid| processes::signal(pid, stop(on)));
+    }
+
+    pub(crate) fn stop_controller(&self, on: bool) {
+        if let Some(pid) = self.controller.pid() {
+            processes::signal(pid.cast_signed(), stop(on));
+        }
+    }
+
+    pub(crate) fn no_memory(&self, on: bool) {
+        self.nginx.no_memory(on, &self.conf());
+    }
+
+    /// Settings that NGINX refuses, or good ones.
+    pub(crate) async fn settings(&self, broken: bool) -> anyhow::Result<()> {
+        let snippet = if broken { "no_such_directive on;" } else { "# sound" };
+        self.case.settings(&[("http-snippet", snippet)]).await
     }
 
     /// Kills the controller and starts another, without waiting for it.
