@@ -70,7 +70,12 @@ pub(crate) async fn run<N: Nginx>(
                 let wanted = built.borrow_and_update().clone();
                 let asked = *asked.borrow() > lane.answered;
                 if let Some(wanted) = &wanted { lane.held.follow(wanted) }
-                due = wanted.filter(|wanted| asked || lane.differs(wanted)).map(|_| soon(due));
+                due = match &wanted {
+                    Some(wanted) if asked || lane.differs(wanted) => Some(soon(due)),
+                    // What failed is not wanted any more.
+                    Some(_) => { lane.sound(); None }
+                    None => None,
+                };
             }
             changed = asked.changed() => {
                 if changed.is_err() { return "fixed lane" }

@@ -89,6 +89,22 @@ async fn a_test_that_is_killed_blames_nothing_and_is_tried_again() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_failure_ends_when_what_failed_is_not_wanted_any_more() {
+    let killed = Arc::new(AtomicBool::new(false));
+    let kills = killed.clone();
+    let mut bed = Bed::over(world(move |_| if kills.load(Ordering::Relaxed) { Err(failed()) } else { Ok(()) }), 1000);
+    bed.snapshots.send_replace(snapshot(&[], [ingress("i", 1)]));
+    settled(&mut bed).await;
+    killed.store(true, Ordering::Relaxed);
+    bed.snapshots.send_replace(snapshot(&[], [ingress("i", 2)]));
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    assert!(bed.handle.fault.borrow().is_some());
+    bed.snapshots.send_replace(snapshot(&[], [ingress("i", 1)]));
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(bed.handle.fault.borrow().clone(), None);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_refused_key_of_the_configmap_is_named_and_everything_else_goes_on() {
     let mut bed = Bed::over(world(|fixed| strict(fixed, "unknown directive")), 1000);
     let ingresses = || (1..30).map(|number| ingress(&format!("i{number}"), number + 20));
