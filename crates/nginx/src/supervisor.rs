@@ -67,12 +67,6 @@ pub struct Applied {
     pub warnings: Vec<String>,
 }
 
-impl Applied {
-    fn is_unchanged(&self) -> bool {
-        !self.started && !self.reloaded
-    }
-}
-
 /// The one who starts, reloads, restarts and ends the NGINX of a work directory.
 ///
 /// Dropping it leaves NGINX serving; the next supervisor of the directory adopts it. The futures of its methods must be
@@ -118,20 +112,16 @@ impl Supervisor {
     ///
     /// On an error the files on disk are those of before, and NGINX goes on with the configuration of before.
     pub async fn apply(&mut self, set: &FileSet) -> Result<Applied, ApplyError> {
-        let applied = self.cycle.apply(set).await.map_err(ApplyError::with_holder)?;
-        if !applied.is_unchanged() {
-            self.headcount.reset();
-        }
-        Ok(applied)
+        let applied = self.cycle.apply(set).await;
+        self.confirmed(applied)
     }
 
     /// As [`Self::apply`], but NGINX reads everything anew even if it runs this file set already: what the files refer to may have changed.
     ///
     /// Then new workers with the same revision confirm it: those of before are leaving.
     pub async fn reload(&mut self, set: &FileSet) -> Result<Applied, ApplyError> {
-        let applied = self.cycle.bring(set, true).await.map_err(ApplyError::with_holder)?;
-        self.headcount.reset();
-        Ok(applied)
+        let applied = self.cycle.bring(set, true).await;
+        self.confirmed(applied)
     }
 
     /// Asks `nginx -t` about a file set, without any effect on what is on disk or runs. Gives its warnings.
@@ -148,8 +138,19 @@ impl Supervisor {
 
     /// Has a master that lacks workers ([`Self::workers_missing`]) start new ones, by a reload of the file set that served last.
     pub async fn replenish(&mut self) -> Result<Applied, ApplyError> {
-        let applied = self.cycle.replenish().await.map_err(ApplyError::with_holder)?;
-        self.headcount.reset();
+        let applied = self.cycle.replenish().await;
+        self.confirmed(applied)
+    }
+
+    /// After what was confirmed there may be another number of workers, and the pid file is looked at.
+    fn confirmed(&self, applied: Result<Applied, ApplyError>) -> Result<Applied, ApplyError> {
+        let applied = applied.map_err(ApplyError::with_holder)?;
+        if applied.started || applied.reloaded {
+            self.headcount.reset();
+        }
+        if let Some(master) = self.cycle.master() {
+            correct_pid_file(&self.paths, master);
+        }
         Ok(applied)
     }
 
