@@ -11,6 +11,7 @@ use model::{Data, Fixed, ObjectKey, Problem, Settings, Snapshot};
 use tokio::sync::{Notify, Semaphore, watch};
 
 use crate::metrics::Identity;
+use crate::port::Loss;
 use crate::{
     Addresses, Adopted, Applied, ApplyError, Handle, LiveError, LiveNginx, LiveState, Metrics, Nginx, Pace, Parts, Posted, Report, Tasks,
 };
@@ -19,7 +20,7 @@ type Judge = dyn Fn(&Fixed) -> Result<(), ApplyError> + Send;
 
 #[derive(Default)]
 pub(crate) struct World {
-    /// `apply`, `reload`, `restart`.
+    /// `apply`, `reload`, `restart`, `replenish`.
     pub(crate) told: Vec<&'static str>,
     /// What the next call comes to.
     pub(crate) refuses: Option<ApplyError>,
@@ -62,6 +63,11 @@ impl Fake {
         self.died.notify_one();
     }
 
+    /// Its workers end for good.
+    pub(crate) fn lose_workers(&self) {
+        self.died.notify_one();
+    }
+
     async fn take(&self, how: &'static str, fixed: &Fixed) -> Result<Applied, ApplyError> {
         self.world().told.push(how);
         self.permits.acquire().await.unwrap().forget();
@@ -92,11 +98,12 @@ impl Nginx for Fake {
         self.world().judge.as_ref().map_or(Ok(()), |judge| judge(fixed))
     }
 
-    async fn restart(&mut self) -> Result<(), ApplyError> {
+    async fn restore(&mut self, loss: Loss) -> Result<bool, ApplyError> {
         let mut world = self.world();
-        world.told.push("restart");
-        world.up = world.refuses.is_none();
-        world.refuses.take().map_or(Ok(()), Err)
+        let started = loss == Loss::Master;
+        world.told.push(if started { "restart" } else { "replenish" });
+        world.up = !started || world.refuses.is_none();
+        world.refuses.take().map_or(Ok(started), Err)
     }
 
     fn adopted(&self) -> Option<Adopted> {
@@ -109,8 +116,9 @@ impl Nginx for Fake {
         self.world().up
     }
 
-    async fn exited(&mut self) {
+    async fn lost(&mut self) -> Loss {
         self.died.notified().await;
+        if self.world().up { Loss::Workers } else { Loss::Master }
     }
 }
 

@@ -21,7 +21,7 @@ use tracing::{debug, error, info, warn};
 
 use crate::ask::Attempt;
 use crate::metrics::{Metrics, Stage};
-use crate::port::{Applied, ApplyError, Nginx, Report};
+use crate::port::{Applied, ApplyError, Loss, Nginx, Report};
 use crate::{Feedback, LiveStatus, Loaded, Locations, Pace};
 use quarantine::HeldParts;
 pub(crate) use quarantine::Subject;
@@ -57,9 +57,12 @@ pub(crate) async fn run<N: Nginx>(
         let look = lane.held.next();
         tokio::select! {
             biased;
-            () = lane.nginx.exited(), if started && !lane.down => {
-                lane.down = true;
-                error!("the nginx master ended; it is started again with its last good configuration");
+            loss = lane.nginx.lost(), if started && lane.lost.is_none() => {
+                lane.lost = Some(loss);
+                match loss {
+                    Loss::Master => error!("the nginx master ended; it is started again with its last good configuration"),
+                    Loss::Workers => error!("workers of nginx ended for good, for want of memory or descriptors; it is reloaded, so that it starts others"),
+                }
                 due = Some(Instant::now());
             }
             changed = built.changed() => {
@@ -67,7 +70,12 @@ pub(crate) async fn run<N: Nginx>(
                 let wanted = built.borrow_and_update().clone();
                 let asked = *asked.borrow() > lane.answered;
                 if let Some(wanted) = &wanted { lane.held.follow(wanted) }
-                due = wanted.filter(|wanted| asked || lane.differs(wanted)).map(|_| soon(due));
+                due = match &wanted {
+                    Some(wanted) if asked || lane.differs(wanted) => Some(soon(due)),
+                    // What failed is not wanted any more.
+                    Some(_) => { lane.sound(); None }
+                    None => None,
+                };
             }
             changed = asked.changed() => {
                 if changed.is_err() { return "fixed lane" }
@@ -76,15 +84,16 @@ pub(crate) async fn run<N: Nginx>(
             }
             () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {
                 due = None;
-                let revived = !lane.down || lane.revive().await;
+                let revived = lane.revive().await;
                 let wanted = built.borrow().clone();
                 // Requests from now on are answered by another reload.
                 let number = *asked.borrow();
                 let outcome = match &wanted {
-                    Some(wanted) => lane.apply(wanted, number).await,
+                    // What has no workers is reloaded, with what is wanted or what runs.
+                    Some(wanted) if revived || lane.down() || lane.changed(wanted) || number > lane.answered => lane.apply(wanted, number).await,
                     // Without a build what is asked for waits for the first one.
                     None if revived => Outcome::Nothing,
-                    None => Outcome::Failed,
+                    _ => Outcome::Failed,
                 };
                 match outcome {
                     Outcome::Done => { if started { last = Some(Instant::now()) } }
@@ -126,8 +135,8 @@ pub(crate) struct Lane<N> {
     ends: Ends,
     report: Arc<dyn Report>,
     metrics: Metrics,
-    /// The master ended and was not started again yet.
-    down: bool,
+    /// What is not there again yet.
+    lost: Option<Loss>,
     /// The data of the ConfigMap that NGINX confirmed last.
     confirmed: Data,
     held: HeldParts,
@@ -152,7 +161,7 @@ pub(crate) struct Ends {
 impl<N: Nginx> Lane<N> {
     pub(crate) fn new(nginx: N, ends: Ends, report: Arc<dyn Report>, metrics: Metrics, confirmed: Data) -> Self {
         let (held, quarantined) = (HeldParts::default(), Vec::new());
-        Self { nginx, ends, report, metrics, down: false, confirmed, held, runs: 0, answered: 0, quarantined }
+        Self { nginx, ends, report, metrics, lost: None, confirmed, held, runs: 0, answered: 0, quarantined }
     }
 
     /// An NGINX that runs already gets its data at once, whatever becomes of the configuration.
@@ -165,14 +174,17 @@ impl<N: Nginx> Lane<N> {
     }
 
     fn differs(&self, wanted: &Built) -> bool {
-        self.down
-            || self
-                .ends
-                .loaded
-                .borrow()
-                .fixed
-                .as_ref()
-                .is_none_or(|running| !reasons(running, &pinned(&wanted.model.fixed, running)).is_empty())
+        self.lost.is_some() || self.changed(wanted)
+    }
+
+    fn changed(&self, wanted: &Built) -> bool {
+        let loaded = self.ends.loaded.borrow();
+        loaded.fixed.as_ref().is_none_or(|running| !reasons(running, &pinned(&wanted.model.fixed, running)).is_empty())
+    }
+
+    /// Whether there is no master.
+    fn down(&self) -> bool {
+        self.lost == Some(Loss::Master)
     }
 
     /// `number`: what was asked for up to there is answered by it.
@@ -181,7 +193,7 @@ impl<N: Nginx> Lane<N> {
         let running = loaded.fixed.as_ref();
         let fixed = running.map_or_else(|| wanted.model.fixed.clone(), |running| pinned(&wanted.model.fixed, running));
         let mut reasons = match running {
-            Some(running) if !self.down => reasons(running, &fixed),
+            Some(running) if !self.down() => reasons(running, &fixed),
             _ => vec![Reason::Start],
         };
         let (differs, asked) = (!reasons.is_empty(), number > self.answered);
@@ -201,7 +213,7 @@ impl<N: Nginx> Lane<N> {
             Ok(applied) => {
                 self.confirmed(&applied, &labels, &words.join("; "), started.elapsed());
                 self.sound();
-                self.down = false;
+                self.lost = None;
                 if self.confirmed != *wanted.basis.data() {
                     self.confirmed = wanted.basis.data().clone();
                     self.nginx.keep(&self.confirmed);
@@ -264,7 +276,8 @@ impl<N: Nginx> Lane<N> {
     /// Finds what NGINX refuses and has it quarantined.
     async fn blame(&mut self, fixed: &Fixed, running: Option<&Fixed>, wanted: &Arc<Built>, error: ApplyError) -> Outcome {
         let message = error.to_string();
-        let mut search = Search { nginx: &mut self.nginx, basis: &wanted.basis, running: running.filter(|_| !self.down) };
+        let running = running.filter(|_| !self.down());
+        let mut search = Search { nginx: &mut self.nginx, basis: &wanted.basis, running };
         match search.faulty(fixed, &self.confirmed, error).await {
             Err(error) => self.failed(&error.to_string()),
             Ok(faulty) => {
@@ -369,20 +382,26 @@ impl<N: Nginx> Lane<N> {
         fixed
     }
 
-    /// The master is gone: starts it again with what it ran. Whether it runs.
+    /// Brings back what was lost, with the configuration of before. Whether all is there.
     async fn revive(&mut self) -> bool {
-        match self.nginx.restart().await {
-            Ok(()) => {
-                self.down = false;
-                self.metrics.started();
-                info!("nginx was started again");
-                self.ends.loaded.send_modify(|loaded| loaded.starts += 1);
+        let Some(loss) = self.lost else { return true };
+        match self.nginx.restore(loss).await {
+            Ok(started) => {
+                self.lost = None;
+                if started {
+                    self.metrics.started();
+                    info!("nginx was started again");
+                    self.ends.loaded.send_modify(|loaded| loaded.starts += 1);
+                } else {
+                    info!("nginx has its workers again");
+                }
             }
             Err(error) => {
-                self.failed(&format!("nginx does not start: {error}"));
+                let what = if self.down() { "does not start" } else { "starts no workers" };
+                self.failed(&format!("nginx {what}: {error}"));
             }
         }
-        !self.down
+        self.lost.is_none()
     }
 }
 

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use model::{Built, Delta, Live, Op, Table};
+use model::{Built, Delta, HostRecord, Live, Op, Table};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 use tracing::{debug, info, warn};
@@ -102,7 +102,11 @@ impl<L: LiveNginx> Lane<L> {
         }
         let delta = self.held.delta(live);
         self.metrics.stage(Stage::Plan, started.elapsed());
-        let (now, later): (Delta, Delta) = delta.into_iter().partition(|op| loaded.serves(op, &target.model.fixed));
+        let (mut now, later): (Delta, Delta) = delta.into_iter().partition(|op| loaded.serves(op, &target.model.fixed));
+        if !later.is_empty() {
+            // The versions of before may refer to them.
+            now.retain(|op| op.value.is_some() || !matches!(op.table, Table::Backend | Table::Users));
+        }
         let now = self.refused.sendable(now);
         if !now.is_empty() {
             let sent = self.send(&now, live).await?;
@@ -142,7 +146,7 @@ impl<L: LiveNginx> Lane<L> {
 
     /// Finds out what NGINX holds; sends everything again unless it is what is wanted.
     async fn resync(&mut self, live: &Live, loaded: &Loaded) -> Result<(), LiveError> {
-        let wanted = usable(live, loaded);
+        let wanted = usable(live, &self.held, loaded);
         let state = self.nginx.audit().await?;
         let digest = wanted.digest();
         if state.generation.as_deref() == Some(GENERATION) && state.digest == digest && state.entries == wanted.len() as u64 {
@@ -248,13 +252,26 @@ impl<L: LiveNginx> Lane<L> {
     }
 }
 
-/// The part of `live` that workers can serve with the profiles they know.
-fn usable(live: &Live, loaded: &Loaded) -> Live {
+/// What workers can serve of `live` with the profiles they know. A host that waits for another one has its version of before, if there was one.
+fn usable(live: &Live, before: &Live, loaded: &Loaded) -> Live {
+    let known = |host: &str, record: &HostRecord| loaded.locations.have(host, &record.profiles());
     let mut usable = live.clone();
-    for (host, record) in &live.hosts {
-        if !loaded.locations.have(host, &record.profiles()) {
-            usable.hosts.remove(host);
+    let mut older = false;
+    for (host, _) in live.hosts.iter().filter(|(host, record)| !known(host, record)) {
+        match before.hosts.get(host).filter(|record| known(host, record)) {
+            Some(record) => {
+                usable.hosts.insert(host.clone(), record.clone());
+                older = true;
+            }
+            None => {
+                usable.hosts.remove(host);
+            }
         }
+    }
+    if older {
+        // What they may refer to.
+        usable.backends = usable.backends.union(before.backends.clone());
+        usable.users = usable.users.union(before.users.clone());
     }
     usable
 }

@@ -21,8 +21,8 @@ pub trait Nginx: Send + 'static {
     /// Whether NGINX would accept this text. Changes nothing.
     fn test(&mut self, fixed: &Fixed) -> impl Future<Output = Result<(), ApplyError>> + Send;
 
-    /// Starts it again with the last text it confirmed.
-    fn restart(&mut self) -> impl Future<Output = Result<(), ApplyError>> + Send;
+    /// Brings back what was lost, with the last text it confirmed. Whether it was started, so that its dictionaries are empty.
+    fn restore(&mut self, loss: Loss) -> impl Future<Output = Result<bool, ApplyError>> + Send;
 
     /// The NGINX that ran before this process did, if there is one.
     fn adopted(&self) -> Option<Adopted>;
@@ -33,8 +33,17 @@ pub trait Nginx: Send + 'static {
     /// Whether it runs.
     fn runs(&self) -> bool;
 
-    /// Resolves when the master process is gone.
-    fn exited(&mut self) -> impl Future<Output = ()> + Send;
+    /// Resolves when the master process is gone, or lacks workers and does not start others by itself.
+    fn lost(&mut self) -> impl Future<Output = Loss> + Send;
+}
+
+/// What NGINX has lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Loss {
+    /// It does not run.
+    Master,
+    /// It runs, and some or all of its workers are gone for good.
+    Workers,
 }
 
 /// An NGINX that was found running.

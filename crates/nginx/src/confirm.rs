@@ -17,6 +17,8 @@ const FIRST_POLL: Duration = Duration::from_millis(2);
 const SHORT_POLL: Duration = Duration::from_millis(5);
 const SHORT_TIME: Duration = Duration::from_millis(500);
 const LONGEST_POLL: Duration = Duration::from_millis(25);
+/// How long a master may be without workers that accept: it replaces what ends at once, or never.
+const BARREN: Duration = Duration::from_secs(1);
 
 /// What is waited for.
 pub(crate) struct Expected<'a> {
@@ -41,6 +43,7 @@ pub(crate) async fn confirm<P: Process>(process: &P, tail: &mut Tail, expected: 
     let deadline = begun + expected.patience;
     let mut answered = None;
     let mut sockets_cleared = false;
+    let mut barren = None;
     let mut pause = FIRST_POLL;
     loop {
         let alive = process.alive(expected.master);
@@ -63,10 +66,11 @@ pub(crate) async fn confirm<P: Process>(process: &P, tail: &mut Tail, expected: 
             }
             answered = Some(state.revision);
         }
-        if Instant::now() >= deadline {
+        barren = if is_barren(process, tail.messages(), expected) { barren.or_else(|| Some(Instant::now())) } else { None };
+        if Instant::now() >= deadline || barren.is_some_and(|since: Instant| since.elapsed() >= BARREN) {
             return Err(ApplyError::Unconfirmed {
                 revision: expected.revision.to_owned(),
-                waited: expected.patience,
+                waited: begun.elapsed().min(expected.patience),
                 answered,
                 restored: "",
                 log: tail.texts(),
@@ -75,6 +79,13 @@ pub(crate) async fn confirm<P: Process>(process: &P, tail: &mut Tail, expected: 
         sleep(pause).await;
         pause = (pause * 2).min(if begun.elapsed() < SHORT_TIME { SHORT_POLL } else { LONGEST_POLL });
     }
+}
+
+/// Whether no worker is left though there were some: the new ones ended at once, for want of memory or descriptors, and the master starts no others.
+fn is_barren<P: Process>(process: &P, messages: &[Message], expected: &Expected<'_>) -> bool {
+    let by_worker = |message: &Message| message.level == "emerg" && message.pid.is_some_and(|pid| pid != expected.master.pid);
+    let had_some = !expected.old.is_empty() || messages.iter().any(by_worker);
+    had_some && process.workers(expected.master).iter().all(|worker| worker.leaving)
 }
 
 enum Objection {

@@ -45,13 +45,15 @@ pub(crate) struct Cycle<P> {
     leaving: Vec<Worker>,
     /// What served last.
     good: Option<FileSet>,
+    /// Whether the disk took what was to be kept last.
+    keeps: bool,
 }
 
 impl<P: Process> Cycle<P> {
     pub(crate) fn new(process: P, paths: Paths, limits: Limits, past: Vec<Identity>) -> Self {
         let store = Store::new(paths.clone());
         let good = store.last_good();
-        Self { process, paths, store, limits, master: None, past, leaving: Vec::new(), good }
+        Self { process, paths, store, limits, master: None, past, leaving: Vec::new(), good, keeps: true }
     }
 
     /// Makes the disk hold what served last.
@@ -90,14 +92,16 @@ impl<P: Process> Cycle<P> {
         let (how, warnings) = if unchanged {
             // What runs needs no disk: that its files are whole there is for the next start.
             let (store, files) = (self.store.clone(), set.clone());
-            on_disk(move || store.restore(&files)).await.unwrap_or_else(not_on_disk);
+            let restored = on_disk(move || store.restore(&files)).await;
+            self.on_disk(restored);
             (How::Unchanged, Vec::new())
         } else {
             self.change(set).await?
         };
         let before = self.good.replace(set.clone());
         let (store, files) = (self.store.clone(), set.clone());
-        on_disk(move || store.remember(&files, before.as_ref())).await.unwrap_or_else(not_on_disk);
+        let remembered = on_disk(move || store.remember(&files, before.as_ref())).await;
+        self.on_disk(remembered);
         Ok(Applied {
             revision: set.revision.clone(),
             started: how == How::Started,
@@ -155,6 +159,19 @@ impl<P: Process> Cycle<P> {
         self.repair()?;
         self.start(&good.revision).await?;
         Ok(applied(true))
+    }
+
+    /// Reloads what served last, so that the master starts workers. Nothing is tested: it serves, or did.
+    pub(crate) async fn replenish(&mut self) -> Result<Applied, ApplyError> {
+        let began = Instant::now();
+        self.bury();
+        let good = self.good.clone().ok_or(ApplyError::NothingGood)?;
+        let Some(master) = self.master else {
+            return self.restart().await;
+        };
+        self.repair()?;
+        self.reload(master, &good.revision).await?;
+        Ok(Applied { revision: good.revision, started: false, reloaded: true, duration: began.elapsed(), warnings: Vec::new() })
     }
 
     /// Tells the master to finish and waits for it; harder after the deadline.
@@ -300,10 +317,26 @@ impl<P: Process> Cycle<P> {
 
     /// Notes the masters whose processes may be alive, the current one last. A note that can't be written is no reason to stop: the next controller
     /// looks at all processes, too.
-    fn record(&self, master: Identity) {
+    fn record(&mut self, master: Identity) {
         let masters: Vec<Identity> = self.past.iter().copied().chain([master]).collect();
         let text = serde_json::to_vec(&masters).expect("a list of numbers");
-        store::write(&self.paths.run_dir().join("masters"), 0o600, &text).unwrap_or_else(not_on_disk);
+        let written = store::write(&self.paths.run_dir().join("masters"), 0o600, &text);
+        self.on_disk(written);
+    }
+
+    /// NGINX runs what it should, and the disk may not say so: it is full, as a rule. Said once for as long as it stays so.
+    fn on_disk(&mut self, kept: Result<(), StoreError>) {
+        match kept {
+            Err(error) if self.keeps => {
+                tracing::warn!(error = &error as &dyn std::error::Error, "the running configuration could not be kept on disk");
+                self.keeps = false;
+            }
+            Ok(()) if !self.keeps => {
+                tracing::info!("the running configuration is kept on disk again");
+                self.keeps = true;
+            }
+            _ => {}
+        }
     }
 
     /// Ends every master of this configuration but ours: two generations beside each other would answer differently.
@@ -352,11 +385,6 @@ async fn gone<P: Process>(process: &P, id: Identity, patience: Duration) -> bool
 /// Work that waits for a disk, away from the threads that must answer at once.
 async fn on_disk<T: Send + 'static>(work: impl FnOnce() -> Result<T, StoreError> + Send + 'static) -> Result<T, StoreError> {
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
-}
-
-/// NGINX runs what it should, and the disk does not say so: a full disk, as a rule.
-fn not_on_disk(error: StoreError) {
-    tracing::warn!(error = &error as &dyn std::error::Error, "the running configuration could not be kept on disk");
 }
 
 /// The masters noted by a predecessor. A damaged note is none.

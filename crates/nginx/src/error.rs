@@ -136,7 +136,7 @@ pub enum ApplyError {
         flag: Option<&'static str>,
     },
     /// No worker reported the revision in time.
-    #[error("revision {revision} was not confirmed within {waited:?}, workers answer {}; {restored}{}", answered.as_deref().unwrap_or("nothing"), said(log))]
+    #[error("revision {revision} was not confirmed within {waited:.1?}, workers answer {}; {restored}{}", answered.as_deref().unwrap_or("nothing"), said(log))]
     Unconfirmed {
         /// The revision that was expected.
         revision: String,

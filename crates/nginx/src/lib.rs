@@ -15,7 +15,7 @@
 //!
 //! Modules: `detect` (capabilities), `workdir` (directories, lock), `store` (files, the last good set), `process` (the seam to
 //! the real NGINX), `confirm` and `cycle` (the state machine, tested over a fake process), `orphans` and `sockets` (workers
-//! without a master), `supervisor`, `live` (the control socket), `connections` and `usage` (figures for metrics), `signposts`
+//! without a master), `headcount` (a master without workers), `supervisor`, `live` (the control socket), `connections` and `usage` (figures for metrics), `signposts`
 //! (files that the workers read for TLS connections). Processes and messages are read by the crate `ngx-proc`.
 
 mod confirm;
@@ -23,6 +23,7 @@ mod connections;
 mod cycle;
 mod detect;
 mod error;
+mod headcount;
 mod live;
 mod orphans;
 mod process;

@@ -10,6 +10,7 @@ use render::{FileSet, Paths};
 use crate::cycle::{self, Cycle, Limits};
 use crate::error::{ApplyError, OpenError};
 use crate::exit;
+use crate::headcount::Headcount;
 use crate::live::LiveClient;
 use crate::process::{Nginx, Process};
 use crate::procfs::{self, Identity};
@@ -73,6 +74,7 @@ pub struct Applied {
 #[derive(Debug)]
 pub struct Supervisor {
     cycle: Cycle<Nginx>,
+    headcount: Headcount,
     live: LiveClient,
     adopted: Option<State>,
     paths: Paths,
@@ -98,7 +100,7 @@ impl Supervisor {
         if let Some(master) = cycle.master() {
             correct_pid_file(&kept_paths, master);
         }
-        Ok(Self { cycle, live, adopted, paths: kept_paths, _lock: lock })
+        Ok(Self { cycle, headcount: Headcount::default(), live, adopted, paths: kept_paths, _lock: lock })
     }
 
     /// What the NGINX that was found running says; `None` if none was found or it does not answer.
@@ -110,14 +112,16 @@ impl Supervisor {
     ///
     /// On an error the files on disk are those of before, and NGINX goes on with the configuration of before.
     pub async fn apply(&mut self, set: &FileSet) -> Result<Applied, ApplyError> {
-        self.cycle.apply(set).await.map_err(ApplyError::with_holder)
+        let applied = self.cycle.apply(set).await;
+        self.confirmed(applied)
     }
 
     /// As [`Self::apply`], but NGINX reads everything anew even if it runs this file set already: what the files refer to may have changed.
     ///
     /// Then new workers with the same revision confirm it: those of before are leaving.
     pub async fn reload(&mut self, set: &FileSet) -> Result<Applied, ApplyError> {
-        self.cycle.bring(set, true).await.map_err(ApplyError::with_holder)
+        let applied = self.cycle.bring(set, true).await;
+        self.confirmed(applied)
     }
 
     /// Asks `nginx -t` about a file set, without any effect on what is on disk or runs. Gives its warnings.
@@ -130,6 +134,35 @@ impl Supervisor {
     /// Workers that a killed master left serve until the new ones do. The dictionaries start empty.
     pub async fn restart(&mut self) -> Result<Applied, ApplyError> {
         self.cycle.restart().await.map_err(ApplyError::with_holder)
+    }
+
+    /// Has a master that lacks workers ([`Self::workers_missing`]) start new ones, by a reload of the file set that served last.
+    pub async fn replenish(&mut self) -> Result<Applied, ApplyError> {
+        let applied = self.cycle.replenish().await;
+        self.confirmed(applied)
+    }
+
+    /// After what was confirmed there may be another number of workers, and the pid file is looked at.
+    fn confirmed(&self, applied: Result<Applied, ApplyError>) -> Result<Applied, ApplyError> {
+        let applied = applied.map_err(ApplyError::with_holder)?;
+        if applied.started || applied.reloaded {
+            self.headcount.reset();
+        }
+        if let Some(master) = self.cycle.master() {
+            correct_pid_file(&self.paths, master);
+        }
+        Ok(applied)
+    }
+
+    /// Resolves when the present master lacks workers, and does not start others. To be asked for anew after each start.
+    pub fn workers_missing(&self) -> impl Future<Output = ()> + Send + 'static {
+        let (master, headcount) = (self.cycle.last_master(), self.headcount.clone());
+        async move {
+            match master {
+                Some(master) => headcount.missing(master).await,
+                None => std::future::pending().await,
+            }
+        }
     }
 
     /// Resolves when the present master is gone, at once if it died before, never if there is none.

@@ -140,6 +140,17 @@ pub fn workers(master: i32) -> Vec<Worker> {
     children(master).into_iter().filter_map(worker).collect()
 }
 
+/// How many workers of a master accept connections; `None` where that can't be seen, for want of descriptors, say.
+pub fn accepting(master: i32) -> Option<usize> {
+    let list = fs::read_to_string(format!("/proc/{master}/task/{master}/children")).ok()?;
+    let mut count = 0;
+    for pid in list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()) {
+        let living = try_stat(pid).ok()?.is_some_and(|stat| !stat.dead);
+        count += usize::from(living && worker(pid).is_some_and(|worker| !worker.leaving));
+    }
+    Some(count)
+}
+
 /// The children of a process. Empty for one that is gone.
 pub fn children(parent: i32) -> Vec<i32> {
     match fs::read_to_string(format!("/proc/{parent}/task/{parent}/children")) {

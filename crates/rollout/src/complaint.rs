@@ -1,4 +1,4 @@
-//! What of a workload's annotations can't be used, for people: a wish that is not understood would be a rollout that silently never comes.
+//! What of the annotations of workloads, ConfigMaps and Secrets can't be used, for people: a wish that is not understood would be a rollout that silently never comes.
 
 use std::collections::BTreeMap;
 
@@ -15,6 +15,19 @@ pub(crate) fn of_annotations(own: &Annotations, pod: &Annotations, names: &Names
     let mut complaints = Vec::new();
     for (name, value) in own.iter().chain(pod) {
         if switches.contains(&name) && !is_bool(value) {
+            complaints.push(format!("annotation {name} {value:?}: expected \"true\" or \"false\"; it is as if it was not there"));
+        }
+        complaints.extend(unknown(name, names));
+    }
+    complaints
+}
+
+/// What is wrong with the annotations of a ConfigMap or Secret.
+pub(crate) fn of_object(annotations: &Annotations, names: &Names) -> Vec<String> {
+    let mut complaints = Vec::new();
+    for (name, value) in annotations {
+        // Reloader takes these to the letter.
+        if [&names.found, &names.ignore].contains(&name) && !matches!(value.as_str(), "true" | "false") {
             complaints.push(format!("annotation {name} {value:?}: expected \"true\" or \"false\"; it is as if it was not there"));
         }
         complaints.extend(unknown(name, names));
@@ -67,6 +80,22 @@ mod tests {
         assert_eq!(found, ["annotation reloader.stakater.com/auto \"yes\": expected \"true\" or \"false\"; it is as if it was not there"]);
         for value in ["true", "True", "0", "false"] {
             assert!(complaints("secret.reloader.stakater.com/auto", value).is_empty(), "{value}");
+        }
+    }
+
+    #[test]
+    fn a_mark_of_an_object_is_taken_to_the_letter_and_reported_otherwise() {
+        let complaints = |name: &str, value: &str| of_object(&[(name.to_owned(), value.to_owned())].into(), &Names::default());
+        let found = complaints("reloader.stakater.com/ignore", "True");
+        assert_eq!(
+            found,
+            ["annotation reloader.stakater.com/ignore \"True\": expected \"true\" or \"false\"; it is as if it was not there"]
+        );
+        assert_eq!(complaints("reloader.stakater.com/macth", "true").len(), 1);
+        for (name, value) in
+            [("reloader.stakater.com/match", "true"), ("reloader.stakater.com/ignore", "false"), ("example.com/match", "yes")]
+        {
+            assert!(complaints(name, value).is_empty(), "{name}");
         }
     }
 

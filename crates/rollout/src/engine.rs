@@ -15,6 +15,7 @@ use crate::apply::Hands;
 use crate::complaint::missing;
 use crate::decide::{Decision, Objects, Plan, check, decide};
 use crate::kind::WorkloadId;
+use crate::notices::Notices;
 use crate::record::Content;
 use crate::record::Record;
 use crate::state::{Feed, News, State};
@@ -47,6 +48,7 @@ pub(crate) struct Engine {
     /// What was last written down on workloads that are not settled since.
     noted: HashMap<WorkloadId, (Record, Instant)>,
     complaints: HashMap<WorkloadId, Vec<String>>,
+    notices: Notices,
 }
 
 impl Engine {
@@ -66,6 +68,7 @@ impl Engine {
             looks: JoinSet::new(),
             noted: HashMap::new(),
             complaints: HashMap::new(),
+            notices: Notices::default(),
         }
     }
 
@@ -117,6 +120,9 @@ impl Engine {
         let now = Instant::now();
         let was_complete = self.state.is_complete();
         let lists_workloads = matches!(news, News::Listed { feed: Feed::Workloads(_), .. });
+        if let News::Content { namespace, id, complaints, .. } = &news {
+            self.notices.take(namespace, id, complaints.clone());
+        }
         for id in self.state.take(news).touched {
             self.agenda.touch(id, now);
         }
@@ -125,6 +131,11 @@ impl Engine {
             self.watch_again();
         } else if lists_workloads {
             self.watch_again();
+        }
+        if self.state.is_complete() {
+            for (object, complaint) in self.notices.unsaid(|namespace| self.state.covers(namespace)) {
+                tracing::warn!(object, complaint, "an annotation has not the effect that may be meant");
+            }
         }
     }
 

@@ -21,6 +21,7 @@ mod jobs;
 mod kind;
 mod later;
 mod metrics;
+mod notices;
 mod options;
 mod patch;
 mod post;

@@ -40,7 +40,7 @@ pub(crate) type Scope = Option<String>;
 #[derive(Debug)]
 pub(crate) enum News {
     /// A ConfigMap or Secret is as given, or is gone.
-    Content { namespace: String, id: ContentId, object: Option<Object> },
+    Content { namespace: String, id: ContentId, object: Option<Object>, complaints: Vec<String> },
     /// A workload is as given, or is gone, or is none that is ever rolled out.
     Workload { id: WorkloadId, workload: Option<Box<Workload>> },
     /// A namespace has the labels that are asked for, or not (any more).
@@ -120,13 +120,13 @@ impl State {
         self.spaces.iter().filter(|(namespace, _)| self.covers(namespace)).flat_map(|(_, space)| space.workloads.values())
     }
 
-    fn covers(&self, namespace: &str) -> bool {
+    pub(crate) fn covers(&self, namespace: &str) -> bool {
         !self.ignored.contains(namespace) && self.selected.as_ref().is_none_or(|selected| selected.contains(namespace))
     }
 
     pub(crate) fn take(&mut self, news: News) -> Effect {
         match news {
-            News::Content { namespace, id, object } => self.content(namespace, id, object),
+            News::Content { namespace, id, object, .. } => self.content(namespace, id, object),
             News::Workload { id, workload } => self.workload(id, workload),
             News::Namespace { name, selected } => self.namespace(name, selected),
             News::Listed { feed, scope, seen } => self.listed(feed, scope, &seen),
@@ -199,7 +199,12 @@ impl State {
             match feed {
                 Feed::Content(source) => {
                     let ids = space.objects.keys().filter(|id| id.source == source && is_gone(namespace, &id.name));
-                    gone.extend(ids.map(|id| News::Content { namespace: namespace.clone(), id: id.clone(), object: None }));
+                    gone.extend(ids.map(|id| News::Content {
+                        namespace: namespace.clone(),
+                        id: id.clone(),
+                        object: None,
+                        complaints: Vec::new(),
+                    }));
                 }
                 Feed::Workloads(kind) => {
                     let workloads =
@@ -275,7 +280,7 @@ mod tests {
             check: None,
             born: false,
         };
-        News::Content { namespace: "default".into(), id: map(name), object: Some(object) }
+        News::Content { namespace: "default".into(), id: map(name), object: Some(object), complaints: Vec::new() }
     }
 
     fn listed(feed: Feed, names: &[(&str, &str)]) -> News {

@@ -13,6 +13,7 @@ use serde::de::DeserializeOwned;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
+use crate::complaint::of_object;
 use crate::content::{Digests, of_config_map, of_secret};
 use crate::decide::Object;
 use crate::kind::{ContentId, Kind, Source, WorkloadId};
@@ -161,6 +162,7 @@ fn content(source: Source, object: &impl ResourceExt, digests: Digests, gone: bo
         namespace: object.namespace().unwrap_or_default(),
         id: ContentId::new(source, object.name_any()),
         object: (!gone).then_some(read),
+        complaints: if gone { Vec::new() } else { of_object(object.annotations(), &rules.names) },
     }
 }
 

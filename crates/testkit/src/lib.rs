@@ -8,11 +8,16 @@
 //! - [`half`]: requests of which a part is sent later.
 //! - [`http`]: sends exactly the bytes asked for. [`load`]: a constant rate over time, every failure kept.
 //! - [`manifests`]: Ingresses that need no backend. [`mounted`]: volumes as the kubelet writes them. [`remote`]: a file system that sends no events.
+//! - [`api_proxy`]: the way to the API server, with faults. [`failing`]: an NGINX with faults. [`excuses`]: which requests may fail beside them. [`clock`]: a clock of its own. [`processes`]: the masters and workers of NGINX.
 //! - [`poll`]: waits for a state. [`ports`]: ports and addresses that no test beside this one uses.
 
+pub mod api_proxy;
 pub mod bed;
+pub mod clock;
 pub mod dns;
 pub mod echo;
+pub mod excuses;
+pub mod failing;
 pub mod fastcgi;
 pub mod gate;
 pub mod grpc;
@@ -26,6 +31,7 @@ pub mod mounted;
 pub mod otlp;
 mod polling;
 pub mod ports;
+pub mod processes;
 pub mod remote;
 mod trust;
 

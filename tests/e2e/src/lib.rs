@@ -202,11 +202,20 @@ impl Controller {
         Ok(controller)
     }
 
-    /// Starts it again after [`Self::kill`], with the same flags, ports and work directory.
+    /// Starts it again after [`Self::kill`], with the same flags, ports and work directory, and waits until it is healthy.
     ///
     /// # Errors
     /// As [`Self::launch`].
     pub async fn start(&mut self) -> anyhow::Result<()> {
+        self.spawn()?;
+        self.healthy().await.with_context(|| format!("the controller did not start:\n{}", self.log()))
+    }
+
+    /// The same without waiting.
+    ///
+    /// # Errors
+    /// It can't be started.
+    pub fn spawn(&mut self) -> anyhow::Result<()> {
         let binary = std::env::var_os("NARTHEX_BIN").context("NARTHEX_BIN names no binary: run the cases with `make e2e`")?;
         let log = File::options().create(true).append(true).open(self.log_path())?;
         let mut command = Command::new(binary);
@@ -215,7 +224,7 @@ impl Controller {
         command.arg(format!("--healthz-port={}", self.health().port())).args(["--drain-timeout=1", "--log-level=info"]);
         command.envs(self.env.iter().map(|(name, value)| (name, value))).stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
         self.child = Some(command.spawn()?);
-        self.healthy().await.with_context(|| format!("the controller did not start:\n{}", self.log()))
+        Ok(())
     }
 
     /// Waits until it is healthy or has ended.

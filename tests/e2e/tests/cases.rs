@@ -13,6 +13,7 @@ mod cases {
     mod defb;
     mod dyn_config;
     mod err;
+    mod faults;
     mod gauth;
     mod golden;
     mod golden_routes;

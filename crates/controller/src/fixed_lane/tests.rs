@@ -15,8 +15,15 @@ const PREFIX: &str = "nginx.ingress.kubernetes.io";
 
 /// An Ingress that needs a profile of its own, by the size of its buffers.
 fn ingress(name: &str, kilobytes: u32) -> (ObjectKey, Arc<model::Ingress>) {
-    let service =
-        IngressServiceBackend { name: "s".into(), port: Some(ServiceBackendPort { number: Some(80), ..ServiceBackendPort::default() }) };
+    ingress_to(name, "s", kilobytes)
+}
+
+/// The same with its Service.
+fn ingress_to(name: &str, service: &str, kilobytes: u32) -> (ObjectKey, Arc<model::Ingress>) {
+    let service = IngressServiceBackend {
+        name: service.into(),
+        port: Some(ServiceBackendPort { number: Some(80), ..ServiceBackendPort::default() }),
+    };
     let path = HTTPIngressPath {
         path: Some("/".into()),
         path_type: "Prefix".into(),
@@ -86,6 +93,45 @@ async fn a_test_that_is_killed_blames_nothing_and_is_tried_again() {
     settled(&mut bed).await;
     assert_eq!((problems(&bed, "Quarantined"), bed.handle.fault.borrow().clone()), (Vec::new(), None));
     assert_eq!(bed.fake.world().failures.len(), 1, "a state is reported once");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failure_ends_when_what_failed_is_not_wanted_any_more() {
+    let killed = Arc::new(AtomicBool::new(false));
+    let kills = killed.clone();
+    let mut bed = Bed::over(world(move |_| if kills.load(Ordering::Relaxed) { Err(failed()) } else { Ok(()) }), 1000);
+    bed.snapshots.send_replace(snapshot(&[], [ingress("i", 1)]));
+    settled(&mut bed).await;
+    killed.store(true, Ordering::Relaxed);
+    bed.snapshots.send_replace(snapshot(&[], [ingress("i", 2)]));
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    assert!(bed.handle.fault.borrow().is_some());
+    bed.snapshots.send_replace(snapshot(&[], [ingress("i", 1)]));
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(bed.handle.fault.borrow().clone(), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_version_of_before_refers_to_stays_while_a_host_waits_also_over_a_restart() {
+    let killed = Arc::new(AtomicBool::new(false));
+    let kills = killed.clone();
+    let mut bed = Bed::over(world(move |_| if kills.load(Ordering::Relaxed) { Err(failed()) } else { Ok(()) }), 1000);
+    let backends = |bed: &Bed| bed.fake.world().records.keys().filter(|key| key.starts_with("b\tn/")).cloned().collect::<Vec<_>>();
+    let has_host = |bed: &Bed| bed.fake.world().records.contains_key("h\ti.example.com");
+    bed.snapshots.send_replace(snapshot(&[], [ingress_to("i", "s", 1)]));
+    settled(&mut bed).await;
+    assert_eq!((backends(&bed), has_host(&bed)), (vec!["b\tn/s:80".to_owned()], true));
+    killed.store(true, Ordering::Relaxed);
+    bed.snapshots.send_replace(snapshot(&[], [ingress_to("i", "t", 2)]));
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    assert_eq!(backends(&bed), ["b\tn/s:80", "b\tn/t:80"]);
+    bed.fake.die();
+    (bed.fake.world().records, bed.fake.world().generation) = Default::default();
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    assert_eq!((backends(&bed), has_host(&bed)), (vec!["b\tn/s:80".to_owned(), "b\tn/t:80".to_owned()], true));
+    killed.store(false, Ordering::Relaxed);
+    settled(&mut bed).await;
+    assert_eq!(backends(&bed), ["b\tn/t:80"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -209,6 +255,16 @@ async fn a_master_that_does_not_start_again_is_tried_again_and_the_newest_build_
     bed.fake.die();
     bed.handle.loaded.wait_for(|loaded| loaded.starts == 3).await.unwrap();
     assert_eq!(bed.told(), ["apply", "restart", "apply", "restart"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_master_whose_workers_ended_for_good_is_asked_for_others_until_there_are_some() {
+    let bed = Bed::started(1000).await;
+    bed.fake.world().refuses = Some(failed());
+    bed.fake.lose_workers();
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert_eq!(bed.told(), ["apply", "replenish", "replenish"]);
+    assert_eq!((bed.handle.loaded.borrow().starts, bed.handle.fault.borrow().clone()), (1, None));
 }
 
 #[tokio::test(start_paused = true)]

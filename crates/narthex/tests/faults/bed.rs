@@ -9,25 +9,24 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::{Pid, Uid};
+use nix::sys::signal::Signal;
+use nix::unistd::Uid;
+use testkit::failing::FailingNginx;
 use testkit::http::Request;
 use testkit::load::{Load, Running};
 use testkit::manifests;
-use testkit::poll;
 use testkit::ports::Ports;
+use testkit::{clock, poll, processes};
+
+/// What NGINX passes on to its workers of the environment.
+const KEPT: &str = "env FAKETIME_TIMESTAMP_FILE; env FAKETIME_NO_CACHE; env FAKETIME_DONT_FAKE_MONOTONIC;";
 
 /// Longer than anything takes that does happen; the machine may be busy.
 pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 
-/// Runs NGINX, but for tests of configurations while a file is there: these are killed, as for want of memory.
-const WRAPPER: &str = r#"#!/bin/sh
-case " $* " in *" -t "*) [ -e "DIR/kill-tests" ] && kill -9 $$ ;; esac
-exec nginx "$@"
-"#;
-
 pub(crate) struct Bed {
     scratch: tempfile::TempDir,
+    pub(crate) nginx: FailingNginx,
     /// Keeps the namespace with the disk.
     holder: Child,
     /// HTTP, HTTPS, health.
@@ -36,6 +35,8 @@ pub(crate) struct Bed {
     flags: Vec<String>,
     /// Hard limit of descriptors of the controller and its NGINX, which nothing in a container can raise.
     pub(crate) most_descriptors: Option<u32>,
+    /// Whether [`Self::clock`] sets the clock of the controller and its NGINX.
+    pub(crate) own_clock: bool,
     /// Where each host is to be redirected to.
     pub(crate) truth: BTreeMap<String, String>,
 }
@@ -48,9 +49,7 @@ impl Bed {
         for directory in ["manifests", "work"] {
             fs::create_dir(scratch.path().join(directory)).unwrap();
         }
-        let wrapper = scratch.path().join("nginx");
-        fs::write(&wrapper, WRAPPER.replace("DIR", &scratch.path().display().to_string())).unwrap();
-        fs::set_permissions(&wrapper, fs::Permissions::from_mode(0o755)).unwrap();
+        let nginx = FailingNginx::new(scratch.path()).unwrap();
         let mount =
             format!("mount -t tmpfs -o size=24m,mode=755 tmpfs {} && echo ready && exec sleep 3600", scratch.path().join("work").display());
         let mut command = Command::new("unshare");
@@ -63,19 +62,23 @@ impl Bed {
         assert_eq!(line, "ready\n", "the disk of the test can't be mounted");
         let ports = Ports::take(3).unwrap();
         let flags = more.iter().map(|flag| (*flag).to_owned()).collect();
-        Self { scratch, holder, ports, narthex: None, flags, most_descriptors: None, truth: BTreeMap::new() }
+        Self { scratch, nginx, holder, ports, narthex: None, flags, most_descriptors: None, own_clock: false, truth: BTreeMap::new() }
     }
 
     /// The same with so many hosts, serving.
     pub(crate) async fn serving(hosts: usize, more: &[&str]) -> Self {
         let mut bed = Self::new(more);
-        bed.settings("# nothing");
-        for number in 0..hosts {
-            bed.host(&format!("h{number}"), "https://one.example.com", None);
-        }
-        bed.start();
-        bed.settled().await;
+        bed.serve(hosts).await;
         bed
+    }
+
+    pub(crate) async fn serve(&mut self, hosts: usize) {
+        self.settings("# nothing");
+        for number in 0..hosts {
+            self.host(&format!("h{number}"), "https://one.example.com", None);
+        }
+        self.start();
+        self.settled().await;
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -90,7 +93,7 @@ impl Bed {
     /// Sets the global settings: text for the `http` block.
     pub(crate) fn settings(&self, snippet: &str) {
         let text = format!(
-            "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: settings}}\ndata:\n  worker-processes: '1'\n  http-snippet: |\n    {snippet}\n"
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: settings}}\ndata:\n  worker-processes: '1'\n  main-snippet: {KEPT}\n  http-snippet: |\n    {snippet}\n"
         );
         self.write("settings.yaml", &text);
     }
@@ -130,10 +133,13 @@ impl Bed {
             command.args(["setpriv", "--bounding-set=-sys_resource", "prlimit", &format!("--nofile={most}:{most}")]);
         }
         command.arg(env!("CARGO_BIN_EXE_narthex")).arg("run").arg("--manifests").arg(self.path("manifests"));
-        command.arg("--work-dir").arg(self.path("work")).arg("--nginx-binary").arg(self.path("nginx"));
+        command.arg("--work-dir").arg(self.path("work")).arg("--nginx-binary").arg(self.nginx.binary());
         command.args([format!("--http-port={}", self.ports[0]), format!("--https-port={}", self.ports[1])]);
         command.arg(format!("--healthz-port={}", self.ports[2]));
         command.args(["--configmap=default/settings", "--drain-timeout=0", "--sync-rate-limit=100"]).args(&self.flags);
+        if self.own_clock {
+            command.envs(clock::environment(&self.path("clock")));
+        }
         self.narthex = Some(command.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log).spawn().unwrap());
     }
 
@@ -141,14 +147,15 @@ impl Bed {
         self.narthex.as_ref().unwrap().id().cast_signed()
     }
 
-    pub(crate) fn signal(pid: i32, signal: Signal) {
-        // What is gone already needs none.
-        let _ = kill(Pid::from_raw(pid), signal);
+    /// Sets the clock of the controller and its NGINX so many seconds off.
+    pub(crate) fn clock(&self, off: i32) {
+        fs::write(self.path("new-clock"), format!("{off:+}")).unwrap();
+        fs::rename(self.path("new-clock"), self.path("clock")).unwrap();
     }
 
     pub(crate) fn kill_controller(&mut self) {
         if let Some(mut narthex) = self.narthex.take() {
-            Self::signal(narthex.id().cast_signed(), Signal::SIGKILL);
+            processes::signal(narthex.id().cast_signed(), Signal::SIGKILL);
             narthex.wait().unwrap();
         }
     }
@@ -159,8 +166,9 @@ impl Bed {
         assert!(status.unwrap().success());
     }
 
-    pub(crate) fn kill_tests(&self, on: bool) {
-        if on { fs::write(self.path("kill-tests"), "").unwrap() } else { drop(fs::remove_file(self.path("kill-tests"))) }
+    /// Leaves NGINX no memory for anything new, or as much as it likes.
+    pub(crate) fn no_memory(&self, on: bool) {
+        self.nginx.no_memory(on, &self.path("work/nginx.conf"));
     }
 
     /// Leaves no room on the controller's disk, or frees it again.
@@ -176,23 +184,11 @@ impl Bed {
 
     /// The masters that run the configuration of this bed.
     pub(crate) fn masters(&self) -> Vec<i32> {
-        let conf = self.path("work/nginx.conf").display().to_string();
-        let pids = fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-        let runs = |pid: &i32| {
-            let title = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-            let title = String::from_utf8_lossy(&title).into_owned();
-            title.starts_with("nginx: master process") && title.contains(&conf)
-        };
-        pids.filter(runs).collect()
+        processes::masters(&self.path("work/nginx.conf"))
     }
 
     pub(crate) fn workers(&self) -> Vec<i32> {
-        let children = |pid: &i32| fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
-        self.masters()
-            .iter()
-            .map(children)
-            .flat_map(|text| text.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>())
-            .collect()
+        processes::workers(&self.path("work/nginx.conf"))
     }
 
     pub(crate) fn address(&self, index: usize) -> SocketAddr {
@@ -208,7 +204,11 @@ impl Bed {
 
     /// Waits until every host's answer is the truth, one master runs, nothing is quarantined, and the controller says that all is well.
     pub(crate) async fn settled(&self) {
-        self.until("every host answers the truth", || async {
+        self.settled_within(LIMIT).await.unwrap_or_else(|error| panic!("{error:#}\n{}", self.log()));
+    }
+
+    pub(crate) async fn settled_within(&self, limit: Duration) -> anyhow::Result<()> {
+        poll(limit, || async {
             for (host, target) in &self.truth {
                 let found = self.target(host).await?;
                 anyhow::ensure!(found == *target, "{host} leads to {found}, not to {target}");
@@ -218,7 +218,7 @@ impl Bed {
             anyhow::ensure!(ready.0 && !ready.1.contains("degraded"), "{}", ready.1);
             Ok(())
         })
-        .await;
+        .await
     }
 
     pub(crate) async fn ready(&self) -> anyhow::Result<(bool, String)> {
@@ -245,8 +245,16 @@ impl Bed {
     }
 
     pub(crate) fn load(&self, host: &str, rate: u32) -> Running {
-        let request = Request::get(self.address(0), "/").host(format!("{host}.example.com"));
-        Load { expected_status: 301, ..Load::new(request, rate) }.start()
+        Load { expected_status: 301, ..Load::new(self.request(host), rate) }.start()
+    }
+
+    /// The same with a connection for each request.
+    pub(crate) fn fresh_load(&self, host: &str, rate: u32) -> Running {
+        Load { expected_status: 301, ..Load::new(self.request(host).header("Connection", "close"), rate) }.start()
+    }
+
+    fn request(&self, host: &str) -> Request {
+        Request::get(self.address(0), "/").host(format!("{host}.example.com"))
     }
 
     pub(crate) fn log(&self) -> String {
@@ -257,12 +265,12 @@ impl Bed {
 impl Drop for Bed {
     fn drop(&mut self) {
         if let Some(narthex) = &mut self.narthex {
-            Self::signal(narthex.id().cast_signed(), Signal::SIGCONT);
-            Self::signal(narthex.id().cast_signed(), Signal::SIGTERM);
+            processes::signal(narthex.id().cast_signed(), Signal::SIGCONT);
+            processes::signal(narthex.id().cast_signed(), Signal::SIGTERM);
             let _ = narthex.wait();
         }
         for pid in self.workers().into_iter().chain(self.masters()) {
-            Self::signal(pid, Signal::SIGKILL);
+            processes::signal(pid, Signal::SIGKILL);
         }
         let _ = self.holder.kill();
         let _ = self.holder.wait();

@@ -21,6 +21,8 @@ enum Mood {
     PortBecomesFree,
     /// Workers with the new revision never answer.
     Silent,
+    /// New workers end at once, and old ones have ended.
+    Barren,
     /// The new master dies.
     Dies,
     /// The master says no to something that the test let pass.
@@ -76,6 +78,11 @@ impl Fake {
             Mood::Silent => {
                 world.revision = None;
                 world.mood = Mood::Obeys;
+            }
+            Mood::Barren => {
+                self.say(master.pid + 1, "malloc(3932160) failed (12: Cannot allocate memory)");
+                (world.mood, world.revision) = (Mood::Obeys, None);
+                world.workers.clear();
             }
             Mood::Dies => world.master = None,
             Mood::Emerg => self.say(master.pid, "open() \"/x\" failed (24: Too many open files)"),
@@ -340,11 +347,20 @@ async fn an_unconfirmed_reload_goes_back_to_what_served() {
     let mut bed = Bed::serving().await;
     bed.world(|world| world.mood = Mood::Silent);
     let error = bed.apply("two").await.unwrap_err();
-    let expected = "revision two was not confirmed within 3s, workers answer nothing; the previous configuration goes on";
+    let expected = "revision two was not confirmed within 3.0s, workers answer nothing; the previous configuration goes on";
     assert_eq!(error.to_string(), expected);
     bed.check(&["test two", "SIGHUP master", "SIGHUP master"], "one");
     assert_eq!(bed.world(|world| world.revision.clone()).as_deref(), Some("one"));
     assert_eq!(bed.world(|world| world.closing), 1, "one reload failed, one succeeded");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reload_whose_workers_end_at_once_fails_soon() {
+    let mut bed = Bed::serving().await;
+    bed.world(|world| world.mood = Mood::Barren);
+    let error = bed.apply("two").await.unwrap_err().to_string();
+    assert!(error.contains("not confirmed within 1.0s") && error.ends_with("Cannot allocate memory)"), "{error}");
+    bed.check(&["test two", "SIGHUP master", "SIGHUP master"], "one");
 }
 
 #[tokio::test(start_paused = true)]

@@ -204,17 +204,21 @@ async fn what_is_mistyped_is_reported_once() -> anyhow::Result<()> {
         ("good", &[("configmap.reloader.stakater.com/reload", "config"), ("example.com/auto", "yes")]),
     ];
     made(&case, &wanted).await?;
+    let marked = |value: &str| json!({"metadata": {"annotations": {"reloader.stakater.com/match": "yes"}}, "data": {"key": value}});
+    case.apply_map("other", marked("1")).await?;
     let rollout = Rollout::start(&case, &[], &[]).await?;
     for name in ["absent", "good"] {
         case.rolled_out(Kind::Deployment, name, 0).await?;
     }
     case.fence().await?;
     case.config("config", "2").await?;
+    case.apply_map("other", marked("2")).await?;
     case.settled().await?;
     let log = rollout.log().replace("\\\"", "\"");
     for (name, complaint) in [
         ("switch", "annotation reloader.stakater.com/auto \"yes\": expected \"true\" or \"false\""),
         ("letter", "annotation reloader.stakater.com/Auto: there is none of this name, reloader.stakater.com/auto may be meant"),
+        ("other", "annotation reloader.stakater.com/match \"yes\": expected \"true\" or \"false\""),
         ("absent", "annotation configmap.reloader.stakater.com/reload: ConfigMap absent does not exist"),
     ] {
         let found: Vec<&str> = log.lines().filter(|line| line.contains(complaint)).collect();

@@ -1,7 +1,7 @@
 //! The NGINX of the `nginx` crate behind the controller's ports.
 
 use cluster::chain;
-use controller::port::Culprit;
+use controller::port::{Culprit, Loss};
 use controller::{Adopted, Applied, ApplyError, LiveError, LiveNginx, LiveState, Locations, Nginx, Posted};
 use model::{Data, Fixed, ProfileId};
 use nginx::{Complaint, LiveClient, Supervisor};
@@ -40,8 +40,12 @@ impl Nginx for NginxPort {
         self.supervisor.test(&files).await.map(drop).map_err(|error| refine(error, &files))
     }
 
-    async fn restart(&mut self) -> Result<(), ApplyError> {
-        self.supervisor.restart().await.map(drop).map_err(|error| ApplyError::Failed(chain(&error)))
+    async fn restore(&mut self, loss: Loss) -> Result<bool, ApplyError> {
+        let restored = match loss {
+            Loss::Master => self.supervisor.restart().await,
+            Loss::Workers => self.supervisor.replenish().await,
+        };
+        restored.map(|applied| applied.started).map_err(|error| ApplyError::Failed(chain(&error)))
     }
 
     fn adopted(&self) -> Option<Adopted> {
@@ -64,8 +68,12 @@ impl Nginx for NginxPort {
         self.supervisor.pid().is_some()
     }
 
-    async fn exited(&mut self) {
-        self.supervisor.exited().await;
+    async fn lost(&mut self) -> Loss {
+        tokio::select! {
+            biased;
+            () = self.supervisor.exited() => Loss::Master,
+            () = self.supervisor.workers_missing() => Loss::Workers,
+        }
     }
 }
 
