@@ -458,6 +458,7 @@ impl Builder {
     fn external_name(&self, service: &ObjectKey) -> Option<Arc<str>> {
         let name = backend::external_name(self.state.snapshot.services.get(service)?)?;
         let literal = name.parse::<std::net::IpAddr>().is_ok();
-        (!self.settings.disable_external_name && !literal && backend::refused_name(name).is_none()).then(|| name.into())
+        let allowed = self.settings.local.allowed || !ngx_value::is_local_name(name);
+        (!self.settings.disable_external_name && !literal && allowed && backend::refused_name(name).is_none()).then(|| name.into())
     }
 }

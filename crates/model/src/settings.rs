@@ -1,6 +1,7 @@
 //! What the command line says about building the model. Plain data; parsed and checked by the binary.
 
 mod counting;
+mod local;
 
 use std::collections::BTreeSet;
 
@@ -8,6 +9,7 @@ use crate::key::ObjectKey;
 use crate::modules::Module;
 
 pub use counting::{Bounds, InvalidBounds, RequestCounting, UnknownHosts};
+pub use local::LocalEndpoints;
 
 /// Inputs of the build that are not objects. A change of any of them rebuilds everything.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,6 +47,8 @@ pub struct Settings {
     pub fallback_certificate: PemPair,
     /// `--disable-svc-external-name`.
     pub disable_external_name: bool,
+    /// Addresses that tenants may not lead requests to.
+    pub local: LocalEndpoints,
     /// The zone of our own node, when `--enable-topology-aware-routing` is set and it is known.
     pub zone: Option<String>,
     /// What the NGINX at hand can't do.
@@ -80,6 +84,7 @@ impl Default for Settings {
             default_ssl_certificate: None,
             fallback_certificate: PemPair::default(),
             disable_external_name: false,
+            local: LocalEndpoints::default(),
             zone: None,
             missing: BTreeSet::new(),
             http_port: 80,

@@ -55,7 +55,7 @@ pub use lock::{Boxed, Contender, FileLock, LocalLock, Lock, Mark, Tried, Wanted,
 pub use metrics::Metrics;
 pub use news::{Herald, News};
 pub use outlet::Outlets;
-pub use peers::Peers;
+pub use peers::{Peers, own_addresses};
 pub use policy::{DENIED, NamePattern, Policy};
 pub use queue::{Queue, Source};
 pub use quit::{QuitError, QuitOptions, QuitOutcome, quit};

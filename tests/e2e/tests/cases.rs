@@ -22,6 +22,7 @@ mod cases {
     mod lb;
     mod life;
     mod limit;
+    mod local;
     mod log;
     mod mirror;
     mod modsec;

@@ -65,6 +65,8 @@ pub(super) fn globals(settings: &Settings, config: Config, headers: GlobalHeader
         static_certificate: settings.fallback_certificate.clone(),
         health_check_path: settings.health_check_path.clone(),
         counting: settings.counting.clone(),
+        allows_local: settings.local.allowed,
+        control_ports: settings.local.control_ports.clone(),
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::bail;
 use clap::{ArgAction, Args};
-use model::settings::PemPair;
+use model::settings::{LocalEndpoints, PemPair};
 use model::{ObjectKey, Settings};
 
 use super::{ApiArgs, MetricsArgs, selector};
@@ -72,6 +72,9 @@ pub(crate) struct ModelArgs {
     /// Give ExternalName Services no endpoints
     #[arg(long, num_args = 0..=1, default_value_t = false, default_missing_value = "true", require_equals = true, action = ArgAction::Set)]
     pub(crate) disable_svc_external_name: bool,
+    /// Let endpoints, ExternalNames, authentication services and mirrors be loopback, link-local, multicast and unspecified addresses, and this controller's own control ports; with --manifests they always may
+    #[arg(long, num_args = 0..=1, default_value_t = false, default_missing_value = "true", require_equals = true, action = ArgAction::Set)]
+    pub(crate) allow_local_endpoints: bool,
     /// Prefer endpoints of this node's zone where a Service asks for it
     #[arg(long, num_args = 0..=1, default_value_t = false, default_missing_value = "true", require_equals = true, action = ArgAction::Set)]
     pub(crate) enable_topology_aware_routing: bool,
@@ -155,6 +158,7 @@ impl ModelArgs {
             default_ssl_certificate: key("--default-ssl-certificate", self.default_ssl_certificate.as_deref())?,
             fallback_certificate,
             disable_external_name: self.disable_svc_external_name,
+            local: LocalEndpoints { allowed: self.allow_local_endpoints, ..LocalEndpoints::default() },
             zone: zone.filter(|_| self.enable_topology_aware_routing),
             http_port: self.http_port,
             https_port: self.https_port,
