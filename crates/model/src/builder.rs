@@ -13,6 +13,7 @@ mod kept;
 mod last;
 mod literals;
 mod names;
+mod owners;
 mod parse;
 mod settings;
 mod signposts;
@@ -266,6 +267,7 @@ impl Builder {
             }
             let (entry, problems) = self.parse(key);
             self.state.set_problems(Origin::Ingress(key.clone()), problems);
+            self.claim(key, entry.as_deref(), dirty);
             if let Some(entry) = entry {
                 self.state.index(&entry, true);
                 dirty.touch(&entry);
@@ -370,10 +372,10 @@ impl Builder {
 
     /// Builds one host's record, and marks the backends whose alternatives it decides about. Returns the further names that it had or has.
     fn build_host(&mut self, name: &Arc<str>, backends: &mut BTreeSet<BackendId>) -> Vec<Arc<str>> {
+        let entries: Vec<&Entry> = self.entries_of(name).map(|entry| &**entry).collect();
+        let (mut host, exists) = host::build(name, &entries, &self.state.config, self.settings.passthrough().is_some());
+        host.problems.extend(self.strangers(name));
         let state = &mut self.state;
-        let entries: Vec<&Entry> =
-            state.hosts.values(name).filter_map(|order| state.built.entries.get(order.key())).map(|entry| &**entry).collect();
-        let (host, exists) = host::build(name, &entries, &state.config, self.settings.passthrough().is_some());
         state.set_passthrough(name, host.passthrough);
         backends.extend(state.set_alternatives(name, host.alternatives));
 

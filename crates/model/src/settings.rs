@@ -2,6 +2,7 @@
 
 mod counting;
 mod local;
+mod ownership;
 
 use std::collections::BTreeSet;
 
@@ -10,6 +11,7 @@ use crate::modules::Module;
 
 pub use counting::{Bounds, InvalidBounds, RequestCounting, UnknownHosts};
 pub use local::LocalEndpoints;
+pub use ownership::HostOwnership;
 
 /// Inputs of the build that are not objects. A change of any of them rebuilds everything.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +31,8 @@ pub struct Settings {
     pub watch_namespace: Option<String>,
     /// `--watch-namespace-selector`: equality and set terms; all must hold. Empty: every namespace.
     pub namespace_selector: Vec<SelectorTerm>,
+    /// `--host-ownership`: whose rules a host has.
+    pub host_ownership: HostOwnership,
     /// `--disable-catch-all`: an Ingress with `spec.defaultBackend` is not ours.
     pub disable_catch_all: bool,
     /// `--annotations-prefix`.
@@ -75,6 +79,7 @@ impl Default for Settings {
             watch_ingress_without_class: false,
             watch_namespace: None,
             namespace_selector: Vec::new(),
+            host_ownership: HostOwnership::Any,
             disable_catch_all: false,
             annotations_prefix: "nginx.ingress.kubernetes.io".into(),
             annotation_validation: true,

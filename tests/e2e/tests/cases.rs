@@ -27,6 +27,7 @@ mod cases {
     mod mirror;
     mod modsec;
     mod obs;
+    mod owners;
     mod pass;
     mod path;
     mod proxy;

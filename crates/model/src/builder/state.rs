@@ -8,6 +8,7 @@ use ngx_value::Snippet;
 
 use super::built::{Built, Origin};
 use super::index::{Counted, Index};
+use super::owners::Claim;
 use crate::key::{BackendId, ObjectKey};
 use crate::object::Ingress;
 use crate::passes::accept::Classes;
@@ -28,6 +29,9 @@ pub(super) struct State {
     pub(super) classes: Option<Classes>,
     pub(super) built: Built,
     pub(super) hosts: Index<Arc<str>, Order>,
+    /// Hosts with the Ingresses that claim them, and the other way round; only where a host belongs to one namespace.
+    pub(super) claims: Index<Arc<str>, Order>,
+    pub(super) ingress_claims: OrdMap<ObjectKey, Claim>,
     pub(super) backends: Index<BackendId, Order>,
     /// The same for Ingresses with cookie affinity.
     pub(super) sticky: Index<BackendId, Order>,

@@ -46,6 +46,11 @@ impl PartialOrd for Order {
 }
 
 impl Order {
+    /// The precedence of an Ingress.
+    pub(crate) fn of(key: &ObjectKey, ingress: &Ingress) -> Self {
+        Self { created_seconds: ingress.created_seconds, key: key.clone() }
+    }
+
     /// The Ingress itself.
     pub(crate) fn key(&self) -> &ObjectKey {
         &self.key
@@ -242,7 +247,7 @@ fn parse_into(key: &ObjectKey, ingress: &Ingress, config: &Config, settings: &Se
     });
     Some(Entry {
         identity: ingress.uid.as_deref().map_or_else(|| key.to_string().into(), Arc::from),
-        order: Order { created_seconds: ingress.created_seconds, key: key.clone() },
+        order: Order::of(key, ingress),
         spec: share(parsed.spec),
         resolved: Resolved::default(),
         denied: parsed.verdict == Verdict::Denied,
@@ -256,6 +261,19 @@ fn parse_into(key: &ObjectKey, ingress: &Ingress, config: &Config, settings: &Se
 fn share(spec: Spec) -> Arc<Spec> {
     static NOTHING: LazyLock<Arc<Spec>> = LazyLock::new(Arc::default);
     if spec == **NOTHING { Arc::clone(&NOTHING) } else { Arc::new(spec) }
+}
+
+/// Hosts that an Ingress names, whether it is accepted or not.
+pub(crate) fn claimed_hosts(ingress: &Ingress) -> Vec<Arc<str>> {
+    let of_rules = ingress.rules.iter().filter_map(|rule| match &rule.host {
+        host if host.is_empty() => Some(CATCH_ALL.into()),
+        host => usable_host(host).ok(),
+    });
+    let catch_all = (ingress.rules.is_empty() && ingress.default_backend.is_some()).then(|| CATCH_ALL.into());
+    let mut hosts: Vec<Arc<str>> = of_rules.chain(catch_all).collect();
+    hosts.sort();
+    hosts.dedup();
+    hosts
 }
 
 /// A host in lower case. Sources refuse most that are none; the name of the catch-all server is nobody's.

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use anyhow::bail;
-use clap::{ArgAction, Args};
-use model::settings::{LocalEndpoints, PemPair};
+use clap::{ArgAction, Args, ValueEnum};
+use model::settings::{HostOwnership, LocalEndpoints, PemPair};
 use model::{ObjectKey, Settings};
 
 use super::{ApiArgs, MetricsArgs, selector};
@@ -48,6 +48,9 @@ pub(crate) struct ModelArgs {
     /// Watch only namespaces with these labels
     #[arg(long, value_name = "SELECTOR")]
     pub(crate) watch_namespace_selector: Option<String>,
+    /// Who may add paths, canaries, aliases and ssl-passthrough to a host: the Ingresses of any namespace, or only those of the namespace whose Ingress is the host's oldest
+    #[arg(long, value_enum, default_value_t = Ownership::Any, value_name = "WHO")]
+    pub(crate) host_ownership: Ownership,
     /// Ignore Ingresses with spec.defaultBackend
     #[arg(long, num_args = 0..=1, default_value_t = false, default_missing_value = "true", require_equals = true, action = ArgAction::Set)]
     pub(crate) disable_catch_all: bool,
@@ -95,6 +98,13 @@ pub(crate) struct ModelArgs {
     pub(crate) health_check_path: String,
     #[command(flatten)]
     pub(crate) metrics: MetricsArgs,
+}
+
+/// Values of `--host-ownership`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Ownership {
+    Any,
+    Namespace,
 }
 
 /// The status of Ingresses.
@@ -149,6 +159,10 @@ impl ModelArgs {
                 "--watch-namespace-selector",
                 self.watch_namespace_selector.as_deref().unwrap_or_default(),
             )?,
+            host_ownership: match self.host_ownership {
+                Ownership::Any => HostOwnership::Any,
+                Ownership::Namespace => HostOwnership::Namespace,
+            },
             disable_catch_all: self.disable_catch_all,
             annotations_prefix: self.annotations_prefix.clone(),
             annotation_validation: self.enable_annotation_validation,
