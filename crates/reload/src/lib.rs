@@ -18,6 +18,7 @@
 mod access;
 mod apply;
 mod before;
+mod beneath;
 mod child;
 mod cycle;
 mod dump;
@@ -43,6 +44,7 @@ mod state;
 mod target;
 mod tester;
 mod tree;
+mod writing;
 
 pub use access::{Access, Peer};
 pub use before::{Before, BeforeHandle};
