@@ -38,6 +38,10 @@ local FIELDS = {
   limit_key = { "string", "$binary_remote_addr" },
   limit_req_status = { "number", 503 },
   limit_conn_status = { "number", 503 },
+  local_networks = { "table", {} },
+  control_ports = { "table", {} },
+  name_servers = { "table", {} },
+  ipv6 = { "boolean", true },
 }
 
 local REDIRECT_CODES = { [301] = true, [302] = true, [307] = true, [308] = true }

@@ -8,6 +8,7 @@ local ngx = ngx
 local backend = require("narthex.backend")
 local context = require("narthex.context")
 local expand = require("narthex.expand")
+local outside = require("narthex.outside")
 local store = require("narthex.store")
 local verdicts = require("narthex.verdicts")
 
@@ -40,6 +41,8 @@ end
 function M.compile(given, route)
   return {
     url = expand.compile(given.url),
+    trusted = given.trusted,
+    upstream = given.up,
     host = expand.compile(given.host),
     method = given.method,
     signin = given.signin and expand.compile(given.signin),
@@ -118,11 +121,12 @@ function M.ask()
     end
   end
   local url = expand.url(rule.url, var)
-  if expand.is_socket(url) then
-    ngx.log(ngx.ERR, "auth-url leads to a unix socket, which is nobody's authentication service: ", url)
+  local target, err = outside.lead(url, rule.trusted, rule.upstream)
+  if not target then
+    ngx.log(ngx.ERR, "auth-url ", err, ", so no request passes: ", url)
     return ngx.exit(ngx.HTTP_INTERNAL_SERVER_ERROR)
   end
-  var.narthex_auth_url = url
+  var.narthex_auth_url = target
   var.narthex_auth_host = expand.line(rule.host, var)
   var.narthex_auth_redirect = rule.redirect and expand.line(rule.redirect, var) or var.request_uri
   if rule.method then

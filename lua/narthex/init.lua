@@ -12,7 +12,7 @@ local M = {}
 --- Modules that phases enter, and those that take settings.
 local ENTRIES = {
   "balancer", "certificate", "choice", "clients", "closing", "control", "errors", "header", "host", "limits", "log", "metrics",
-  "redirect", "route", "tracing",
+  "outside", "redirect", "route", "tracing",
 }
 
 --- Room for compiled regexes to backtrack on the longest request targets. The default of 32 KiB is used up by some hundred

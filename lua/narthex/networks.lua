@@ -53,6 +53,21 @@ local function parse_v6(text)
   return head .. rep("\0", 16 - #head - #tail) .. tail
 end
 
+--- An address as bytes.
+-- Phase: any.
+-- @tparam ?string text without brackets
+-- @treturn ?string 4 or 16 bytes; nil if it is not an address
+function M.parse(text)
+  return text and (parse_v4(text) or parse_v6(text))
+end
+
+--- An address in its shortest form. Phase: any.
+-- @tparam string address bytes
+-- @treturn string bytes; four where it is an IPv4 address in the form of an IPv6 one
+function M.plain(address)
+  return #address == 16 and sub(address, 1, 12) == MAPPED and sub(address, 13) or address
+end
+
 --- The first `bits` bits of an address as bytes, the last one's other bits cleared.
 local function prefix_of(address, bits)
   local whole, rest = rshift(bits, 3), bits % 8
@@ -64,7 +79,7 @@ end
 
 local function add(set, text)
   local name, bits = match(text, "^([^/]+)/(%d+)$")
-  local address = parse_v4(name or text) or parse_v6(name or text)
+  local address = M.parse(name or text)
   bits = tonumber(bits) or address and #address * 8
   if not address or bits > #address * 8 then
     return nil
@@ -103,9 +118,7 @@ function M.contains(set, address)
   if not address then
     return false
   end
-  if #address == 16 and sub(address, 1, 12) == MAPPED then
-    address = sub(address, 13)
-  end
+  address = M.plain(address)
   local family = set[#address]
   if not family then
     return false

@@ -4,6 +4,7 @@
 local ngx = ngx
 local context = require("narthex.context")
 local expand = require("narthex.expand")
+local outside = require("narthex.outside")
 
 local M = {}
 
@@ -64,20 +65,23 @@ function M.apply(rule, var)
     replace(fixed, var)
   end
   for i = 1, #expanded do
-    local value = expanded[i].expand(expanded[i].value, var)
-    if expand.is_socket(value) then
-      ngx.log(ngx.ERR, "mirror-target leads to a unix socket, nothing is copied: ", value)
-      value = ""
-    end
-    var[expanded[i].name] = value
+    var[expanded[i].name] = expanded[i].expand(expanded[i].value, var)
   end
 end
 
---- Ends a request that a backend sent to the location of copies. Phase: rewrite, in that location.
+--- Leads a copy to its target. Phase: rewrite, of the copy.
 function M.copy()
   if not ngx.is_subrequest then
+    -- A backend sent the request here.
     return ngx.exit(ngx.HTTP_NOT_FOUND)
   end
+  local var = ngx.var
+  local url, host = outside.lead(var.narthex_mirror_target)
+  if not url then
+    ngx.log(ngx.ERR, "mirror-target ", host, ", nothing is copied: ", var.narthex_mirror_target)
+    return ngx.exit(ngx.HTTP_BAD_GATEWAY)
+  end
+  var.narthex_mirror_target, var.narthex_mirror_name = url, host
 end
 
 return M

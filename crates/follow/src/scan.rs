@@ -20,6 +20,8 @@ pub struct Names {
     pub file: fn(&str) -> bool,
     /// Paths that don't count, with everything below them: as they are reached from the root, not resolved.
     pub excluded: Arc<[PathBuf]>,
+    /// Where links must stay, as a real path: what leads out of it is not looked into. It is no proof against changes at the same time.
+    pub within: Option<Arc<Path>>,
 }
 
 /// What a directory holds at one time.
@@ -179,6 +181,10 @@ fn walk(path: &Path, relative: &str, above: &mut Vec<Id>, names: &Names, scan: &
         if !is_wanted && !(names.directory)(name) || names.excluded.contains(&path) {
             continue;
         }
+        if leads_out(&path, names) {
+            scan.files.insert(join(relative, name), Found::Unreadable("the link leads out of the directory".to_owned()));
+            continue;
+        }
         let metadata = match fs::metadata(&path) {
             Ok(metadata) => metadata,
             // A link that leads nowhere is a fault; a name that is gone by now is not.
@@ -217,6 +223,11 @@ fn walk(path: &Path, relative: &str, above: &mut Vec<Id>, names: &Names, scan: &
     Ok(())
 }
 
+fn leads_out(path: &Path, names: &Names) -> bool {
+    let Some(within) = names.within.as_ref().filter(|_| path.is_symlink()) else { return false };
+    path.canonicalize().is_ok_and(|real| !real.starts_with(within))
+}
+
 /// Notes where a link leads to: changes show in the directory there.
 fn note_target(link: &Path, scan: &mut Scan) {
     let Ok(target) = link.canonicalize() else { return };
@@ -241,7 +252,7 @@ mod tests {
     const YAML: fn(&str) -> bool = |name| !name.starts_with('.') && [".yaml", ".yml", ".JSON"].iter().any(|end| name.ends_with(end));
 
     fn names() -> Names {
-        Names { directory: |name| !name.starts_with('.'), file: YAML, excluded: Arc::default() }
+        Names { directory: |name| !name.starts_with('.'), file: YAML, excluded: Arc::default(), within: None }
     }
 
     #[test]

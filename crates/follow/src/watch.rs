@@ -227,7 +227,7 @@ mod tests {
             directories: ["/a/m".into()].into(),
             paths: ["/a".into(), "/a/m".into()].into(),
             targets: ["/s/x.txt".into()].into(),
-            ..Interest::new(Names { directory: |_| true, file: |name| name.ends_with(".yaml"), excluded: Arc::default() })
+            ..Interest::new(Names { directory: |_| true, file: |name| name.ends_with(".yaml"), excluded: Arc::default(), within: None })
         };
         let mut wakes = |kind, path: &str| interest.wakes(Ok(Event::new(kind).add_path(path.into())));
         let create = EventKind::Create(CreateKind::File);

@@ -52,7 +52,7 @@ pub fn load(directory: &Path) -> Result<Loaded, LoadError> {
 /// Files named `*.yaml`, `*.yml` and `*.json`, in sub-directories too. Names that begin with a dot are passed over: that is how the kubelet hides the parts of
 /// a mounted ConfigMap (`..data`, `..2024_01_02...`), and editors their swap files.
 pub(crate) fn names() -> Names {
-    Names { directory: |name| !name.starts_with('.'), file: is_manifest, excluded: Arc::default() }
+    Names { directory: |name| !name.starts_with('.'), file: is_manifest, excluded: Arc::default(), within: None }
 }
 
 /// Whether a name is one of a file that is read.

@@ -7,12 +7,14 @@
 
 mod built;
 mod changes;
+mod config;
 mod dirty;
 mod index;
 mod kept;
 mod last;
 mod literals;
 mod names;
+mod owners;
 mod parse;
 mod room;
 mod settings;
@@ -22,22 +24,18 @@ mod state;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use annotations::Config;
 use imbl::OrdMap;
 
-use crate::fixed::GlobalHeaders;
 use crate::key::{BackendId, BackendPort, ObjectKey, ObjectRef};
 use crate::last::{INSTEAD, Last};
 use crate::live::BackendRecord;
-use crate::modules::{collector_remark, withhold};
 use crate::object::Ingress;
 use crate::passes::accept::Classes;
 use crate::passes::backend::{DEFAULT_KEY, DEFAULT_NAME, Users};
 use crate::passes::certificate::Certificate;
 use crate::passes::ingress::{CATCH_ALL, Entry, Order};
-use crate::passes::{backend, canary, globals, host};
-use crate::problem::{Problem, ProblemKind, of_value};
-use crate::profile::stock;
+use crate::passes::{backend, canary, host};
+use crate::problem::{Problem, ProblemKind};
 use crate::settings::Settings;
 use crate::snapshot::{Objects, Snapshot};
 use built::Origin;
@@ -207,6 +205,8 @@ impl Builder {
         let mut dirty = Dirty { everything, ..Dirty::default() };
         self.parse_ingresses(&changes, &mut dirty);
         self.settle_shares(&mut dirty);
+        let streams = self.state.streams.iter().map(|(order, text)| (order.key().clone(), text.clone()));
+        self.state.built.model.fixed.streams = streams.collect();
         self.index_slices(&changes, &mut dirty);
         self.mark(&changes, &mut dirty);
         self.default_certificate(&mut dirty);
@@ -215,50 +215,6 @@ impl Builder {
         self.put_up_signposts(&dirty);
         self.forget_last();
         self.state.built.clone()
-    }
-
-    fn read_config(&mut self, snapshot: &Snapshot, problems: &mut Vec<Problem>) -> (Config, Data) {
-        let Some(key) = &self.settings.configmap else { return (Config::default(), Data::new()) };
-        let object = ObjectRef::namespaced("ConfigMap", key);
-        let empty = Data::new();
-        let Some(map) = snapshot.config_maps.get(key) else {
-            let detail = "the ConfigMap of --configmap does not exist; every setting has its default".to_owned();
-            problems.push(Problem { object, field: String::new(), kind: ProblemKind::Configuration, detail });
-            return (Config::default(), empty);
-        };
-        let data = self.refused.replace(map.data.as_ref().unwrap_or(&empty), &object, problems);
-        let (mut config, findings) = Config::parse(&data);
-        let problem = |key: &str, detail: String| Problem {
-            object: object.clone(),
-            field: format!("data[{key:?}]"),
-            kind: ProblemKind::Configuration,
-            detail,
-        };
-        problems.extend(findings.into_iter().map(|finding| problem(&finding.key, of_value(&finding.value, finding.detail))));
-        for (key, module) in withhold(&mut config, &self.settings.missing) {
-            problems.push(problem(key, format!("NGINX lacks {}; it is as if this was not set", module.describe())));
-        }
-        problems.extend(collector_remark(&config).map(|(key, detail)| problem(key, detail.to_owned())));
-        (config, data.into_owned())
-    }
-
-    fn read_headers(&self, config: &Config, snapshot: &Snapshot, problems: &mut Vec<Problem>) -> GlobalHeaders {
-        let Some(key) = &self.settings.configmap else { return GlobalHeaders::default() };
-        globals::headers(&ObjectRef::namespaced("ConfigMap", key), config, snapshot, problems)
-    }
-
-    fn globals(&mut self, data: Data, headers: GlobalHeaders) {
-        let built = &mut self.state.built;
-        built.model.fixed.globals = Arc::new(settings::globals(&self.settings, (*self.state.config).clone(), headers.clone()));
-        built.basis = Arc::new(Basis::new(self.settings.clone(), data, headers));
-    }
-
-    fn stock_profiles(&mut self) {
-        for profile in stock(&self.state.config) {
-            let id = profile.id();
-            self.state.profiles.add(&id);
-            self.state.built.model.fixed.profiles.insert(id, Arc::new(profile));
-        }
     }
 
     /// Parses what changed, keeps the indexes true, and marks the hosts and backends that it names or named.
@@ -274,14 +230,13 @@ impl Builder {
             problems.extend(weighed.err());
             self.state.set_problems(Origin::Ingress(key.clone()), problems);
             self.state.set_problems(Origin::Share(key.clone()), Vec::new());
+            self.claim(key, entry.as_deref(), dirty);
             if let Some(entry) = entry {
                 self.state.index(&entry, true);
                 dirty.touch(&entry);
                 self.state.built.entries.insert(key.clone(), entry);
             }
         }
-        let streams = self.state.streams.iter().map(|(order, text)| (order.key().clone(), text.clone()));
-        self.state.built.model.fixed.streams = streams.collect();
     }
 
     fn index_slices(&mut self, changes: &Changes, dirty: &mut Dirty) {
@@ -379,12 +334,11 @@ impl Builder {
 
     /// Builds one host's record, and marks the backends whose alternatives it decides about. Returns the further names that it had or has.
     fn build_host(&mut self, name: &Arc<str>, backends: &mut BTreeSet<BackendId>) -> Vec<Arc<str>> {
+        let entries: Vec<&Entry> = self.entries_of(name).map(|entry| &**entry).collect();
+        let (entries, crowded) = room::fit(name, entries, &self.state.shares);
+        let (mut host, exists) = host::build(name, &entries, &self.state.config, self.settings.passthrough().is_some());
+        host.problems.extend(self.strangers(name).into_iter().chain(crowded));
         let state = &mut self.state;
-        let entries: Vec<&Entry> =
-            state.hosts.values(name).filter_map(|order| state.built.entries.get(order.key())).map(|entry| &**entry).collect();
-        let (entries, crowded) = room::fit(name, entries, &state.shares);
-        let (mut host, exists) = host::build(name, &entries, &state.config, self.settings.passthrough().is_some());
-        host.problems.extend(crowded);
         state.set_passthrough(name, host.passthrough);
         backends.extend(state.set_alternatives(name, host.alternatives));
 
@@ -469,6 +423,7 @@ impl Builder {
     fn external_name(&self, service: &ObjectKey) -> Option<Arc<str>> {
         let name = backend::external_name(self.state.snapshot.services.get(service)?)?;
         let literal = name.parse::<std::net::IpAddr>().is_ok();
-        (!self.settings.disable_external_name && !literal && backend::refused_name(name).is_none()).then(|| name.into())
+        let allowed = self.settings.local.allowed || !ngx_value::is_local_name(name);
+        (!self.settings.disable_external_name && !literal && allowed && backend::refused_name(name).is_none()).then(|| name.into())
     }
 }

@@ -4,6 +4,7 @@ mod clients;
 mod headers;
 mod shell;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use annotations::Config;
@@ -49,6 +50,10 @@ pub struct Globals {
     pub health_check_path: String,
     /// How requests are counted; `None`: they are not.
     pub counting: Option<RequestCounting>,
+    /// Requests of NGINX's own may go to the machine itself.
+    pub allows_local: bool,
+    /// Ports of the machine that are for operators.
+    pub control_ports: BTreeSet<u16>,
 }
 
 /// Listening ports.

@@ -81,6 +81,8 @@ kinds! {
     NoEndpoints => "NoEndpoints",
     /// An ExternalName that is refused or does not resolve.
     ExternalName => "ExternalName",
+    /// An endpoint, an ExternalName, an authentication service or a mirror that is this machine, or that no Pod can be.
+    LocalEndpoint => "LocalEndpoint",
     /// A TLS Secret is missing, not a certificate, or does not cover the host; the default certificate is used.
     Certificate => "Certificate",
     /// A file, a document or an object that can't be read; its last good objects stay.

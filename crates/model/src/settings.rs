@@ -1,6 +1,8 @@
 //! What the command line says about building the model. Plain data; parsed and checked by the binary.
 
 mod counting;
+mod local;
+mod ownership;
 
 use std::collections::BTreeSet;
 
@@ -8,6 +10,8 @@ use crate::key::ObjectKey;
 use crate::modules::Module;
 
 pub use counting::{Bounds, InvalidBounds, RequestCounting, UnknownHosts};
+pub use local::LocalEndpoints;
+pub use ownership::HostOwnership;
 
 /// Inputs of the build that are not objects. A change of any of them rebuilds everything.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +31,8 @@ pub struct Settings {
     pub watch_namespace: Option<String>,
     /// `--watch-namespace-selector`: equality and set terms; all must hold. Empty: every namespace.
     pub namespace_selector: Vec<SelectorTerm>,
+    /// `--host-ownership`: whose rules a host has.
+    pub host_ownership: HostOwnership,
     /// `--disable-catch-all`: an Ingress with `spec.defaultBackend` is not ours.
     pub disable_catch_all: bool,
     /// `--annotations-prefix`.
@@ -45,6 +51,8 @@ pub struct Settings {
     pub fallback_certificate: PemPair,
     /// `--disable-svc-external-name`.
     pub disable_external_name: bool,
+    /// Addresses that tenants may not lead requests to.
+    pub local: LocalEndpoints,
     /// The zone of our own node, when `--enable-topology-aware-routing` is set and it is known.
     pub zone: Option<String>,
     /// What the NGINX at hand can't do.
@@ -71,6 +79,7 @@ impl Default for Settings {
             watch_ingress_without_class: false,
             watch_namespace: None,
             namespace_selector: Vec::new(),
+            host_ownership: HostOwnership::Any,
             disable_catch_all: false,
             annotations_prefix: "nginx.ingress.kubernetes.io".into(),
             annotation_validation: true,
@@ -80,6 +89,7 @@ impl Default for Settings {
             default_ssl_certificate: None,
             fallback_certificate: PemPair::default(),
             disable_external_name: false,
+            local: LocalEndpoints::default(),
             zone: None,
             missing: BTreeSet::new(),
             http_port: 80,

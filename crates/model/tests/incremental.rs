@@ -9,6 +9,7 @@ use k8s_openapi::api::discovery::v1::{Endpoint, EndpointPort, EndpointSlice};
 use k8s_openapi::api::networking::v1::*;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use model::plan::{Plan, plan};
+use model::settings::HostOwnership;
 use model::{Builder, Live, ObjectKey, Settings, Snapshot};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -93,6 +94,8 @@ fn backend(dice: &mut Dice) -> IngressBackend {
 
 fn ingress(key: &ObjectKey, dice: &mut Dice) -> Ingress {
     let mut metadata = meta(key);
+    let created = format!("\"2020-01-01T00:00:0{}Z\"", dice.roll(3));
+    metadata.creation_timestamp = Some(serde_json::from_str(&created).expect("a time"));
     let annotations: BTreeMap<String, String> = (0..dice.roll(4))
         .map(|_| dice.of(&ANNOTATIONS))
         .map(|(name, value)| (format!("nginx.ingress.kubernetes.io/{name}"), value.to_owned()))
@@ -129,7 +132,7 @@ fn service(key: &ObjectKey, dice: &mut Dice) -> Service {
     let spec = match dice.roll(4) {
         0 => ServiceSpec {
             type_: Some("ExternalName".into()),
-            external_name: Some(dice.of(&["db.example.org", "192.0.2.7", "localhost", "other.example.org"]).into()),
+            external_name: Some(dice.of(&["db.example.org", "192.0.2.7", "localhost", "127.0.0.1", "other.example.org"]).into()),
             ports: Some(ports),
             ..Default::default()
         },
@@ -205,14 +208,15 @@ fn change(snapshot: &mut Snapshot, dice: &mut Dice, pairs: &[(String, String)]) 
         }
         _ => {
             let addresses: Vec<std::net::IpAddr> =
-                (0..dice.roll(3)).map(|i| std::net::Ipv4Addr::new(192, 0, 2, i as u8 + 1).into()).collect();
+                (0..dice.roll(3)).map(|i| std::net::Ipv4Addr::new(dice.of(&[192, 192, 127]), 0, 2, i as u8 + 1).into()).collect();
             snapshot.addresses.insert(dice.of(&["db.example.org", "other.example.org"]).into(), addresses.into());
         }
     }
 }
 
-fn settings() -> Settings {
+fn settings(host_ownership: HostOwnership) -> Settings {
     Settings {
+        host_ownership,
         configmap: Some(ObjectKey::new("x", "settings")),
         default_backend_service: Some(ObjectKey::new("y", "d")),
         default_ssl_certificate: Some(ObjectKey::new("x", "d")),
@@ -245,12 +249,15 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn an_incremental_build_equals_one_from_nothing(seeds in prop::collection::vec(any::<u64>(), 1..60)) {
+    fn an_incremental_build_equals_one_from_nothing(
+        seeds in prop::collection::vec(any::<u64>(), 1..60),
+        ownership in prop::sample::select(vec![HostOwnership::Any, HostOwnership::Namespace]),
+    ) {
         let pairs = pairs();
         let mut snapshot = Snapshot::default();
         change(&mut snapshot, &mut Dice(3), &pairs);
         snapshot.ingress_classes.get_or_insert_default().insert("nginx".into(), Arc::new(class("k8s.io/ingress-nginx")));
-        let mut builder = Builder::new(settings());
+        let mut builder = Builder::new(settings(ownership));
         let mut held = Live::default();
         let mut digest = 0;
         for seed in seeds {
@@ -264,7 +271,7 @@ proptest! {
             for (key, object) in builder.kept() {
                 served.ingresses.insert(key.clone(), object.clone());
             }
-            let fresh = Builder::new(settings()).after(builder.last().clone()).build(&served);
+            let fresh = Builder::new(settings(ownership)).after(builder.last().clone()).build(&served);
             prop_assert_eq!(&incremental.model, &fresh.model);
             if builder.kept().is_empty() {
                 prop_assert_eq!(incremental.problems(), fresh.problems());

@@ -118,7 +118,7 @@ pub(crate) enum Command {
   narthex run --kubeconfig ~/.kube/config --publish-status-address 192.0.2.10
 
   # With a URL that makes NGINX read certificates and other files on shared storage anew
-  narthex run --listen 127.0.0.1:9180 && curl -X POST http://127.0.0.1:9180/reload
+  narthex run --listen unix:/run/narthex.sock && curl -X POST --unix-socket /run/narthex.sock http://narthex/reload
 
 Signals: TERM and INT end it, HUP reads every file of --manifests again (a cluster is followed as it is).
 

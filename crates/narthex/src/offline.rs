@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use manifests::Loaded;
+use model::settings::LocalEndpoints;
 use model::{Builder, Built, Module, Problem, ProblemKind, Settings};
 
 use crate::output;
@@ -69,7 +70,12 @@ fn is_same_place(refused: &Problem, found: &Problem) -> bool {
 
 /// Settings for offline use: a generated certificate stands for the one that a controller would keep.
 pub(crate) fn settings(model: &crate::args::ModelArgs) -> anyhow::Result<Settings> {
-    Ok(Settings { implied_class: true, ..model.settings(crate::fallback::generate()?, None)? })
+    Ok(of_directory(model.settings(crate::fallback::generate()?, None)?))
+}
+
+/// Settings for manifests: their author is the administrator, who may lead requests anywhere.
+pub(crate) fn of_directory(settings: Settings) -> Settings {
+    Settings { implied_class: true, local: LocalEndpoints { allowed: true, ..LocalEndpoints::default() }, ..settings }
 }
 
 /// What can be said of the NGINX on this machine, or of Debian's if there is none: rendering needs its version and modules.

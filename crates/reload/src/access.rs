@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 
 use axum::extract::connect_info::Connected;
@@ -10,6 +10,8 @@ use axum::serve::IncomingStream;
 use ngx_value::CidrSet;
 use sha2::{Digest as _, Sha256};
 use tokio::net::{TcpListener, UnixListener};
+
+use crate::peers::own_addresses;
 
 /// Who is on the other side of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,10 +44,13 @@ impl fmt::Display for Peer {
 }
 
 /// Who may.
+///
+/// An address of this machine proves little: an NGINX here may pass on what a stranger sends. So without a token it counts only where
+/// [`Access::allow`] names it.
 #[derive(Debug, Clone)]
 pub struct Access {
-    /// Addresses; whoever may use a unix socket is let in.
-    pub allow: CidrSet,
+    /// Addresses that may ask; `None`: with a token the loopback ones, else none. A unix socket needs no address.
+    pub allow: Option<CidrSet>,
     /// A file with the token that has to be shown as well. Read for every request: it may be renewed.
     pub token_file: Option<PathBuf>,
 }
@@ -56,6 +61,11 @@ pub(crate) enum Denied {
     /// Not from there.
     #[error("the address is not one of --allow")]
     Address,
+    /// From this machine, without a token.
+    #[error(
+        "requests of this machine need --token-file, or their address in --allow, as a proxy here may pass them on; --listen unix:PATH needs neither"
+    )]
+    Machine,
     /// Without the token, or with another one.
     #[error("the token of --token-file is missing or another one")]
     Token,
@@ -69,14 +79,36 @@ impl Access {
     pub(crate) fn check(&self, peer: Option<Peer>, authorization: Option<&str>) -> Result<(), Denied> {
         match peer {
             Some(Peer::Unix) => {}
-            Some(Peer::Tcp(address)) if self.allow.contains(address.ip()) => {}
-            Some(Peer::Tcp(_)) | None => return Err(Denied::Address),
+            Some(Peer::Tcp(address)) => self.check_address(address.ip().to_canonical())?,
+            None => return Err(Denied::Address),
         }
         let Some(wanted) = self.token().map_err(|error| Denied::Broken(error.to_string()))? else { return Ok(()) };
         let shown = authorization.and_then(|value| value.split_once(' ')).filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
         match shown {
             Some((_, token)) if same(token.trim(), &wanted) => Ok(()),
             _ => Err(Denied::Token),
+        }
+    }
+
+    fn check_address(&self, address: IpAddr) -> Result<(), Denied> {
+        let has_token = self.token_file.is_some();
+        match &self.allow {
+            None if address.is_loopback() && has_token => Ok(()),
+            None if address.is_loopback() => Err(Denied::Machine),
+            Some(allow) if allow.contains(address) => {
+                let is_own = || !address.is_loopback() && own_addresses().contains(&address);
+                if has_token || self.allows_this_machine() || !is_own() { Ok(()) } else { Err(Denied::Machine) }
+            }
+            None | Some(_) => Err(Denied::Address),
+        }
+    }
+
+    /// Whether requests of this machine are let through by their address.
+    pub fn allows_this_machine(&self) -> bool {
+        let loopback = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
+        match &self.allow {
+            Some(allow) => loopback.iter().any(|address| allow.contains(*address)),
+            None => self.token_file.is_some(),
         }
     }
 
@@ -110,13 +142,24 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let token = scratch.path().join("token");
         let peer = |text: &str| Some(Peer::Tcp(text.parse().unwrap()));
-        let mut access = Access { allow: "127.0.0.0/8,10.0.0.0/8".parse().unwrap(), token_file: None };
+        let mut access = Access { allow: Some("127.0.0.0/8,10.0.0.0/8".parse().unwrap()), token_file: None };
         assert_eq!(access.check(peer("10.1.2.3:5"), None), Ok(()));
         assert_eq!(access.check(peer("[::ffff:10.1.2.3]:5"), None), Ok(()));
         assert_eq!(access.check(Some(Peer::Unix), None), Ok(()));
         assert_eq!(access.check(peer("192.0.2.1:5"), None), Err(Denied::Address));
         assert_eq!(access.check(None, None), Err(Denied::Address));
 
+        access.allow = None;
+        for address in ["127.0.0.1:5", "[::1]:5", "[::ffff:127.0.0.1]:5"] {
+            assert_eq!(access.check(peer(address), None), Err(Denied::Machine), "{address}");
+        }
+        assert_eq!(access.check(peer("10.1.2.3:5"), None), Err(Denied::Address));
+        if let Some(own) = own_addresses().into_iter().find(|address| address.is_ipv4() && !address.is_loopback()) {
+            access.allow = Some(format!("{own}/32").parse().unwrap());
+            assert_eq!(access.check(Some(Peer::Tcp((own, 5).into())), None), Err(Denied::Machine), "{own}");
+        }
+
+        access.allow = Some("127.0.0.0/8,10.0.0.0/8".parse().unwrap());
         access.token_file = Some(token.clone());
         assert!(matches!(access.check(Some(Peer::Unix), None), Err(Denied::Broken(_))));
         std::fs::write(&token, "\n").unwrap();
@@ -133,5 +176,8 @@ mod tests {
             assert_eq!(access.check(Some(Peer::Unix), shown), expected, "{shown:?}");
         }
         assert_eq!(access.check(peer("192.0.2.1:5"), Some("Bearer secret")), Err(Denied::Address));
+        access.allow = None;
+        assert_eq!(access.check(peer("127.0.0.1:5"), Some("Bearer secret")), Ok(()));
+        assert_eq!(access.check(peer("10.1.2.3:5"), Some("Bearer secret")), Err(Denied::Address));
     }
 }

@@ -94,6 +94,7 @@ async fn guard(State(front): State<Front>, peer: Option<Extension<ConnectInfo<Pe
             tracing::warn!(peer, path = request.uri().path(), why = %denied, "a request is refused");
             match denied {
                 Denied::Address => problem(StatusCode::FORBIDDEN, "refused", "not from this address"),
+                Denied::Machine => problem(StatusCode::FORBIDDEN, "refused", &denied.to_string()),
                 Denied::Token => {
                     ([(header::WWW_AUTHENTICATE, "Bearer")], problem(StatusCode::UNAUTHORIZED, "refused", "a token is needed"))
                         .into_response()

@@ -18,6 +18,7 @@
 mod access;
 mod apply;
 mod before;
+mod beneath;
 mod child;
 mod cycle;
 mod dump;
@@ -43,6 +44,7 @@ mod state;
 mod target;
 mod tester;
 mod tree;
+mod writing;
 
 pub use access::{Access, Peer};
 pub use before::{Before, BeforeHandle};
@@ -55,7 +57,7 @@ pub use lock::{Boxed, Contender, FileLock, LocalLock, Lock, Mark, Tried, Wanted,
 pub use metrics::Metrics;
 pub use news::{Herald, News};
 pub use outlet::Outlets;
-pub use peers::Peers;
+pub use peers::{Peers, own_addresses};
 pub use policy::{DENIED, NamePattern, Policy};
 pub use queue::{Queue, Source};
 pub use quit::{QuitError, QuitOptions, QuitOutcome, quit};

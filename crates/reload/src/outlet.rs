@@ -2,10 +2,11 @@
 
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::news::Herald;
 use crate::report::{Outcome, Report, Tested};
+use crate::writing::replace_text;
 
 /// Where results are written to.
 #[derive(Debug, Clone, Default)]
@@ -29,7 +30,8 @@ pub(crate) struct Writer {
 
 impl Writer {
     pub(crate) fn new(outlets: Outlets) -> Self {
-        let error = outlets.error_file.as_ref().and_then(|path| fs::read_to_string(path).ok());
+        // Not read: where other users write it may be anything by now.
+        let error = outlets.error_file.as_ref().filter(|path| path.symlink_metadata().is_ok()).map(|_| String::new());
         Self { outlets, herald: Herald::default(), error, failure: None }
     }
 
@@ -45,7 +47,7 @@ impl Writer {
         // The state last: who waits for it finds the error.
         let state = self.outlets.status_file.as_ref().map_or(Ok(()), |path| {
             let text = serde_json::to_string_pretty(report).map_err(io::Error::other)?;
-            replace(path, &format!("{text}\n"))
+            replace_text(path, &format!("{text}\n"))
         });
         let failure = error.and(state).err().map(|error| error.to_string());
         if failure != self.failure {
@@ -70,7 +72,7 @@ impl Writer {
             return Ok(());
         }
         match &wanted {
-            Some(text) => replace(path, text)?,
+            Some(text) => replace_text(path, text)?,
             None => match fs::remove_file(path) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 Ok(()) | Err(_) => {}
@@ -79,18 +81,6 @@ impl Writer {
         self.error = wanted;
         Ok(())
     }
-}
-
-/// The name under which a file is written before it takes its place: hidden as the kubelet's are, so that nobody takes it for content.
-fn scratch(path: &Path) -> PathBuf {
-    path.with_file_name(format!("..{}", path.file_name().unwrap_or_default().to_string_lossy()))
-}
-
-fn replace(path: &Path, text: &str) -> io::Result<()> {
-    let new = scratch(path);
-    fs::write(&new, text)
-        .and_then(|()| fs::rename(&new, path))
-        .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))
 }
 
 fn log(report: &Report) {

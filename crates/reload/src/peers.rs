@@ -44,7 +44,7 @@ impl Peers {
         let found = found.map_err(|error| io::Error::new(error.kind(), format!("the name {:?} of --peers: {error}", self.name)))?;
         let client = reqwest::Client::builder().no_proxy().timeout(self.timeout).build().map_err(io::Error::other)?;
         let mut calls = JoinSet::new();
-        for address in others(found, &own()) {
+        for address in others(found, &own_addresses()) {
             let (client, token) = (client.clone(), token.map(str::to_owned));
             calls.spawn(async move { call(&client, address, token.as_deref()).await });
         }
@@ -60,7 +60,7 @@ fn others(found: impl Iterator<Item = SocketAddr>, own: &BTreeSet<IpAddr>) -> BT
 }
 
 /// The addresses of this machine.
-fn own() -> BTreeSet<IpAddr> {
+pub fn own_addresses() -> BTreeSet<IpAddr> {
     let interfaces = nix::ifaddrs::getifaddrs().into_iter().flatten();
     let addresses = interfaces.filter_map(|interface| {
         let address = interface.address?;
@@ -97,6 +97,6 @@ mod tests {
         let found = ["10.0.0.1:80", "10.0.0.2:80", "10.0.0.2:80", "[::ffff:10.0.0.1]:80"].map(|text| text.parse().unwrap());
         let told = others(found.into_iter(), &["10.0.0.1".parse().unwrap()].into());
         assert_eq!(told, ["10.0.0.2:80".parse().unwrap()].into());
-        assert!(own().contains(&IpAddr::from([127, 0, 0, 1])));
+        assert!(own_addresses().contains(&IpAddr::from([127, 0, 0, 1])));
     }
 }

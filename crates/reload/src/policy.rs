@@ -13,7 +13,7 @@ use ngx_value::lexer::{Directive, LexErrorKind, parse};
 use crate::snapshot::Tree;
 
 /// What is denied unless it is allowed by name: code, processes, users and modules of the master, which runs as root.
-pub const DENIED: [&str; 21] = [
+pub const DENIED: [&str; 23] = [
     "load_module",
     "user",
     "daemon",
@@ -35,6 +35,8 @@ pub const DENIED: [&str; 21] = [
     "js_*",
     "modsecurity_rules*",
     "passenger_*",
+    "xslt_stylesheet",
+    "xml_entities",
 ];
 
 /// The name of a directive; `*` stands for any text.
@@ -211,6 +213,7 @@ mod tests {
             "include conf.d/sub/*.conf;",
             "include /etc/nginx/conf.d/sub/x;",
             "include /etc/nginx/mime.types;",
+            "include fastcgi_params;",
             "proxy_cache_path /var/cache/nginx/a keys_zone=a:1m;",
         ] {
             check(&strict, good, &[]);
@@ -222,6 +225,14 @@ mod tests {
             "include ../../etc/x.conf;",
             "include tls.key;",
             "client_body_temp_path /etc/cron.d;",
+            "client_body_temp_path /tmp/x;",
+            "client_body_temp_path /var/tmp/x 1 2;",
+            "proxy_temp_path .;",
+            "fastcgi_cache_path conf.d keys_zone=a:1m;",
+            "state_path /etc/x;",
+            "access_log /var/log/auth.log;",
+            "access_log modules-enabled/x.conf;",
+            "include /home/user/mime.types;",
             "proxy_cache_path /var/cache keys_zone=a:1m;",
         ] {
             check(&strict, bad, &["--allow-directive"]);

@@ -12,6 +12,8 @@ use follow::{Found, Names, Scan, read_file, scan, scan_file};
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
+use crate::beneath::Beneath;
+
 /// The most that is read, in bytes: of all files together.
 pub const MAX_BYTES: u64 = 256 << 20;
 /// Readings of a directory that changes while it is read.
@@ -24,6 +26,8 @@ pub struct Roots {
     pub paths: Vec<PathBuf>,
     /// What in them doesn't count, with everything below.
     pub excluded: Arc<[PathBuf]>,
+    /// Other users write there: links may not lead out of a directory, and what is read belongs to this user.
+    pub is_foreign: bool,
 }
 
 /// The content address of a snapshot: 16 hexadecimal digits.
@@ -81,6 +85,7 @@ impl Roots {
             directory: |name| !name.starts_with(".."),
             file: |name| !name.starts_with("..") && !is_scratch(name),
             excluded: self.excluded.clone(),
+            within: self.paths.first().filter(|_| self.is_foreign).map(|root| root.canonicalize().unwrap_or_else(|_| root.clone()).into()),
         }
     }
 
@@ -129,6 +134,7 @@ impl Snapshot {
             }
             // A file that was removed shows in its directory.
             changed = found.directories.keys().filter_map(|path| fs::metadata(path).ok()?.modified().ok()).fold(changed, SystemTime::max);
+            let beneath = roots.is_foreign.then(|| Beneath::open(root)).transpose().map_err(unreadable)?;
             let mut files = BTreeMap::new();
             for (path, found) in &found.files {
                 let full = match found {
@@ -138,7 +144,13 @@ impl Snapshot {
                     }
                     Found::Unreadable(_) => root.join(&**path),
                 };
-                if let Some(file) = read(&full, &mut left)? {
+                let file = match &beneath {
+                    Some(beneath) => beneath.read(path, left + 1).map_err(|error| SnapshotError::Unreadable(full.clone(), error))?,
+                    None => read(&full, left + 1)?,
+                };
+                if let Some(file) = file {
+                    let size = file.bytes.as_ref().map_or(0, |bytes| bytes.len()) as u64;
+                    left = left.checked_sub(size).ok_or(SnapshotError::TooLarge(full))?;
                     files.insert(path.clone(), file);
                 }
             }
@@ -165,7 +177,7 @@ impl Snapshot {
 }
 
 /// `None` for what is neither a file nor a link: NGINX doesn't read it either.
-fn read(path: &Path, left: &mut u64) -> Result<Option<File>, SnapshotError> {
+fn read(path: &Path, limit: u64) -> Result<Option<File>, SnapshotError> {
     let unreadable = |error| SnapshotError::Unreadable(path.to_owned(), error);
     let metadata = match fs::metadata(path) {
         Ok(metadata) if !metadata.is_file() => return Ok(None),
@@ -173,8 +185,7 @@ fn read(path: &Path, left: &mut u64) -> Result<Option<File>, SnapshotError> {
         Err(_) if path.is_symlink() => return Ok(Some(File { bytes: None, mode: 0o777, owner: (0, 0) })),
         Err(error) => return Err(unreadable(error)),
     };
-    let bytes = read_file(path, *left + 1).map_err(unreadable)?;
-    *left = left.checked_sub(bytes.len() as u64).ok_or_else(|| SnapshotError::TooLarge(path.to_owned()))?;
+    let bytes = read_file(path, limit).map_err(unreadable)?;
     Ok(Some(File { bytes: Some(bytes.into()), mode: metadata.mode() & 0o7777, owner: (metadata.uid(), metadata.gid()) }))
 }
 
@@ -221,7 +232,7 @@ mod tests {
     use super::*;
 
     fn roots(path: &Path) -> Roots {
-        Roots { paths: vec![path.to_owned()], excluded: Arc::default() }
+        Roots { paths: vec![path.to_owned()], excluded: Arc::default(), is_foreign: false }
     }
 
     fn names(snapshot: &Snapshot) -> Vec<&str> {
@@ -266,6 +277,40 @@ mod tests {
     }
 
     #[test]
+    fn links_of_other_users_lead_nowhere_but_into_their_directory() {
+        let scratch = tempfile::tempdir().unwrap();
+        let root = scratch.path().join("from");
+        fs::create_dir_all(root.join("..2026_1/sub")).unwrap();
+        for (path, text) in [("from/..2026_1/a.conf", "a;"), ("from/..2026_1/sub/b.conf", "b;"), ("secret", "root:$6$")] {
+            fs::write(scratch.path().join(path), text).unwrap();
+        }
+        symlink("..2026_1", root.join("..data")).unwrap();
+        symlink("..data/a.conf", root.join("a.conf")).unwrap();
+        symlink("..data/sub", root.join("sub")).unwrap();
+        symlink("nowhere", root.join("dead.conf")).unwrap();
+        let roots = Roots { is_foreign: true, ..roots(&root) };
+        let snapshot = Snapshot::take(&roots).unwrap();
+        assert_eq!(names(&snapshot), ["a.conf", "dead.conf", "sub/b.conf"]);
+        let file = &snapshot.trees[0].files["a.conf"];
+        assert_eq!((file.bytes.as_deref(), file.mode & 0o022), (Some(&b"a;"[..]), 0));
+
+        fs::create_dir(scratch.path().join("closed")).unwrap();
+        fs::write(scratch.path().join("closed/key"), "x").unwrap();
+        for (name, target) in
+            [("file", "../secret"), ("directory", "../closed"), ("absolute", "/etc/passwd"), ("twice", "..data/../../secret")]
+        {
+            symlink(target, root.join(name)).unwrap();
+            let error = Snapshot::take(&roots).unwrap_err();
+            let SnapshotError::Unreadable(path, why) = &error else { panic!("{error}") };
+            assert_eq!(
+                (path, why.to_string().as_str()),
+                (&root.join(name), "links may only lead to files in the directory, by relative paths")
+            );
+            fs::remove_file(root.join(name)).unwrap();
+        }
+    }
+
+    #[test]
     fn a_root_may_be_a_file_and_a_missing_one_is_an_error() {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("nginx.conf");
@@ -275,7 +320,7 @@ mod tests {
         fs::write(scratch.path().join("other"), "x").unwrap();
         let snapshot = Snapshot::take(&roots(&path)).unwrap();
         assert_eq!((names(&snapshot), snapshot.trees[0].is_file), (vec!["nginx.conf"], true));
-        let excluded = Roots { paths: vec![scratch.path().to_owned()], excluded: [path].into() };
+        let excluded = Roots { excluded: [path].into(), ..roots(scratch.path()) };
         assert_eq!(names(&Snapshot::take(&excluded).unwrap()), ["other"]);
     }
 }

@@ -11,6 +11,7 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 use crate::policy::Policy;
 use crate::snapshot::{Roots, Snapshot, Tree};
 use crate::tree;
+use crate::writing::hidden_name;
 
 /// Where the files go, and which are let through.
 #[derive(Debug, Clone)]
@@ -46,13 +47,25 @@ impl Staging {
 
     /// What stands in the directory that NGINX reads.
     pub(crate) fn installed(&self) -> Option<Snapshot> {
-        Snapshot::take(&Roots { paths: vec![self.to.clone()], excluded: Arc::default() }).ok()
+        Snapshot::take(&Roots { paths: vec![self.to.clone()], excluded: Arc::default(), is_foreign: false }).ok()
     }
 
-    /// The place beside the directory where the next one is made and the last one is kept.
-    fn beside(&self) -> PathBuf {
-        let name = self.to.file_name().unwrap_or_default().to_string_lossy();
-        self.to.with_file_name(format!("..narthex-{name}"))
+    /// How the names of directories begin that are made beside this one: where the next one is written and the last one is kept.
+    fn beside(&self) -> String {
+        format!("{}-", self.to.file_name().unwrap_or_default().to_string_lossy())
+    }
+
+    /// Removes what an earlier process left beside the directory.
+    fn tidy(&self) -> io::Result<()> {
+        let start = format!("..narthex-{}", self.beside());
+        for entry in fs::read_dir(self.to.parent().unwrap_or(Path::new("/")))? {
+            let entry = entry?;
+            let is_ours = entry.file_name().to_str().and_then(|name| name.strip_prefix(&*start)).is_some_and(|end| end.len() == 16);
+            if is_ours && entry.file_type()?.is_dir() {
+                remove(&entry.path())?;
+            }
+        }
+        Ok(())
     }
 
     /// Puts the files in place. Blocks.
@@ -61,7 +74,7 @@ impl Staging {
             Ok(beside) => Ok(Installed { to: self.to.clone(), old: Old::Beside(beside) }),
             Err(error) => {
                 tracing::debug!(%error, to = %self.to.display(), "the directory can't be swapped: its files are written one by one");
-                let _ = remove(&self.beside());
+                let _ = self.tidy();
                 let old = self
                     .installed()
                     .and_then(|mut snapshot| snapshot.trees.pop())
@@ -80,8 +93,8 @@ impl Staging {
     }
 
     fn swap(&self, tree: &Tree) -> io::Result<PathBuf> {
-        let beside = self.beside();
-        remove(&beside)?;
+        self.tidy()?;
+        let beside = self.to.with_file_name(hidden_name(&self.beside()));
         tree::write(&beside, tree)?;
         fs::set_permissions(&beside, fs::metadata(&self.to)?.permissions())?;
         renameat_with(CWD, &beside, CWD, &self.to, RenameFlags::EXCHANGE)?;
@@ -119,7 +132,7 @@ fn remove(directory: &Path) -> io::Result<()> {
 
 /// Makes a directory hold just these files: writes what differs, each by rename, and removes what is too much.
 fn mirror(directory: &Path, tree: &Tree) -> io::Result<()> {
-    let roots = Roots { paths: vec![directory.to_owned()], excluded: Arc::default() };
+    let roots = Roots { paths: vec![directory.to_owned()], excluded: Arc::default(), is_foreign: false };
     let present = Snapshot::take(&roots).map_err(io::Error::other)?;
     let present = present.trees.into_iter().next().map(|tree| tree.files).unwrap_or_default();
     for (path, file) in &tree.files {
@@ -154,7 +167,7 @@ mod tests {
     }
 
     fn listing(directory: &Path) -> Vec<(String, String)> {
-        let roots = Roots { paths: vec![directory.to_owned()], excluded: Arc::default() };
+        let roots = Roots { paths: vec![directory.to_owned()], excluded: Arc::default(), is_foreign: false };
         let files = Snapshot::take(&roots).unwrap().trees.pop().unwrap().files;
         files.into_iter().map(|(path, file)| (path.to_string(), String::from_utf8(file.bytes.unwrap().to_vec()).unwrap())).collect()
     }

@@ -58,7 +58,7 @@ pub fn conf(model: &Model, caps: &Capabilities, paths: &Paths, filter: ConfFilte
     let globals = GlobalView::new(&model.fixed, caps, paths, &revision, Form::Equivalent, names)?;
     page.block("main.conf", &globals)?;
     page.block("http.conf", &globals)?;
-    auth::upstreams(&mut page, &model.fixed)?;
+    auth::upstreams(&mut page, &model.fixed, Form::Equivalent)?;
     page.block("equivalent/maps.conf", &globals)?;
     page.block("equivalent/zones.conf", Zones { zones: ZonesView::new(model)? })?;
     for group in &groups {

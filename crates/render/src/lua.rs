@@ -1,16 +1,20 @@
 //! The Lua side: its modules, compiled in, and what `nginx.conf` tells it.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 use annotations::Config;
 use model::Fixed;
 use model::settings::RequestCounting;
+use ngx_value::LOCAL_NETWORKS;
 use serde::Serialize;
 
+use crate::Capabilities;
 use crate::files::File;
 use crate::globals::Form;
 use crate::profile::answers;
 use crate::render::CATCH_ALL;
+use crate::server::has_ipv6;
 
 /// `lua/narthex/*.lua`: path below the work directory, and content. In the order of names.
 const MODULES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/lua_modules.rs"));
@@ -77,6 +81,16 @@ struct Settings<'a> {
     limit_req_status: u16,
     limit_conn_status: u16,
     tracing: Tracing<'a>,
+    /// Where requests to URLs of tenants do not go.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    local_networks: Vec<&'static str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    control_ports: Vec<u16>,
+    /// Asked for the names in such URLs; IPv6 addresses in brackets.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    name_servers: Vec<String>,
+    /// Their IPv6 addresses are asked for as well.
+    ipv6: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     metrics: Option<Metrics>,
 }
@@ -160,8 +174,9 @@ fn shells(fixed: &Fixed) -> BTreeMap<&str, ShellSettings<'_>> {
 }
 
 /// The settings as JSON.
-pub(crate) fn configuration(fixed: &Fixed, revision: &str, form: Form) -> String {
+pub(crate) fn configuration(fixed: &Fixed, caps: &Capabilities, revision: &str, form: Form) -> String {
     let globals = &*fixed.globals;
+    let ipv6 = has_ipv6(globals, caps);
     let config = &globals.config;
     let settings = Settings {
         revision,
@@ -197,9 +212,23 @@ pub(crate) fn configuration(fixed: &Fixed, revision: &str, form: Form) -> String
         limit_req_status: config.answers.limit_req_status_code,
         limit_conn_status: config.answers.limit_conn_status_code,
         tracing: Tracing::new(config),
+        local_networks: LOCAL_NETWORKS.iter().filter(|_| !globals.allows_local).map(|(network, _)| *network).collect(),
+        control_ports: globals.control_ports.iter().copied().filter(|_| !globals.allows_local).collect(),
+        name_servers: name_servers(caps, ipv6),
+        ipv6,
         metrics: globals.counting.as_ref().map(Metrics::new),
     };
     serde_json::to_string(&settings).expect("settings are plain data with string keys")
+}
+
+/// The machine's name servers, as NGINX writes addresses; without IPv6 only those with an IPv4 address.
+pub(crate) fn name_servers(caps: &Capabilities, ipv6: bool) -> Vec<String> {
+    let word = |server: &IpAddr| match server {
+        IpAddr::V4(address) => Some(address.to_string()),
+        IpAddr::V6(address) if ipv6 => Some(format!("[{address}]")),
+        IpAddr::V6(_) => None,
+    };
+    caps.name_servers.iter().filter_map(word).collect()
 }
 
 /// Whether the location that finds the route can proxy as well: there is nothing that it had to decide after the route is known.
@@ -225,12 +254,18 @@ mod tests {
     fn lua_is_told_the_settings_in_its_units() {
         let globals = Globals {
             health_check_path: "/healthz".into(),
+            control_ports: [10254].into(),
             listen: model::Listen { http: 80, https: 443, passthrough: None },
             ..Globals::default()
         };
         let fixed = Fixed { globals: Arc::new(globals), ..Fixed::default() };
         assert_eq!(
-            configuration(&fixed, "00ff", Form::Router),
+            configuration(
+                &fixed,
+                &Capabilities { name_servers: vec!["10.0.0.10".parse().unwrap()], ..Capabilities::assumed() },
+                "00ff",
+                Form::Router
+            ),
             concat!(
                 r#"{"revision":"00ff","profiles":["base"],"ssl_redirect":true,"force_ssl_redirect":false,"preserve_trailing_slash":false,"#,
                 r#""redirect_code":308,"https_port":443,"use_port_in_redirects":false,"relative_redirects":false,"#,
@@ -239,7 +274,9 @@ mod tests {
                 r#""hsts":"max-age=31536000; includeSubDomains","hide_server":true,"log_default_backend":false,"health_check_path":"/healthz","#,
                 r#""add_headers":[],"generate_request_id":true,"serve_base_inline":true,"error_statuses":[],"#,
                 r#""limit_key":"$binary_remote_addr","limit_req_status":503,"limit_conn_status":503,"#,
-                r#""tracing":{"on":false,"trust":true,"sampler":"AlwaysOn","ratio":0.01,"parent_based":true,"queue":2048,"export":false}}"#,
+                r#""tracing":{"on":false,"trust":true,"sampler":"AlwaysOn","ratio":0.01,"parent_based":true,"queue":2048,"export":false},"#,
+                r#""local_networks":["0.0.0.0/8","127.0.0.0/8","169.254.0.0/16","224.0.0.0/4","255.255.255.255/32","::1/128","::/96","fe80::/10","ff00::/8"],"#,
+                r#""control_ports":[10254],"name_servers":["10.0.0.10"],"ipv6":true}"#,
             )
         );
     }
@@ -254,7 +291,7 @@ mod tests {
             size: bounds("10,1e+06"),
         };
         let globals = Globals { counting: Some(counting), ..Globals::default() };
-        let text = configuration(&Fixed { globals: Arc::new(globals), ..Fixed::default() }, "00ff", Form::Router);
+        let text = configuration(&Fixed { globals: Arc::new(globals), ..Fixed::default() }, &Capabilities::assumed(), "00ff", Form::Router);
         let metrics =
             r#""metrics":{"key":"0.005,1 10 10,1000000","time":[5.0,1000.0],"length":[10.0],"size":[10.0,1000000.0],"unknown":"skip"}}"#;
         assert!(text.ends_with(metrics), "{text}");

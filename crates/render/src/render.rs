@@ -139,7 +139,7 @@ fn blocks(fixed: &Fixed, caps: &Capabilities, paths: &Paths, revision: &str, nam
     let mut page = Page::default();
     page.block("main.conf", &view)?;
     page.block("http.conf", &view)?;
-    auth::upstreams(&mut page, fixed)?;
+    auth::upstreams(&mut page, fixed, Form::Router)?;
 
     let default_shell = fixed.shells.get(CATCH_ALL).map(|shell| &**shell);
     for side in Side::all(globals).iter().copied() {

@@ -54,6 +54,11 @@ impl Gate {
         Ok(Self { address, requests, task })
     }
 
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
     /// `http://address:port` and the path.
     pub fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)

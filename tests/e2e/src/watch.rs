@@ -55,7 +55,13 @@ http {{ access_log off; {} include {dir}/conf.d/*.conf; }}\n",
         watch.until("v0").await?;
         let mut narthex = Command::new(binary);
         narthex.arg("watch").arg("--config-dir").arg(dir.join("conf.d")).arg("--pid-file").arg(dir.join("nginx.pid"));
-        narthex.arg(format!("--listen={listen}")).args(flags).env_remove("POD_NAME").env_remove("POD_NAMESPACE").envs(env.iter().copied());
+        narthex
+            .arg(format!("--listen={listen}"))
+            .arg("--allow=127.0.0.0/8")
+            .args(flags)
+            .env_remove("POD_NAME")
+            .env_remove("POD_NAMESPACE")
+            .envs(env.iter().copied());
         watch.narthex = Some(narthex.stdin(Stdio::null()).stdout(log()?).stderr(log()?).spawn()?);
         let ready = poll(PATIENCE, || async {
             let response = Request::get(watch.listen, "/readyz").host("n").send().await?;

@@ -24,10 +24,12 @@ mod cases {
     mod lb;
     mod life;
     mod limit;
+    mod local;
     mod log;
     mod mirror;
     mod modsec;
     mod obs;
+    mod owners;
     mod pass;
     mod path;
     mod proxy;

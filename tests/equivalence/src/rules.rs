@@ -13,7 +13,7 @@ use k8s_openapi::api::networking::v1::{
     ServiceBackendPort,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
-use model::settings::PemPair;
+use model::settings::{LocalEndpoints, PemPair};
 use model::{ObjectKey, Settings, Snapshot};
 
 use crate::Dice;
@@ -178,6 +178,7 @@ pub fn settings(http_port: u16, https_port: u16) -> anyhow::Result<Settings> {
         fallback_certificate: PemPair { chain: pair.cert.pem(), key: pair.signing_key.serialize_pem() },
         http_port,
         https_port,
+        local: LocalEndpoints { allowed: true, ..LocalEndpoints::default() },
         ..Settings::default()
     })
 }

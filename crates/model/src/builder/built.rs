@@ -80,8 +80,11 @@ impl Built {
     /// The Ingresses that gave a host its server-level text.
     pub fn users_of_shell(&self, name: &str) -> Vec<ObjectKey> {
         let asks = |entry: &Entry| host::SHELL.iter().any(|annotation| host::asks_for(entry, annotation));
-        let named = self.entries.values().filter(|entry| asks(entry) && entry.hosts().iter().any(|host| **host == *name));
-        named.map(|entry| entry.key().clone()).collect()
+        let named = || self.entries.values().filter(|entry| !entry.is_canary() && entry.hosts().iter().any(|host| **host == *name));
+        let owner =
+            named().min_by_key(|entry| &entry.order).filter(|_| self.basis.hosts_are_owned()).map(|entry| entry.key().namespace.clone());
+        let has_say = |entry: &Entry| owner.as_ref().is_none_or(|owner| entry.key().namespace == *owner);
+        named().filter(|entry| asks(entry) && has_say(entry)).map(|entry| entry.key().clone()).collect()
     }
 
     /// The Ingresses behind a reason for a reload, as far as this build has them. Cost: as [`Self::users_of_profile`].

@@ -42,9 +42,9 @@ impl Builder {
 
     /// Settles what a name means after hosts changed.
     pub(super) fn name(&mut self, name: &Arc<str>) {
-        let is_host = self.state.host_profiles.contains_key(name);
-        let twin_of = if is_host { None } else { self.state.twins.values(name).next().cloned() };
-        let alias_of = if is_host || twin_of.is_some() { None } else { self.state.aliases.values(name).next().cloned() };
+        let is_host = self.is_host(name);
+        let twin_of = if is_host { None } else { self.claimant(self.state.twins.values(name)) };
+        let alias_of = if is_host || twin_of.is_some() { None } else { self.claimant(self.state.aliases.values(name)) };
         let hosts = &mut self.state.built.model.live.hosts;
         if let Some(host) = &twin_of {
             set_if_changed(hosts, name, HostRecord { redirect_to: Some(host.clone()), ..HostRecord::default() });
@@ -97,9 +97,9 @@ impl Builder {
         let aliases = |from: &str| {
             let from: Arc<str> = from.into();
             let keys: Vec<Arc<str>> = state.aliases.keys_from(&from).take_while(|key| key.starts_with(&*from)).cloned().collect();
-            keys.into_iter().filter_map(|key| Some((key.clone(), state.aliases.values(&key).next()?.clone())))
+            keys.into_iter().filter_map(|key| Some((key.clone(), self.claimant(state.aliases.values(&key))?)))
         };
-        let suffixes = aliases("*.").filter(|(name, _)| !state.host_profiles.contains_key(name) && !state.twins.has(name));
+        let suffixes = aliases("*.").filter(|(name, _)| !self.is_host(name) && !state.twins.has(name));
         let suffixes = suffixes.map(|(name, host)| (name[1..].into(), host)).collect();
         // In the order of the hosts, as NGINX would find them in its configuration.
         let mut regexes: Vec<(Arc<str>, Arc<str>)> = aliases("~").map(|(name, host)| (name[1..].into(), host)).collect();
@@ -113,12 +113,16 @@ impl Builder {
         }
     }
 
+    /// Whether a name is a host, or belongs to an Ingress that claims it as one.
+    fn is_host(&self, name: &Arc<str>) -> bool {
+        self.state.host_profiles.contains_key(name) || self.owner(name).is_some()
+    }
+
     /// What other hosts wanted of a name that is a host itself.
     fn lost_names(&self, name: &Arc<str>) -> Vec<Problem> {
         let state = &self.state;
         let lost = |annotation: &'static str, host: &Arc<str>, what: &str| {
-            let entries = state.hosts.values(host).filter_map(|order| state.built.entries.get(order.key()));
-            let owner = entries.filter(|entry| !entry.is_canary()).find(|entry| host::asks_for(entry, annotation))?;
+            let owner = self.entries_of(host).filter(|entry| !entry.is_canary()).find(|entry| host::asks_for(entry, annotation))?;
             Some(Problem {
                 object: ObjectRef::ingress(owner.key()),
                 field: format!("metadata.annotations[{:?}]", format!("{}/{annotation}", self.settings.annotations_prefix)),
@@ -136,7 +140,7 @@ impl Builder {
         if **name == *CATCH_ALL {
             return (Choice::Default(None), None);
         }
-        let entries = self.state.hosts.values(name).filter_map(|order| self.state.built.entries.get(order.key()));
+        let entries = self.entries_of(name);
         let Some(entry) = entries.filter(|entry| !entry.is_canary()).find(|entry| !entry.tls.is_empty()) else {
             return (Choice::None, None);
         };

@@ -78,7 +78,7 @@ fn part(host: &str, entry: &Entry, all: &Shares) -> u64 {
     let weight = all.weight(entry.key()).map_or(0, |weight| weight.of(Resource::State));
     let count = |rules: &mut dyn Iterator<Item = &Rule>| rules.map(|rule| rule.paths.len() as u64).sum::<u64>();
     let (here, total) = (count(&mut entry.rules.iter().filter(|rule| *rule.host == *host)), count(&mut entry.rules.iter()));
-    if total == 0 { weight } else { weight * here / total }
+    (weight * here).checked_div(total).unwrap_or(weight)
 }
 
 fn refused(key: &ObjectKey, detail: String) -> Problem {

@@ -13,7 +13,7 @@ use crate::key::ObjectRef;
 use crate::modules::withhold;
 use crate::problem::{Problem, ProblemKind, of_value};
 use crate::profile::stock;
-use crate::settings::Settings;
+use crate::settings::{HostOwnership, Settings};
 
 /// The data of a ConfigMap.
 pub type Data = BTreeMap<String, String>;
@@ -30,6 +30,11 @@ pub struct Basis {
 impl Basis {
     pub(super) fn new(settings: Arc<Settings>, data: Data, headers: GlobalHeaders) -> Self {
         Self { settings, data, headers }
+    }
+
+    /// Whether a host has the Ingresses of one namespace only.
+    pub(super) fn hosts_are_owned(&self) -> bool {
+        self.settings.host_ownership == HostOwnership::Namespace
     }
 
     /// The keys that are in effect, with their values.
@@ -65,6 +70,8 @@ pub(super) fn globals(settings: &Settings, config: Config, headers: GlobalHeader
         static_certificate: settings.fallback_certificate.clone(),
         health_check_path: settings.health_check_path.clone(),
         counting: settings.counting.clone(),
+        allows_local: settings.local.allowed,
+        control_ports: settings.local.control_ports.clone(),
     }
 }
 

@@ -8,6 +8,7 @@ use ngx_value::Snippet;
 
 use super::built::{Built, Origin};
 use super::index::{Counted, Index};
+use super::owners::Claim;
 use crate::key::{BackendId, ObjectKey};
 use crate::object::Ingress;
 use crate::passes::accept::Classes;
@@ -32,6 +33,9 @@ pub(super) struct State {
     /// Accepted Ingresses that have no room: in no index.
     pub(super) held: OrdMap<ObjectKey, Arc<Entry>>,
     pub(super) hosts: Index<Arc<str>, Order>,
+    /// Hosts with the Ingresses that claim them, and the other way round; only where a host belongs to one namespace.
+    pub(super) claims: Index<Arc<str>, Order>,
+    pub(super) ingress_claims: OrdMap<ObjectKey, Claim>,
     pub(super) backends: Index<BackendId, Order>,
     /// The same for Ingresses with cookie affinity.
     pub(super) sticky: Index<BackendId, Order>,

@@ -1,6 +1,6 @@
 //! One backend: a Service port, its endpoints and how one is chosen.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use super::canary::Candidate;
@@ -13,6 +13,7 @@ use crate::problem::{Problem, ProblemKind};
 use crate::settings::Settings;
 use crate::snapshot::Snapshot;
 use annotations::Config;
+use ngx_value::is_local_name;
 
 /// Wire key of the default backend.
 pub(crate) const DEFAULT_KEY: &str = "-";
@@ -48,6 +49,8 @@ pub(crate) fn build(id: &BackendId, users: &Users<'_>, input: &Input<'_>) -> (Ba
     let endpoints = endpoints(id, service_upstream, input, &mut |kind, detail| {
         problems.push(Problem { object: ObjectRef::namespaced("Service", &id.service), field: String::new(), kind, detail });
     });
+    let (endpoints, found) = usable(id, endpoints, input);
+    problems.extend(found);
     let endpoints = endpoints.into_iter().map(|(address, port)| Endpoint { address, port, weight: 1 }).collect();
     let sticky = users.sticky.and_then(|(oldest, youngest)| balancing::stickiness(&oldest.spec.affinity, &youngest.spec.affinity));
     let alternative = users.canary.map(|(canary, candidate)| balancing::alternative(canary, candidate, sticky.is_some()));
@@ -113,6 +116,23 @@ fn endpoints(
     found
 }
 
+/// The endpoints without those that no Pod can be, and what to say of these.
+fn usable(id: &BackendId, endpoints: Vec<(IpAddr, u16)>, input: &Input<'_>) -> (Vec<(IpAddr, u16)>, Option<Problem>) {
+    let refusal = |(address, port): (IpAddr, u16)| input.settings.local.refusal(address, Some(port));
+    let (refused, usable): (Vec<_>, Vec<_>) = endpoints.into_iter().partition(|endpoint| refusal(*endpoint).is_some());
+    let Some(first) = refused.first() else { return (usable, None) };
+    let what = format!("{} is {}, which no Pod is", SocketAddr::from(*first), refusal(*first).unwrap_or_default());
+    let more = if refused.len() > 1 { format!(" (and {} more)", refused.len() - 1) } else { String::new() };
+    let instead = if usable.is_empty() { "requests get 503" } else { "it is left out" };
+    let problem = Problem {
+        object: ObjectRef::namespaced("Service", &id.service),
+        field: String::new(),
+        kind: ProblemKind::LocalEndpoint,
+        detail: format!("{what}{more}; {instead}, as --allow-local-endpoints is not set"),
+    };
+    (usable, Some(problem))
+}
+
 fn ports(service: &Service) -> String {
     let list: Vec<String> = service
         .ports
@@ -138,15 +158,12 @@ pub(crate) fn external_name(service: &Service) -> Option<&str> {
 
 /// Why a name may not be an ExternalName target; `None` if it may.
 pub(crate) fn refused_name(name: &str) -> Option<&'static str> {
-    if let Ok(address) = name.parse::<IpAddr>() {
-        return address.is_loopback().then_some("it is a loopback address");
+    if name.parse::<IpAddr>().is_ok() {
+        return None;
     }
     let bare = name.strip_suffix('.').unwrap_or(name);
     if bare.is_empty() {
         return Some("it is empty");
-    }
-    if bare == "localhost" || bare.ends_with(".localhost") {
-        return Some("it is localhost");
     }
     let label = |label: &str| {
         !label.is_empty()
@@ -165,6 +182,12 @@ fn external(id: &BackendId, service: &Service, input: &Input<'_>, problem: &mut 
             ProblemKind::ExternalName,
             "ExternalName Services are switched off by --disable-svc-external-name; requests get 503".into(),
         );
+        return Vec::new();
+    }
+    if is_local_name(name) && !input.settings.local.allowed {
+        let detail =
+            format!("externalName {name:?} is this machine, which no Pod is; requests get 503, as --allow-local-endpoints is not set");
+        problem(ProblemKind::LocalEndpoint, detail);
         return Vec::new();
     }
     if let Some(why) = refused_name(name) {

@@ -51,6 +51,11 @@ impl Order {
         Self { created_seconds, key }
     }
 
+    /// The precedence of an Ingress.
+    pub(crate) fn of(key: &ObjectKey, ingress: &Ingress) -> Self {
+        Self { created_seconds: ingress.created_seconds, key: key.clone() }
+    }
+
     /// The Ingress itself.
     pub(crate) fn key(&self) -> &ObjectKey {
         &self.key
@@ -289,7 +294,7 @@ fn entry(key: &ObjectKey, ingress: &Ingress, spec: Spec, settings: &Settings, pr
     });
     Entry {
         identity: ingress.uid.as_deref().map_or_else(|| key.to_string().into(), Arc::from),
-        order: Order { created_seconds: ingress.created_seconds, key: key.clone() },
+        order: Order::of(key, ingress),
         spec: share(spec),
         resolved: Resolved::default(),
         denied: false,
@@ -305,6 +310,19 @@ fn entry(key: &ObjectKey, ingress: &Ingress, spec: Spec, settings: &Settings, pr
 fn share(spec: Spec) -> Arc<Spec> {
     static NOTHING: LazyLock<Arc<Spec>> = LazyLock::new(Arc::default);
     if spec == **NOTHING { Arc::clone(&NOTHING) } else { Arc::new(spec) }
+}
+
+/// Hosts that an Ingress names, whether it is accepted or not.
+pub(crate) fn claimed_hosts(ingress: &Ingress) -> Vec<Arc<str>> {
+    let of_rules = ingress.rules.iter().filter_map(|rule| match &rule.host {
+        host if host.is_empty() => Some(CATCH_ALL.into()),
+        host => usable_host(host).ok(),
+    });
+    let catch_all = (ingress.rules.is_empty() && ingress.default_backend.is_some()).then(|| CATCH_ALL.into());
+    let mut hosts: Vec<Arc<str>> = of_rules.chain(catch_all).collect();
+    hosts.sort();
+    hosts.dedup();
+    hosts
 }
 
 /// A host in lower case. Sources refuse most that are none; the name of the catch-all server is nobody's.

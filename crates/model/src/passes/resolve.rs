@@ -9,6 +9,7 @@ mod default_backend;
 mod fastcgi;
 mod headers;
 mod modules;
+mod targets;
 mod users;
 
 use annotations::{Config, Reference, Spec};
@@ -46,6 +47,8 @@ pub(crate) struct Resolved {
     pub(crate) users: Option<Users>,
     /// `auth-proxy-set-headers`.
     pub(crate) auth_headers: Vec<(HeaderName, HeaderTemplate)>,
+    /// `mirror-target` is used.
+    pub(crate) mirrors: bool,
     /// What was read as it was before its last change.
     pub(crate) last: Vec<Named>,
 }
@@ -152,6 +155,7 @@ pub(crate) fn resolve(lookup: &Lookup<'_>, outcome: &mut Outcome<'_>) -> Resolve
         client_trust: client_ca::resolve(lookup, outcome),
         users: users::resolve(lookup, outcome),
         auth_headers: auth_headers::resolve(lookup, outcome),
+        mirrors: targets::check(lookup, outcome),
         last: Vec::new(),
     };
     Resolved { last: std::mem::take(&mut outcome.last), ..resolved }

@@ -19,7 +19,7 @@ pub struct AuthLocation {
     pub upstream: Option<AuthUpstream>,
 }
 
-/// An upstream block for one service: names are resolved when NGINX loads it.
+/// An upstream block for one service. Lua says where it is, for each request.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct AuthUpstream {
     /// Host and port, an IPv6 address in brackets. No variables.

@@ -119,8 +119,8 @@ fn kept_connections_need_an_upstream_block() {
     let route = &routes(&built)[0];
     let upstream = profile(&built, route).external_auth.unwrap().upstream.unwrap();
     assert_eq!(&*upstream.server, "auth.example.com:81");
-    let url = route.external_auth.clone().unwrap().url.to_string();
-    assert_eq!(url, format!("http://{}/check?a=$host", upstream.name()));
+    let check = route.external_auth.clone().unwrap();
+    assert_eq!((&*check.url, check.upstream.as_deref()), (URL.1, Some(&*upstream.name())));
     let built = settings("true");
     assert_eq!(profile(&built, &routes(&built)[0]).external_auth.unwrap().upstream, None);
 }

@@ -6,5 +6,6 @@ mod answers;
 mod guarding;
 mod kept;
 mod live;
+mod ownership;
 mod proxying;
 mod world;

@@ -197,7 +197,7 @@ fn backend_protocol_makes_a_profile_with_connections_of_its_own() {
 #[test]
 fn mirror_target_and_mirror_host_are_live_and_mirror_request_body_is_a_profile() {
     for (annotations, target, host, body) in [
-        (&[("mirror-target", "http://localhost/mirror")][..], "http://localhost/mirror$is_args$args", "localhost", true),
+        (&[("mirror-target", "http://mirror/copy")][..], "http://mirror/copy$is_args$args", "mirror", true),
         (&[("mirror-target", "https://a.b:8443"), ("mirror-request-body", "off")], "https://a.b:8443$request_uri", "a.b", false),
         (&[("mirror-target", "https://a.b$request_uri"), ("mirror-host", "c.d")], "https://a.b$request_uri", "c.d", true),
         (&[("mirror-target", "http://$host/x")], "http://$host/x", "$host", true),
@@ -205,6 +205,14 @@ fn mirror_target_and_mirror_host_are_live_and_mirror_request_body_is_a_profile()
         let (route, profile) = build(annotations);
         let mirror = route.mirror.as_ref().unwrap();
         assert_eq!((&*mirror.target, &*mirror.host, &*mirror.id, profile.mirror), (target, host, "1-2-3", Some(body)));
+    }
+}
+
+#[test]
+fn a_copy_to_an_address_that_no_pod_has_is_not_made() {
+    for target in ["http://localhost/mirror", "http://127.0.0.1:8080", "http://[::1]/$request_uri", "https://169.254.169.254/latest"] {
+        let (route, profile) = build(&[("mirror-target", target)]);
+        assert_eq!((route.mirror.is_some(), profile.mirror), (false, None), "{target}");
     }
 }
 

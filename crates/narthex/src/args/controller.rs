@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use anyhow::bail;
-use clap::{ArgAction, Args};
-use model::settings::PemPair;
+use clap::{ArgAction, Args, ValueEnum};
+use model::settings::{HostOwnership, LocalEndpoints, PemPair};
 use model::{ObjectKey, Settings};
 
 use super::{ApiArgs, MetricsArgs, selector};
@@ -48,6 +48,9 @@ pub(crate) struct ModelArgs {
     /// Watch only namespaces with these labels
     #[arg(long, value_name = "SELECTOR")]
     pub(crate) watch_namespace_selector: Option<String>,
+    /// Who may add paths, canaries, aliases and ssl-passthrough to a host: the Ingresses of any namespace, or only those of the namespace whose Ingress is the host's oldest
+    #[arg(long, value_enum, default_value_t = Ownership::Any, value_name = "WHO")]
+    pub(crate) host_ownership: Ownership,
     /// Ignore Ingresses with spec.defaultBackend
     #[arg(long, num_args = 0..=1, default_value_t = false, default_missing_value = "true", require_equals = true, action = ArgAction::Set)]
     pub(crate) disable_catch_all: bool,
@@ -72,6 +75,9 @@ pub(crate) struct ModelArgs {
     /// Give ExternalName Services no endpoints
     #[arg(long, num_args = 0..=1, default_value_t = false, default_missing_value = "true", require_equals = true, action = ArgAction::Set)]
     pub(crate) disable_svc_external_name: bool,
+    /// Let endpoints, ExternalNames, authentication services and mirrors be loopback, link-local, multicast and unspecified addresses, and this controller's own control ports; with --manifests they always may
+    #[arg(long, num_args = 0..=1, default_value_t = false, default_missing_value = "true", require_equals = true, action = ArgAction::Set)]
+    pub(crate) allow_local_endpoints: bool,
     /// Prefer endpoints of this node's zone where a Service asks for it
     #[arg(long, num_args = 0..=1, default_value_t = false, default_missing_value = "true", require_equals = true, action = ArgAction::Set)]
     pub(crate) enable_topology_aware_routing: bool,
@@ -92,6 +98,13 @@ pub(crate) struct ModelArgs {
     pub(crate) health_check_path: String,
     #[command(flatten)]
     pub(crate) metrics: MetricsArgs,
+}
+
+/// Values of `--host-ownership`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Ownership {
+    Any,
+    Namespace,
 }
 
 /// The status of Ingresses.
@@ -146,6 +159,10 @@ impl ModelArgs {
                 "--watch-namespace-selector",
                 self.watch_namespace_selector.as_deref().unwrap_or_default(),
             )?,
+            host_ownership: match self.host_ownership {
+                Ownership::Any => HostOwnership::Any,
+                Ownership::Namespace => HostOwnership::Namespace,
+            },
             disable_catch_all: self.disable_catch_all,
             annotations_prefix: self.annotations_prefix.clone(),
             annotation_validation: self.enable_annotation_validation,
@@ -155,6 +172,7 @@ impl ModelArgs {
             default_ssl_certificate: key("--default-ssl-certificate", self.default_ssl_certificate.as_deref())?,
             fallback_certificate,
             disable_external_name: self.disable_svc_external_name,
+            local: LocalEndpoints { allowed: self.allow_local_endpoints, ..LocalEndpoints::default() },
             zone: zone.filter(|_| self.enable_topology_aware_routing),
             http_port: self.http_port,
             https_port: self.https_port,

@@ -14,9 +14,9 @@ pub(crate) struct HttpArgs {
     /// Serve /reload, /status, /healthz and /readyz on this address, or on unix:PATH; off unless given
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) listen: Option<String>,
-    /// Addresses and ranges that may ask for /reload and /status, by commas, in place of the loopback ones; what headers claim doesn't count
-    #[arg(long, requires = "listen", value_name = "RANGES", default_value = "127.0.0.0/8,::1")]
-    pub(crate) allow: ngx_value::CidrSet,
+    /// Addresses and ranges that may ask for /reload and /status, by commas; by default the loopback ones with --token-file, none without. What headers claim doesn't count
+    #[arg(long, requires = "listen", value_name = "RANGES")]
+    pub(crate) allow: Option<ngx_value::CidrSet>,
     /// File with a token that has to be shown as well (Authorization: Bearer)
     #[arg(long, value_name = "FILE", requires = "listen")]
     pub(crate) token_file: Option<PathBuf>,

@@ -20,7 +20,7 @@ Examples:
   narthex watch --config-dir /etc/nginx/conf.d
 
   # Beside an NGINX of systemd, with a URL to ask for reloads
-  narthex watch --config-dir /etc/nginx --pid-file /run/nginx.pid --listen 127.0.0.1:9180
+  narthex watch --config-dir /etc/nginx --pid-file /run/nginx.pid --listen unix:/run/narthex.sock
 
   # Around NGINX, as the first process of its container
   narthex watch --config-dir /etc/nginx/conf.d -- nginx -g 'daemon off;'

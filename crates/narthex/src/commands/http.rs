@@ -1,6 +1,6 @@
 //! The listener for reloads by HTTP, of `narthex watch` and `narthex run`.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -13,9 +13,6 @@ use tracing::{error, info, warn};
 
 use super::lease::Leased;
 use crate::args::{ApiArgs, HttpArgs};
-
-/// The machine itself.
-const LOOPBACK: [IpAddr; 2] = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
 
 /// The opened listener.
 pub(crate) enum Listener {
@@ -68,6 +65,22 @@ pub(crate) async fn lock(args: &HttpArgs, api: &ApiArgs) -> anyhow::Result<Arc<d
     })
 }
 
+/// Says what a TCP port means for requests of this machine: they may be a stranger's that an NGINX here passes on.
+fn warn_of_access(access: &Access) {
+    match (&access.allow, &access.token_file, access.allows_this_machine()) {
+        (None, None, _) => warn!(
+            "/reload and /status are refused: on a TCP port they need --token-file, or the address of who asks in --allow; --listen unix:PATH needs neither"
+        ),
+        (Some(_), None, true) => warn!(
+            "--allow lets this machine ask for reloads without a token, and with it whoever leads an NGINX here to this port; --token-file or --listen unix:PATH excludes them"
+        ),
+        (Some(_), _, false) => warn!(
+            "--allow is in place of the loopback addresses: requests from this machine, or this Pod, are refused; 127.0.0.0/8,::1 adds them"
+        ),
+        (_, Some(_), true) | (None, Some(_), false) => {}
+    }
+}
+
 /// Starts to serve.
 pub(crate) fn serve(
     listener: Listener,
@@ -80,10 +93,8 @@ pub(crate) fn serve(
         Listener::Tcp(listener) => Some(listener.local_addr()?),
         Listener::Unix(_) => None,
     };
-    if own.is_some() && !LOOPBACK.iter().any(|address| args.allow.contains(*address)) {
-        warn!(
-            "--allow is in place of the loopback addresses: requests from this machine, or this Pod, are refused; 127.0.0.0/8,::1 adds them"
-        );
+    if own.is_some() {
+        warn_of_access(&access(args));
     }
     let front = Front {
         reloads,

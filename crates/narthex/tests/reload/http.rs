@@ -27,6 +27,9 @@ async fn on_port(ip: [u8; 4], port: u16, more: &[&str]) -> (Bed, SocketAddr) {
     let address = SocketAddr::from((ip, port));
     let text = address.to_string();
     let mut arguments = vec!["--listen", text.as_str()];
+    if !more.contains(&"--allow") && !more.contains(&"--token-file") {
+        arguments.extend(["--allow", "127.0.0.0/8"]);
+    }
     arguments.extend(more);
     bed.watch(&arguments).await;
     (bed, address)
@@ -75,6 +78,32 @@ async fn nobody_from_outside_the_list_reloads_whatever_headers_claim() {
     assert_eq!(bed.status("any", |_| true).await["run"], runs);
     // Probes and scrapers may come from anywhere.
     assert_eq!(Request::get(address, "/healthz").host("n").send().await.unwrap().status, 200);
+}
+
+#[tokio::test]
+async fn a_stranger_that_nginx_leads_to_the_port_reloads_nothing() {
+    let scratch = tempfile::tempdir().unwrap();
+    let token = scratch.path().join("token");
+    fs::write(&token, "secret\n").unwrap();
+    for (flags, refused) in [(vec![], 403), (vec!["--token-file", token.to_str().unwrap()], 401)] {
+        let mut bed = Bed::new();
+        let port = Ports::one().unwrap();
+        let lead = format!("return 200 'v0'; }} location = /lead {{ proxy_pass http://127.0.0.1:{port}/reload; ");
+        fs::write(bed.path("conf.d/site.conf"), bed.site("v0").replacen("return 200 'v0'; ", &lead, 1)).unwrap();
+        bed.start_nginx().await;
+        let text = format!("127.0.0.1:{port}");
+        bed.watch(&[&["--listen", &text], &flags[..]].concat()).await;
+        let workers = bed.workers();
+        let response =
+            Request::new("POST", SocketAddr::from(([127, 0, 0, 1], bed.port)), "/lead").host("n").timeout(LIMIT).send().await.unwrap();
+        assert_eq!((response.status, &json(&response)["result"]), (refused, &"refused".into()), "{}", response.text());
+        assert_eq!(bed.workers(), workers);
+        // Probes need nothing.
+        let address: SocketAddr = text.parse().unwrap();
+        assert_eq!(Request::get(address, "/readyz").host("n").send().await.unwrap().status, 200);
+        let log = bed.logs();
+        assert_eq!(log.contains("/reload and /status are refused"), refused == 403, "{log}");
+    }
 }
 
 #[tokio::test]

@@ -4,12 +4,15 @@ use std::path::{Component, Path};
 
 use ngx_value::lexer::Directive;
 
-/// Shared files of parameters, which everybody may include wherever they lie.
+/// Shared files of parameters, which all may include from where NGINX has them.
 const SHARED: [&str; 7] = ["mime.types", "fastcgi_params", "fastcgi.conf", "uwsgi_params", "scgi_params", "proxy_params", "koi-utf"];
+/// Where they are.
+const OWN: [&str; 3] = ["/etc/nginx", "/usr/local/nginx/conf", "/usr/local/openresty/nginx/conf"];
 /// Where logs may be.
-const LOGS: [&str; 1] = ["/var/log/"];
-/// Where caches and temporary files may be.
-const CACHES: [&str; 4] = ["/var/cache/nginx/", "/var/lib/nginx/", "/tmp/", "/var/tmp/"];
+const LOGS: [&str; 2] = ["/var/log/nginx/", "logs/"];
+/// Where caches and temporary files may be: directories that only NGINX and its administrators write. Elsewhere a link could stand in their place,
+/// and what it leads to be given to the workers.
+const CACHES: [&str; 2] = ["/var/cache/nginx/", "/var/lib/nginx/"];
 
 /// Why a directive with this path is not let through. `to` is the directory of the files.
 pub(super) fn refuses(directive: &Directive, to: &Path) -> Option<String> {
@@ -19,19 +22,22 @@ pub(super) fn refuses(directive: &Directive, to: &Path) -> Option<String> {
         "include" if !may_include(path, to) => {
             Some(format!("{path:?} is neither below {} nor a *.conf file or one of the shared parameters", to.display()))
         }
-        "access_log" | "error_log" if !may_log(path) => Some(format!("{path:?} is neither below /var/log nor a stream")),
-        _ if (name.ends_with("_temp_path") || name.ends_with("_cache_path"))
-            && !(is_plain(path) && (is_relative(path) || below(path, &CACHES))) =>
-        {
-            Some(format!("{path:?} is not below {}", CACHES.join(", ")))
-        }
+        "access_log" | "error_log" if !may_log(path) => Some(format!("{path:?} is neither below {} nor a stream", LOGS.join(" or "))),
+        _ if is_made(name) && !(is_plain(path) && below(path, &CACHES)) => Some(format!("{path:?} is not below {}", CACHES.join(", "))),
         _ => None,
     }
 }
 
+/// Whether a directive names a directory that the master makes and gives to the workers.
+fn is_made(name: &str) -> bool {
+    name.ends_with("_temp_path") || name.ends_with("_cache_path") || matches!(name, "state" | "state_path")
+}
+
 fn may_include(path: &str, to: &Path) -> bool {
     let own = Path::new(path).starts_with(to);
-    let shared = Path::new(path).file_name().and_then(|name| name.to_str()).is_some_and(|name| SHARED.contains(&name));
+    let is_shared = |name: &str| SHARED.contains(&name);
+    let shared =
+        is_shared(path) || OWN.iter().any(|own| path.strip_prefix(own).and_then(|rest| rest.strip_prefix('/')).is_some_and(is_shared));
     is_plain(path) && (own || shared || is_relative(path) && path.ends_with(".conf"))
 }
 
@@ -39,7 +45,7 @@ fn may_log(path: &str) -> bool {
     let stream = ["off", "stderr", "/dev/stdout", "/dev/stderr", "/dev/null"].contains(&path)
         || path.starts_with("syslog:")
         || path.starts_with("memory:");
-    stream || is_plain(path) && (is_relative(path) || below(path, &LOGS))
+    stream || is_plain(path) && below(path, &LOGS)
 }
 
 /// Without `..`.

@@ -1,7 +1,5 @@
 //! The `http` block itself.
 
-use std::net::IpAddr;
-
 use annotations::Config;
 use model::Fixed;
 use ngx_value::Size;
@@ -105,7 +103,7 @@ impl HttpView {
             lua_package_path: path(&paths.lua_dir().join("?.lua;;"))?,
             dicts: dicts(config)?,
             regexes: REGEXES,
-            lua_config: Printed::lua(&lua::configuration(fixed, revision, form)),
+            lua_config: Printed::lua(&lua::configuration(fixed, caps, revision, form)),
             temp: Temp::new(paths)?,
             keepalive_timeout: keepalive,
             keepalive_min_timeout: caps.has_keepalive_min_timeout().then_some(KEEPALIVE_MIN_TIMEOUT.min(keepalive)),
@@ -145,12 +143,7 @@ fn dicts(config: &Config) -> Result<Vec<Dict>, RenderError> {
 
 /// The machine's name servers; without IPv6, only those with an IPv4 address, and no AAAA records.
 fn resolver(caps: &Capabilities, ipv6: bool) -> Result<Option<Printed>, RenderError> {
-    let word = |server: &IpAddr| match server {
-        IpAddr::V4(address) => Some(address.to_string()),
-        IpAddr::V6(address) if ipv6 => Some(format!("[{address}]")),
-        IpAddr::V6(_) => None,
-    };
-    let servers: Vec<String> = caps.name_servers.iter().filter_map(word).collect();
+    let servers = lua::name_servers(caps, ipv6);
     if servers.is_empty() {
         return Ok(None);
     }

@@ -8,7 +8,7 @@ use testkit::poll;
 async fn check_text(id: &str, body: Option<&str>, wanted: &str) -> anyhow::Result<()> {
     let case = Case::new(id).await?;
     let _echo = case.echo(1).await?;
-    let ingress = rule("mirror", "mirror.foo.com").annotation("mirror-target", "http://localhost/mirror");
+    let ingress = rule("mirror", "mirror.foo.com").annotation("mirror-target", "http://mirror.example.com/mirror");
     let ingress = body.into_iter().fold(ingress, |ingress, body| ingress.annotation("mirror-request-body", body));
     let stored = case.create(&ingress.build()).await?;
     let controller = case.controller().start().await?;

@@ -20,8 +20,14 @@ pub struct PasswordCheck {
 /// Another service is asked about each request (`auth`). In all texts `$name` and `${name}` are variables.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct ExternalCheck {
-    /// Where it is; with connections that are kept, the name of an upstream block stands in the place of host and port.
+    /// Where it is.
     pub url: Arc<str>,
+    /// The upstream block that keeps connections to it.
+    #[serde(rename = "up", skip_serializing_if = "Option::is_none")]
+    pub upstream: Option<Arc<str>>,
+    /// The administrator names it, so it may be on this machine.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub trusted: bool,
     /// Host of the URL without the port.
     pub host: Arc<str>,
     /// Method of the request; the service is also told the original URI and scheme then. `None`: GET.

@@ -43,7 +43,9 @@ fn own(location: &Location<'_>) -> Option<(ExternalCheck, AuthLocation)> {
     let upstream = keepalive.map(|keepalive| upstream(url, keepalive));
     let rules = auth.cache_duration.clone().unwrap_or_default();
     let check = ExternalCheck {
-        url: target(url, upstream.as_ref()).into(),
+        url: url.as_str().into(),
+        upstream: upstream.as_ref().map(|upstream| upstream.name().into()),
+        trusted: false,
         host: url.host().into(),
         method: auth.method.map(|method| method.to_string().into()),
         signin: auth.signin.as_ref().map(|signin| signin.as_str().into()),
@@ -64,6 +66,9 @@ fn global(location: &Location<'_>) -> Option<(ExternalCheck, AuthLocation)> {
     let url = auth.url.as_ref().filter(|_| location.entry.spec.external_auth.enable_global != Some(false))?;
     let check = ExternalCheck {
         url: url.as_str().into(),
+        upstream: None,
+        // With a variable it is tenants and clients who decide.
+        trusted: !url.has_variable_host(),
         host: url.host().into(),
         method: auth.method.map(|method| method.to_string().into()),
         signin: auth.signin.as_ref().map(|signin| signin.as_str().into()),
@@ -89,12 +94,6 @@ fn parameter(signin: Option<&RedirectTemplate>, name: Option<&QueryName>) -> Opt
 fn upstream(url: &UrlTemplate, keepalive: Keepalive) -> AuthUpstream {
     let port = url.port().unwrap_or(if url.is_https() { 443 } else { 80 });
     AuthUpstream { server: format!("{}:{port}", url.host()).into(), keepalive }
-}
-
-fn target(url: &UrlTemplate, upstream: Option<&AuthUpstream>) -> String {
-    let Some(upstream) = upstream else { return url.as_str().to_owned() };
-    let scheme = if url.is_https() { "https" } else { "http" };
-    format!("{scheme}://{}{}", upstream.name(), url.path())
 }
 
 fn names(headers: &[HeaderName]) -> Vec<Arc<str>> {

@@ -54,7 +54,7 @@ fn tls(entry: &Entry, secret: &BackendSecret, service: &str) -> BackendTls {
 /// A target without a path gets that of the request. One with a path, and without variables, gets the arguments alone, as NGINX does it.
 fn mirror(location: &Location<'_>, route: &mut Route, profile: &mut Profile) {
     let mirror = &location.entry.spec.mirror;
-    let Some(target) = &mirror.target else { return };
+    let Some(target) = mirror.target.as_ref().filter(|_| location.entry.resolved.mirrors) else { return };
     let host = match (&mirror.host, mirror.default_host()) {
         (Some(host), _) => host.as_str(),
         (None, Some(host)) => host,

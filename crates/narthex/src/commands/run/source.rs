@@ -85,7 +85,7 @@ impl Status {
 /// The settings, and the client if there is a cluster: our zone is asked of it.
 pub(super) async fn settings(args: &RunArgs, fallback: PemPair) -> anyhow::Result<(Settings, Option<cluster::Client>)> {
     if args.source.manifests.is_some() {
-        return Ok((Settings { implied_class: true, ..args.model.settings(fallback, None)? }, None));
+        return Ok((crate::offline::of_directory(args.model.settings(fallback, None)?), None));
     }
     let client = cluster::connect(&args.source.api.connect_options()).await?;
     let zone = match pod() {
@@ -95,7 +95,11 @@ pub(super) async fn settings(args: &RunArgs, fallback: PemPair) -> anyhow::Resul
     if args.model.enable_topology_aware_routing && zone.is_none() {
         warn!("the zone of this node is not known (POD_NAME, POD_NAMESPACE, the node's label): topology hints are not followed");
     }
-    Ok((args.model.settings(fallback, zone)?, Some(client)))
+    let mut settings = args.model.settings(fallback, zone)?;
+    settings.local.own = reload::own_addresses();
+    let listen = args.http.listen.as_deref().and_then(|address| address.rsplit(':').next()?.parse().ok());
+    settings.local.control_ports = [Some(args.healthz_port), listen, settings.passthrough_port].into_iter().flatten().collect();
+    Ok((settings, Some(client)))
 }
 
 /// Starts watching.

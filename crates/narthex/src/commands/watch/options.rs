@@ -96,7 +96,8 @@ fn roots(args: &WatchArgs, environment: &impl Fn(&str) -> Option<String>) -> any
         let mut policy = Policy::strict();
         policy.deny.extend(files.deny_directive.iter().cloned());
         policy.allow.clone_from(&files.allow_directive);
-        return Ok((Roots { paths: vec![from], excluded: all_absolute(&files.exclude)?.into() }, Some(Staging { to, policy })));
+        let roots = Roots { paths: vec![from], excluded: all_absolute(&files.exclude)?.into(), is_foreign: true };
+        return Ok((roots, Some(Staging { to, policy })));
     }
     let mut paths = all_absolute(&files.config_dir)?;
     let mut excluded = all_absolute(&files.exclude)?;
@@ -110,7 +111,7 @@ fn roots(args: &WatchArgs, environment: &impl Fn(&str) -> Option<String>) -> any
     if paths.is_empty() {
         bail!("nothing to follow: give --config-dir DIR, or --from DIR and --to DIR");
     }
-    Ok((Roots { paths, excluded: excluded.into() }, None))
+    Ok((Roots { paths, excluded: excluded.into(), is_foreign: false }, None))
 }
 
 fn all_absolute(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {

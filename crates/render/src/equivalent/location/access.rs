@@ -125,7 +125,7 @@ impl External {
         let cache = check.cache.as_ref();
         Ok(Self {
             name: Printed::word(format!("/_external-auth/{number}"))?,
-            url: Printed::quoted(&check.url)?,
+            url: Printed::quoted(&proxied(check))?,
             host: Printed::quoted(&check.host)?,
             method: check.method.as_deref().map(Printed::word).transpose()?,
             redirect: check.request_redirect.as_deref().map_or_else(|| Ok(Printed::fixed("$request_uri")), Printed::quoted)?,
@@ -138,6 +138,14 @@ impl External {
             text,
         })
     }
+}
+
+/// The URL, with the upstream block that keeps connections in the place of host and port.
+fn proxied(check: &ExternalCheck) -> String {
+    let parts = check.upstream.as_ref().zip(check.url.split_once("://"));
+    let Some((upstream, (scheme, rest))) = parts else { return check.url.to_string() };
+    let path = rest.find(['/', '?']).map_or("", |at| &rest[at..]);
+    format!("{scheme}://{upstream}{path}")
 }
 
 fn rule_text(rule: &[u32]) -> Printed {

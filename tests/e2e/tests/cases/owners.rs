@@ -1,0 +1,55 @@
+//! `--host-ownership`: to which tenant a host belongs.
+
+use e2e::{Case, Echo, rule};
+use testkit::bed::Bed;
+use testkit::echo::Seen;
+use testkit::kube::{PathType, mk_ingress};
+
+/// The victim has the host, then another namespace adds a canary that takes everything, and a path.
+async fn two_tenants(id: &str) -> anyhow::Result<(Case, Case, Vec<e2e::Servers>, String)> {
+    let (victim, evil) = (Case::new(id).await?, Case::with_bed(Bed::from_env()?, &format!("{id}-evil")).await?);
+    let servers = vec![victim.deploy(&[Echo::named("echo")]).await?, evil.deploy(&[Echo::named("echo")]).await?];
+    let host = format!("{}.example.com", victim.ns());
+    let stored = victim.create(&rule("shop", &host).build()).await?;
+    let later = async || anyhow::Ok(evil.create(&rule("probe", &format!("{}.example.com", evil.ns())).build()).await?);
+    // Ages have whole seconds: within one the name decides.
+    while later().await?.metadata.creation_timestamp <= stored.metadata.creation_timestamp {
+        evil.delete::<k8s_openapi::api::networking::v1::Ingress>("probe").await?;
+    }
+    evil.create(&rule("canary", &host).annotation("canary", "true").annotation("canary-weight", "100").build()).await?;
+    evil.create(&mk_ingress("path").class("nginx").host(&host).path("/admin", PathType::Prefix, "echo", 80).build()).await?;
+    Ok((victim, evil, servers, host))
+}
+
+async fn namespace_of(controller: &e2e::Controller, host: &str, path: &str) -> anyhow::Result<String> {
+    Ok(Seen::read(&controller.until(host, path, 200).await?.body)?.namespace)
+}
+
+#[tokio::test]
+async fn another_tenants_canary_and_paths_take_no_request_of_a_host() -> anyhow::Result<()> {
+    let (victim, evil, _servers, host) = two_tenants("owners").await?;
+    let controller = victim.bare_controller().flag("--host-ownership=namespace").start().await?;
+    // When this host is served, the other Ingresses of its namespace have been read.
+    controller.until(&format!("{}.example.com", evil.ns()), "/", 200).await?;
+    for path in ["/", "/admin"] {
+        assert_eq!(namespace_of(&controller, &host, path).await?, victim.ns(), "{path}");
+    }
+    let text = format!("belongs to namespace \"{}\", because of the older Ingress {}/shop", victim.ns(), victim.ns());
+    let log = controller.log();
+    for name in ["canary", "path"] {
+        let ingress = format!("{}/{name}", evil.ns());
+        assert!(log.lines().any(|line| line.contains(&text) && line.contains(&ingress)), "{ingress}: {log}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn by_default_ingresses_of_all_namespaces_share_a_host() -> anyhow::Result<()> {
+    let (victim, evil, _servers, host) = two_tenants("sharing").await?;
+    let controller = victim.bare_controller().start().await?;
+    controller.until(&format!("{}.example.com", evil.ns()), "/", 200).await?;
+    for path in ["/", "/admin"] {
+        assert_eq!(namespace_of(&controller, &host, path).await?, evil.ns(), "{path}");
+    }
+    Ok(())
+}
