@@ -1,8 +1,8 @@
 --- What a namespace's passwords may cost a worker, and what was found out about them.
 --
--- A hash is slow by design and holds the worker, while the requests of all tenants wait. So what was checked is remembered for a short time,
--- and what is checked for the first time counts against the namespace: a quarter of a worker's time, and at most a second of it at once.
--- Each namespace has its own share and its own memory: no other one's clients use them up.
+-- A hash is slow by design and holds the worker, while the requests of all tenants wait. So what was checked is remembered for a short
+-- time, and what is checked for the first time counts against the namespace: a quarter of a worker's time, and at most a second of it at
+-- once. Each namespace has its own share and its own memory: no other one's clients use them up.
 -- @module narthex.password_shares
 
 local ngx = ngx
