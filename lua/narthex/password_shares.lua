@@ -69,7 +69,7 @@ end
 
 --- Takes off what a check has cost. Phase: any.
 -- @tparam table share
--- @tparam number seconds of the processor
+-- @tparam number seconds for which it held the worker
 function M.pay(share, seconds)
   share.credit = share.credit - seconds
 end
