@@ -1,7 +1,7 @@
 --- Requests in absolute form (`GET http://a/x`), as proxies get them: RFC 9112 (3.2.2) has what stands there take the place of Host.
 --
 -- NGINX goes by it when it looks for the server, and leaves the header as it is, so that the authentication service, the backend and
--- the log would be told of another host than the one whose rules let the request pass.
+-- the log would have another host than the one whose rules let the request pass.
 -- @module narthex.authority
 
 local ngx = ngx

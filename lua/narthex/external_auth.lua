@@ -177,7 +177,7 @@ function M.admit()
   if auth.has_password then
     M.hide_credentials(var)
   end
-  -- The backend believes these headers: they are the service's also where somebody else's consent was enough, and then there are none.
+  -- The backend believes these headers: they are the service's also where another check's consent was enough, and then there are none.
   local headers = not auth.granted and auth.headers or {}
   for _, name in ipairs(auth.rule.headers) do
     if headers[name] then

@@ -1,8 +1,8 @@
 --- Entries of a shared dictionary that clients make, each with an owner: the namespace whose rule asks for it.
 --
 -- No owner's entries push out another's. Each has a list of its keys, oldest first, in the dictionary itself. It may have four times what
--- is still free: alone that is four fifths of the dictionary, and whoever comes later always finds room. An owner above that loses its own
--- oldest entry for each new one, or, where entries must not be lost, gets none.
+-- is still free: alone that is four fifths of the dictionary, and an owner that comes later always finds room. An owner above that loses
+-- its own oldest entry for each new one, or, where entries must not be lost, gets none.
 --
 -- An entry that expires leaves its key in the list, and is made again under the same key: a number in the entry's flags and before the key
 -- tells which of them is meant.

@@ -10,15 +10,16 @@ local ffi = require("ffi")
 local shares = require("narthex.password_shares")
 
 local byte = string.byte
-local clock = os.clock
 local decode_base64 = ngx.decode_base64
 local encode_base64 = ngx.encode_base64
 local find = string.find
 local match = string.match
 local md5_bin = ngx.md5_bin
+local now = ngx.now
 local rep = string.rep
 local sha1_bin = ngx.sha1_bin
 local sub = string.sub
+local update_time = ngx.update_time
 
 ffi.cdef("char *crypt_r(const char *phrase, const char *setting, void *data);")
 
@@ -127,9 +128,11 @@ function M.matches(namespace, password, hash)
   elseif not shares.may_check(share) then
     return nil
   end
-  local began = clock()
+  update_time()
+  local began = now()
   local ok, is_right = pcall(check, password, hash)
-  shares.pay(share, clock() - began)
+  update_time()
+  shares.pay(share, now() - began)
   if not ok then
     ngx.log(ngx.ERR, "a hashed password can't be checked: ", is_right, ", nobody is let in with it")
     return false

@@ -1,8 +1,8 @@
 --- What a namespace's passwords may cost a worker, and what was found out about them.
 --
--- A hash is slow by design and holds the worker, while everybody's requests wait. So what was checked is remembered for a short time,
--- and what is checked for the first time counts against the namespace: a quarter of a worker's time, and at most a second of it at once.
--- Each namespace has its own share and its own memory: no other one's clients use them up.
+-- A hash is slow by design and holds the worker, while the requests of all tenants wait. So what was checked is remembered for a short
+-- time, and what is checked for the first time counts against the namespace: a quarter of a worker's time, and at most a second of it at
+-- once. Each namespace has its own share and its own memory: no other one's clients use them up.
 -- @module narthex.password_shares
 
 local ngx = ngx
@@ -50,7 +50,7 @@ function M.remember(share, mark, is_right)
   if is_right then
     share.right:set(mark, true, RIGHT_SECONDS)
   else
-    -- Apart: who guesses pushes out nobody's right one.
+    -- Apart: guesses push out no right one.
     share.wrong:set(mark, true, WRONG_SECONDS)
   end
 end
@@ -69,7 +69,7 @@ end
 
 --- Takes off what a check has cost. Phase: any.
 -- @tparam table share
--- @tparam number seconds of the processor
+-- @tparam number seconds for which it held the worker
 function M.pay(share, seconds)
   share.credit = share.credit - seconds
 end

@@ -62,7 +62,7 @@ guesses() { for i in {1..40}; do printf 'header = "Authorization: Basic %s"\nurl
 guess() { guesses | sed '$d' | sed 's/^header/header = "Host: slow.test"\noutput = "\/dev\/null"\nwrite-out = "%{http_code}\\n"\nheader/' | curl -s -K - | sort | uniq -c; }
 tried=$(guess)
 check "guesses have a bounded share of the worker" "1" "$(echo "$tried" | awk '$2 == 503 && $1 > 20 {busy = 1} $2 == 200 {open = 1} END {print busy && !open}')"
-check "whoever was let in before stays in" 200 "$(code slow.test / -u foo:bar)"
+check "a client that was let in before stays in" 200 "$(code slow.test / -u foo:bar)"
 check "the passwords of other namespaces are checked" "200 401" "$(code victim.test / -u foo:bar) $(code victim.test / -u foo:baz)"
 check "a password of more than 512 bytes is none" 401 "$(code pw.test / -u "sha512:$(printf 'x%.0s' {1..600})")"
 

@@ -89,7 +89,7 @@ of victim victimreq.test '"lim":{"rpm":[1,0]}'
 check "a client of another namespace uses up its limit" "200 429" "$(answer victimreq.test '/?client=old') $(answer victimreq.test '/?client=old')"
 tally() { sort | uniq -c | awk '{ printf "%s%s:%s", sep, $2, $1; sep = " " }'; }
 check "more clients than there is room for are let in" "200:3000" "$(many evilreq.test '/?client=[1-3000]' -o /dev/null -w '%{http_code}\n' | tally)"
-check "which makes nobody else's forgotten" "429" "$(answer victimreq.test '/?client=old')"
+check "which makes no other namespace's forgotten" "429" "$(answer victimreq.test '/?client=old')"
 check "and leaves room for theirs" "200 429 200 429" "$(for client in a a b b; do answer victimreq.test "/?client=$client"; echo; done | tr '\n' ' ' | sed 's/ $//')"
 check "its own latest are counted" "429" "$(answer evilreq.test '/?client=3000')"
 of evil evilconn.test '"lim":{"conn":1}'

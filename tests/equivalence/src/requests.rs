@@ -134,11 +134,13 @@ const QUERIES: [&str; 9] = ["?", "?a=/", "?a=b&c=d", "?x=%2F..%2f", "?/a?b", "?a
 
 /// A request to one of the hosts of a set, mostly.
 pub fn request(set: &RuleSet, number: usize, dice: &mut Dice) -> Request {
-    let host = host(set, number, dice);
+    let mut host = host(set, number, dice);
     let mut target = target(set, dice);
-    if dice.percent(3) {
+    if dice.percent(3) && matches!(target.first(), None | Some(b'/' | b'?')) {
         let authority = if dice.percent(50) { host.clone().unwrap_or_default() } else { dice.among(&set.hosts).clone() };
         target.splice(0..0, format!("{}://{authority}", dice.of(&["http", "HTTP", "https"])).into_bytes());
+        // The router has it take the place of the header, as RFC 9112 says; NGINX passes on another one.
+        host = Some(authority);
     }
     let mut method = dice.of(&["GET", "GET", "GET", "GET", "GET", "GET", "GET", "GET", "POST", "HEAD", "OPTIONS", "PUT", "DELETE", "FOO"]);
     if method == "OPTIONS" && dice.percent(30) {

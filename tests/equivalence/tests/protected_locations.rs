@@ -105,7 +105,7 @@ fn reason(server: &Directive, location: &Directive, asking: &BTreeSet<String>) -
         ["/"] => {
             assert!(has(location, "rewrite_by_lua_block", r#""narthex.route"].rewrite()"#), "{name:?}");
             assert_eq!(targets, ["http://upstream_balancer"]);
-            assert!(!asking.contains("base"), "the default profile asks nobody");
+            assert!(!asking.contains("base"), "the default profile asks no service");
             "the router"
         }
         ["@narthex_errors\n"] => {
@@ -135,7 +135,7 @@ fn reason(server: &Directive, location: &Directive, asking: &BTreeSet<String>) -
             assert_eq!(server.children().iter().filter(is_service).count(), 1, "{id}: the service that is asked");
             "a profile that asks"
         }
-        other => panic!("a location that passes requests on, and nobody knows why: {other:?}"),
+        other => panic!("a location that passes requests on, without a known reason: {other:?}"),
     }
 }
 

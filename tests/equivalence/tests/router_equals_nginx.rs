@@ -10,6 +10,7 @@
 //! - `Date`, which is the time.
 //! - Which rule answered, where NGINX answers before it enters a location (redirects to the path with a slash, 413, 400 and
 //!   the like): its `set` has not run yet, while the router knows the rule already, for the log.
+//! - Requests in absolute form whose `Host` is another: NGINX passes that on, the router does not.
 //! - TLS and HTTP/2: the router sees the same host and path. HTTPS as seen behind a proxy is among the headers.
 //! - Variables that don't exist in `rewrite-target`: NGINX refuses the text, the router takes them as empty.
 //! - Long targets for random regexes: where these backtrack without bounds, NGINX's engine and Lua's, which may be PCRE2 and

@@ -60,10 +60,10 @@ pub(super) const TABLE: &[Known] = &[
     Known {
         id: "auth-realm-off",
         counts: true,
-        why: "auth-realm \"off\" switches the password off in ingress-nginx; here the Ingress is refused: give the realm another name",
+        why: "auth-realm \"off\" switches the password off in ingress-nginx; here its paths are closed: give the realm another name",
         applies: |case| {
             let off = case.of_rule("auth-realm").is_some_and(|realm| realm.trim() == "off");
-            case.status(|_| true, |new| matches!(new, 404 | 503)) && off
+            case.status(|_| true, |new| new == 503) && off
         },
     },
     Known {
@@ -176,8 +176,8 @@ mod tests {
 
     #[test]
     fn values_that_are_refused_here_are_named() {
-        assert_eq!(status(with("auth-realm", "off"), 200, 404), [Some("auth-realm-off")]);
-        assert_eq!(status(with("auth-realm", "a"), 200, 404), [None]);
+        assert_eq!(status(with("auth-realm", "off"), 200, 503), [Some("auth-realm-off")]);
+        assert_eq!(status(with("auth-realm", "a"), 200, 503), [None]);
         assert_eq!(status(with("upstream-hash-by", "$"), 200, 404), [Some("hash-nothing")]);
         assert_eq!(status(with("upstream-hash-by", "a$request_uri"), 200, 404), [None]);
         assert_eq!(status(with("session-cookie-change-on-failure", "true"), 504, 502), [Some("affinity-last-endpoint")]);

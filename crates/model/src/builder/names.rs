@@ -72,7 +72,7 @@ impl Builder {
         self.state.set_certificate(name, certificate);
     }
 
-    /// Takes from server blocks the aliases that mean something else: in NGINX the first block with a name has it, whoever it belongs to.
+    /// Takes from server blocks the aliases that mean something else: in NGINX the first block with a name has it, of any host.
     pub(super) fn keep_own_aliases(&mut self, hosts: &BTreeSet<Arc<str>>, names: &BTreeSet<Arc<str>>) {
         let claimants = names.iter().flat_map(|name| self.state.aliases.values(name).cloned());
         let touched: BTreeSet<Arc<str>> = hosts.iter().cloned().chain(claimants).collect();

@@ -62,7 +62,7 @@ fn a_user_whose_hash_costs_too_much_can_not_log_in() {
         assert!(!routes(&built)[0].denied);
         (routes(&built)[0].password.as_ref().unwrap().users.clone(), built.problems())
     };
-    let (nobody, _) = users("foo:*");
+    let (locked, _) = users("foo:*");
     for (line, what) in [
         (
             "foo:$6$rounds=20000000$salt$hash",
@@ -71,10 +71,10 @@ fn a_user_whose_hash_costs_too_much_can_not_log_in() {
         ("foo:$2y$14$hash", "user 1 of Secret n/users has bcrypt with the cost 14, expected at most 12; it can't log in"),
     ] {
         let (id, problems) = users(&format!("{line}\nfoo:{{PLAIN}}bar\n"));
-        assert_eq!(id, nobody, "{line}");
+        assert_eq!(id, locked, "{line}");
         assert!(problems.iter().any(|problem| problem.detail == what), "{problems:?}");
     }
-    assert_ne!(users("foo:{PLAIN}bar\n").0, nobody);
+    assert_ne!(users("foo:{PLAIN}bar\n").0, locked);
 }
 
 #[test]

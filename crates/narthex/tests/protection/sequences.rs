@@ -80,7 +80,7 @@ impl Run<'_> {
                     true => Half::http2(self.bed.https(), &name(host)).await,
                     false => Half::http1(self.bed.http(), &name(host)).await,
                 };
-                // While a worker is killed there is perhaps nobody to begin one with.
+                // While a worker is killed there is perhaps none to begin one with.
                 self.begun.extend(half.ok());
             }
             Step::Finish => self.finish().await,

@@ -33,7 +33,7 @@ async fn clients_get_503_where_a_protecting_annotation_is_refused_before_and_aft
         ("auth-url", "javascript:\"nothing\""),
         ("auth-type", "bearer"),
         ("auth-tls-secret", "no;name"),
-        ("whitelist-source-range", "everybody"),
+        ("whitelist-source-range", "all"),
         ("denylist-source-range", "10.0.0.0/8,"),
     ] {
         annotate(&case, name, Some(value)).await?;

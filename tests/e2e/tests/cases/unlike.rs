@@ -77,7 +77,7 @@ async fn redirects_and_errors_have_the_headers_that_the_page_on_moving_says() ->
     assert_eq!(controller.statuses("closed.foo.com", ["/foo", "/foo/"]).await?, [301, 503]);
     let cors = controller.get_with("cors.foo.com", "/", &[("Origin", "http://a.com")]).await?;
     assert_eq!(cors.header("access-control-allow-methods"), Some("GET,,POST"));
-    assert_eq!(controller.get("off.foo.com", "/").await?.status, 404);
+    assert_eq!(controller.get("off.foo.com", "/").await?.status, 503);
     Ok(())
 }
 

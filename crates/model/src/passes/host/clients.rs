@@ -16,11 +16,11 @@ pub(super) struct Clients {
     verified: Option<(ClientVerification, Live)>,
 }
 
-/// Where no client passes, as an Ingress asks for a verification that is unavailable.
+/// Where no client passes, as an Ingress asks for what is unavailable.
 enum Closed {
     /// Everywhere. It is of the namespace that has the host: its other Ingresses count on it.
     Host,
-    /// In the paths of these Ingresses, of other namespaces, or on the host of requests without a host, where nobody can be asked.
+    /// In the paths of these Ingresses, of other namespaces, or on the host of requests without a host, where no client can be asked.
     Only(Vec<ObjectKey>),
 }
 

@@ -25,7 +25,7 @@ pub(crate) struct Users {
 const FILE_KEY: &str = "auth";
 
 /// In the place of a hash: no password has it.
-const NOBODY: &str = "*";
+const NO_HASH: &str = "*";
 
 /// Reads the users. `None` where no password is asked for, or the Ingress is denied.
 pub(super) fn resolve(lookup: &Lookup<'_>, outcome: &mut Outcome<'_>) -> Option<Users> {
@@ -87,7 +87,7 @@ fn read(lines: &[Vec<u8>], scheme: AuthScheme, key: &ObjectKey, outcome: &mut Ou
                     outcome.problem("auth-secret", ProblemKind::InvalidValue, detail);
                 }
                 // A later line for the same user does not count either.
-                users.entry(user).or_insert_with(|| fault.map_or(hash, |_| NOBODY.to_owned()));
+                users.entry(user).or_insert_with(|| fault.map_or(hash, |_| NO_HASH.to_owned()));
             }
             None => {
                 let expected = match scheme {

@@ -1,4 +1,4 @@
-//! What a password's hash costs to check. The tenant chooses the hash and everybody's worker pays, so only known costs are taken.
+//! What a password's hash costs to check. The tenant chooses the hash and a worker of all tenants pays, so only known costs are taken.
 
 /// The largest cost of bcrypt: a quarter of a second.
 const BCRYPT: u32 = 12;
