@@ -88,6 +88,9 @@ impl<P: Process> Cycle<P> {
         self.bury();
         // Orphans answer too, but nobody can reload them.
         let running = if self.master.is_some() { self.process.state().await } else { None };
+        if running.is_some() {
+            self.retire_orphans().await;
+        }
         let unchanged = !force && running.is_some_and(|state| state.revision == set.revision);
         let (how, warnings) = if unchanged {
             // What runs needs no disk: that its files are whole there is for the next start.
@@ -98,6 +101,7 @@ impl<P: Process> Cycle<P> {
         } else {
             self.change(set).await?
         };
+        self.retire_orphans().await;
         let before = self.good.replace(set.clone());
         let (store, files) = (self.store.clone(), set.clone());
         let remembered = on_disk(move || store.remember(&files, before.as_ref())).await;
@@ -198,6 +202,16 @@ impl<P: Process> Cycle<P> {
         self.leaving.retain(|worker| self.process.refresh(worker.id).is_some());
         if let Some(dead) = self.master.take_if(|master| !self.process.alive(*master)) {
             self.past.push(dead);
+        }
+    }
+
+    /// Ends the orphans beside a master that serves: a controller that was killed between its start and their end left them, with the state of before.
+    async fn retire_orphans(&mut self) {
+        let orphans = self.orphans();
+        if !orphans.is_empty() {
+            orphans::retire(&self.process, &orphans).await;
+            self.leaving.extend(orphans);
+            self.past.retain(|past| !self.process.orphans(*past).is_empty());
         }
     }
 

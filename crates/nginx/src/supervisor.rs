@@ -133,7 +133,8 @@ impl Supervisor {
     ///
     /// Workers that a killed master left serve until the new ones do. The dictionaries start empty.
     pub async fn restart(&mut self) -> Result<Applied, ApplyError> {
-        self.cycle.restart().await.map_err(ApplyError::with_holder)
+        let applied = self.cycle.restart().await;
+        self.confirmed(applied)
     }
 
     /// Has a master that lacks workers ([`Self::workers_missing`]) start new ones, by a reload of the file set that served last.

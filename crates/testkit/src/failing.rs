@@ -10,6 +10,7 @@ use crate::processes;
 /// Tests of configurations are killed while a file is there, as for want of memory; while another is there, nothing that is started finds any.
 const SCRIPT: &str = r#"#!/bin/sh
 case " $* " in *" -t "*) [ -e "DIR/kill-tests" ] && kill -9 $$ ;; esac
+while [ -e "DIR/hold-start" ]; do echo > "DIR/held"; sleep 0.02; done
 [ -e "DIR/no-memory" ] && ulimit -S -d 1000
 exec nginx "$@"
 "#;
@@ -55,6 +56,16 @@ impl FailingNginx {
             // One that has just ended needs no limit.
             let _ = Command::new("prlimit").args([format!("--pid={master}"), format!("--data={soft}:")]).output();
         }
+    }
+
+    /// Has each NGINX wait before it begins.
+    pub fn hold_start(&self, on: bool) {
+        self.switch("hold-start", on);
+    }
+
+    /// Whether one has waited so.
+    pub fn held(&self) -> bool {
+        self.directory.join("held").exists()
     }
 
     fn switch(&self, name: &str, on: bool) {

@@ -140,6 +140,34 @@ async fn a_host_that_waits_for_a_reload_keeps_its_version_of_before_when_the_mas
 }
 
 #[tokio::test]
+async fn workers_of_a_killed_master_end_also_when_the_controller_is_killed_before_it_ends_them() {
+    let mut bed = Bed::serving(2, &[]).await;
+    let orphans = bed.workers();
+    bed.nginx.hold_start(true);
+    signal(bed.masters()[0], Signal::SIGKILL);
+    bed.until("the next master is about to begin", || async {
+        anyhow::ensure!(bed.nginx.held());
+        Ok(())
+    })
+    .await;
+    bed.kill_controller();
+    bed.nginx.hold_start(false);
+    bed.until("it serves", || async {
+        anyhow::ensure!(!bed.workers().is_empty());
+        Ok(())
+    })
+    .await;
+    bed.host("h1", OTHER, None);
+    bed.start();
+    bed.settled().await;
+    bed.until("no worker has the state of before", || async {
+        anyhow::ensure!(orphans.iter().all(|pid| !std::path::Path::new(&format!("/proc/{pid}")).exists()), "{orphans:?}");
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn workers_that_find_no_memory_are_replaced_when_there_is_some() {
     let mut bed = Bed::serving(2, &[]).await;
     let master = bed.masters();
