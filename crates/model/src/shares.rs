@@ -84,8 +84,42 @@ impl Weight {
     fn subtract(&mut self, other: &Self) {
         self.0.iter_mut().zip(other.0).for_each(|(sum, amount)| *sum = sum.saturating_sub(amount));
     }
+}
 
-    /// Why one Ingress of this weight is refused, whatever room there is.
+/// What an Ingress asks for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Claim {
+    /// For itself alone.
+    pub(crate) own: Weight,
+    /// What equal ones of a namespace have together: a profile, a regular expression.
+    pub(crate) common: Vec<Common>,
+}
+
+/// Something that is there once, however many Ingresses ask for it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Common {
+    pub(crate) resource: Resource,
+    /// Its content or content address.
+    pub(crate) id: Arc<str>,
+    pub(crate) amount: u64,
+}
+
+impl Claim {
+    fn of(&self, resource: Resource) -> u64 {
+        self.needs(resource, &BTreeSet::new())
+    }
+
+    /// What it needs beside what there is in common already.
+    fn needs(&self, resource: Resource, known: &BTreeSet<&Common>) -> u64 {
+        let common: u64 = self.common_of(resource).filter(|common| !known.contains(common)).map(|common| common.amount).sum();
+        self.own.of(resource) + common
+    }
+
+    fn common_of(&self, resource: Resource) -> impl Iterator<Item = &Common> {
+        self.common.iter().filter(move |common| common.resource == resource)
+    }
+
+    /// Why one Ingress with this claim is refused, whatever room there is.
     pub(crate) fn too_large(&self) -> Option<String> {
         let resource = Resource::ALL.iter().copied().find(|resource| self.of(*resource) > resource.largest())?;
         let print = |amount| resource.unit().print(amount);
@@ -103,7 +137,37 @@ impl Weight {
 struct Namespace {
     sum: Weight,
     /// Older ones first.
-    ingresses: BTreeMap<Order, Weight>,
+    ingresses: BTreeMap<Order, Claim>,
+    /// How many of them ask for it.
+    common: BTreeMap<Common, u32>,
+}
+
+impl Namespace {
+    fn add(&mut self, order: Order, claim: Claim) {
+        self.sum.add(&claim.own);
+        for common in &claim.common {
+            let users = self.common.entry(common.clone()).or_default();
+            *users += 1;
+            if *users == 1 {
+                self.sum.0[common.resource as usize] += common.amount;
+            }
+        }
+        self.ingresses.insert(order, claim);
+    }
+
+    fn remove(&mut self, order: &Order) {
+        let Some(claim) = self.ingresses.remove(order) else { return };
+        self.sum.subtract(&claim.own);
+        for common in &claim.common {
+            if let Some(users) = self.common.get_mut(common) {
+                *users -= 1;
+                if *users == 0 {
+                    self.common.remove(common);
+                    self.sum.0[common.resource as usize] -= common.amount;
+                }
+            }
+        }
+    }
 }
 
 /// The weights of all Ingresses, and what there is of each resource.
@@ -122,33 +186,33 @@ impl Shares {
 
     /// What all Ingresses ask for, and what there is.
     pub(crate) const fn usage(&self) -> Usage {
-        Usage { asked: self.used, capacity: self.capacity }
+        Usage { asked: self.used, capacity: self.capacity, held: 0 }
     }
 
-    /// Takes the weight of an Ingress, or that it is gone. Cost: a few look-ups.
-    pub(crate) fn set(&mut self, key: &ObjectKey, weight: Option<(Order, Weight)>) {
-        if let Some(order) = self.orders.remove(key)
-            && let Some(namespace) = self.namespaces.get_mut(&key.namespace)
-            && let Some(old) = namespace.ingresses.remove(&order)
-        {
-            namespace.sum.subtract(&old);
-            self.used.subtract(&old);
-            if namespace.ingresses.is_empty() {
-                self.namespaces.remove(&key.namespace);
-            }
+    /// Takes what an Ingress asks for, or that it is gone. Cost: a few look-ups for each path.
+    pub(crate) fn set(&mut self, key: &ObjectKey, claim: Option<(Order, Claim)>) {
+        let old = self.orders.remove(key);
+        if old.is_none() && claim.is_none() {
+            return;
         }
-        if let Some((order, weight)) = weight {
-            let namespace = self.namespaces.entry(key.namespace.clone()).or_default();
-            namespace.sum.add(&weight);
-            self.used.add(&weight);
-            namespace.ingresses.insert(order.clone(), weight);
-            self.orders.insert(key.clone(), order);
+        let namespace = self.namespaces.entry(key.namespace.clone()).or_default();
+        self.used.subtract(&namespace.sum);
+        if let Some(order) = old {
+            namespace.remove(&order);
+        }
+        if let Some((order, claim)) = claim {
+            self.orders.insert(key.clone(), order.clone());
+            namespace.add(order, claim);
+        }
+        self.used.add(&namespace.sum);
+        if namespace.ingresses.is_empty() {
+            self.namespaces.remove(&key.namespace);
         }
     }
 
-    /// What an Ingress weighs.
-    pub(crate) fn weight(&self, key: &ObjectKey) -> Option<Weight> {
-        self.namespaces.get(&key.namespace)?.ingresses.get(self.orders.get(key)?).copied()
+    /// What an Ingress asks for itself alone.
+    pub(crate) fn own(&self, key: &ObjectKey) -> Option<Weight> {
+        Some(self.namespaces.get(&key.namespace)?.ingresses.get(self.orders.get(key)?)?.own)
     }
 
     /// The Ingresses that are held back, each with the reason. Cost: nothing while everything fits, else the Ingresses of the namespaces above their
@@ -158,12 +222,13 @@ impl Shares {
         for resource in Resource::ALL.iter().copied().filter(|resource| self.used.of(*resource) > self.capacity.of(*resource)) {
             let share = share(self.namespaces.values().map(|namespace| namespace.sum.of(resource)), self.capacity.of(resource));
             for (name, namespace) in self.namespaces.iter().filter(|(_, namespace)| namespace.sum.of(resource) > share) {
-                let mut taken = 0;
-                for (order, weight) in &namespace.ingresses {
-                    let weight = weight.of(resource);
-                    if taken + weight <= share {
-                        taken += weight;
-                    } else if weight > 0 {
+                let (mut taken, mut known) = (0, BTreeSet::new());
+                for (order, claim) in &namespace.ingresses {
+                    let needs = claim.needs(resource, &known);
+                    if taken + needs <= share {
+                        taken += needs;
+                        known.extend(claim.common_of(resource));
+                    } else {
                         let print = |amount| resource.unit().print(amount);
                         let reason = format!(
                             "its namespace {name:?} asks for {} {}, more than its share of {} now that the {} there are do not do for all; \
@@ -189,6 +254,8 @@ pub struct Usage {
     pub asked: Weight,
     /// What there is.
     pub capacity: Weight,
+    /// Ingresses that are held back, by number.
+    pub held: usize,
 }
 
 /// The largest amount that each may have so that all together fit: those that ask for less leave the rest to the others.
@@ -203,7 +270,8 @@ fn share(amounts: impl Iterator<Item = u64>, capacity: u64) -> u64 {
         left -= amount;
         claimants -= 1;
     }
-    left
+    // Everything fits.
+    u64::MAX
 }
 
 /// Which of some weights are held back where they share one thing of this size: the same rule, for the parts of one record. In the order given,
@@ -237,17 +305,18 @@ mod tests {
     #[test]
     fn small_ones_get_all_and_large_ones_the_same() {
         assert_eq!(share([1, 2, 100, 200].into_iter(), 103), 50);
-        assert_eq!(share([10, 10].into_iter(), 20), 10);
+        assert_eq!(share([10, 10].into_iter(), 20), u64::MAX);
         assert_eq!(share([7].into_iter(), 5), 5);
-        assert_eq!(share([].into_iter(), 5), 5);
+        assert_eq!(share([].into_iter(), 5), u64::MAX);
     }
 
     #[test]
     fn what_is_held_back_is_the_newest_of_the_largest() {
-        let mut shares = Shares::new(Weight([100, 100, 100]));
+        let mut shares = Shares::new(Weight([100, 100, 120]));
         let mut set = |namespace: &str, name: &str, age: i64, state: u64| {
             let key = ObjectKey::new(namespace, name);
-            shares.set(&key, Some((Order::new(age, key.clone()), Weight([state, 1, 0]))));
+            let common = vec![Common { resource: Resource::Regexes, id: "/".into(), amount: 60 }];
+            shares.set(&key, Some((Order::new(age, key.clone()), Claim { own: Weight([state, 1, 0]), common })));
             shares.held().into_keys().map(|key| key.to_string()).collect::<Vec<_>>()
         };
         assert_eq!(set("evil", "a", 1, 40), [""; 0]);
@@ -258,16 +327,17 @@ mod tests {
         assert_eq!(set("evil", "b", 2, 10), [""; 0]);
         assert_eq!(set("evil", "d", 9, 500), ["evil/d"]);
         shares.set(&ObjectKey::new("evil", "d"), None);
-        assert_eq!((shares.held().len(), shares.usage().asked), (0, Weight([100, 5, 0])));
+        assert_eq!((shares.held().len(), shares.usage().asked), (0, Weight([100, 5, 120])), "what is common counts once for a namespace");
     }
 
     #[test]
     fn an_ingress_that_is_too_large_is_refused_with_size_and_bound() {
-        assert_eq!(Weight([2 << 20, 0, 0]).too_large(), None);
-        let why = Weight([(2 << 20) + 1, 0, 0]).too_large().unwrap();
+        let claim = |own: [u64; 3]| Claim { own: Weight(own), common: Vec::new() };
+        assert_eq!(claim([2 << 20, 0, 0]).too_large(), None);
+        let why = claim([(2 << 20) + 1, 0, 0]).too_large().unwrap();
         assert_eq!(why, "it needs 2.0 MiB of NGINX's memory for routes, and one Ingress may have 2.0 MiB; it is not served");
         assert_eq!(
-            Weight([0, 0, 8193]).too_large().unwrap(),
+            claim([0, 0, 8193]).too_large().unwrap(),
             "it needs 8193 regular expressions, and one Ingress may have 8192; it is not served"
         );
     }

@@ -14,7 +14,7 @@ fn object<T: serde::de::DeserializeOwned>(value: Value) -> T {
     serde_json::from_value(value).unwrap()
 }
 
-/// A cluster whose dictionary of routes has one megabyte: records may have 0.6 of it.
+/// A cluster whose dictionary of routes has one megabyte: routes may have 0.8 of it.
 fn world() -> (Builder, Snapshot) {
     let settings = ObjectKey::new("ns", "settings");
     let mut snapshot = Snapshot::default();
@@ -68,12 +68,12 @@ fn an_ingress_that_copies_a_long_list_into_many_paths_is_refused_alone() {
 fn a_namespace_that_fills_the_memory_loses_its_newest_ingresses_and_gets_them_back() {
     let (mut builder, mut snapshot) = world();
     for at in 0..5 {
-        put(&mut snapshot, "evil", &format!("a{at}"), at, 10, 1_000);
+        put(&mut snapshot, "evil", &format!("a{at}"), at, 10, 1_500);
     }
     let (alone, all) = (builder.build(&snapshot), ["a0.evil.example", "a1.evil.example", "a2.evil.example", "a3.evil.example"]);
     assert_eq!(hosts(&alone), all, "one namespace may use everything");
     for at in 0..5 {
-        put(&mut snapshot, "shop", &format!("b{at}"), 30 + at, 2, 300);
+        put(&mut snapshot, "shop", &format!("b{at}"), 30 + at, 2, 2_000);
     }
     let full = builder.build(&snapshot);
     let (evil, shop): (Vec<&str>, Vec<&str>) = hosts(&full).into_iter().partition(|host| host.ends_with("evil.example"));

@@ -11,7 +11,7 @@ use crate::key::{ObjectKey, ObjectRef};
 use crate::passes::ingress::{Entry, Rule};
 use crate::passes::weigh;
 use crate::problem::{Problem, ProblemKind};
-use crate::shares::{self, Resource, Shares};
+use crate::shares::{self, Resource, Shares, Usage};
 
 /// Bytes of the record of one host: a worker that parses a larger one answers no request meanwhile.
 const HOST: u64 = 3 << 20;
@@ -20,9 +20,9 @@ impl Builder {
     /// Takes an Ingress as it was read. `None`: it is larger than one may be, for this reason.
     pub(super) fn weigh(&mut self, key: &ObjectKey, entry: Option<&Arc<Entry>>) -> Result<(), Problem> {
         self.state.held.remove(key);
-        let weight = entry.map(|entry| (entry.order.clone(), weigh::weigh(entry, &self.state.config)));
-        let too_large = weight.as_ref().and_then(|(_, weight)| weight.too_large());
-        self.state.shares.set(key, weight.filter(|_| too_large.is_none()));
+        let claim = entry.map(|entry| (entry.order.clone(), weigh::weigh(entry, &self.state.config)));
+        let too_large = claim.as_ref().and_then(|(_, claim)| claim.too_large());
+        self.state.shares.set(key, claim.filter(|_| too_large.is_none()));
         too_large.map_or(Ok(()), |detail| Err(refused(key, detail)))
     }
 
@@ -46,7 +46,7 @@ impl Builder {
             }
             self.state.set_problems(Origin::Share(key.clone()), vec![refused(&key, reason)]);
         }
-        self.state.built.usage = self.state.shares.usage();
+        self.state.built.usage = Usage { held: self.state.held.len(), ..self.state.shares.usage() };
     }
 }
 
@@ -75,7 +75,7 @@ pub(super) fn fit<'a>(host: &str, entries: Vec<&'a Entry>, all: &Shares) -> (Vec
 
 /// What an Ingress has of the record of one of its hosts.
 fn part(host: &str, entry: &Entry, all: &Shares) -> u64 {
-    let weight = all.weight(entry.key()).map_or(0, |weight| weight.of(Resource::State));
+    let weight = all.own(entry.key()).map_or(0, |weight| weight.of(Resource::State));
     let count = |rules: &mut dyn Iterator<Item = &Rule>| rules.map(|rule| rule.paths.len() as u64).sum::<u64>();
     let (here, total) = (count(&mut entry.rules.iter().filter(|rule| *rule.host == *host)), count(&mut entry.rules.iter()));
     (weight * here).checked_div(total).unwrap_or(weight)

@@ -108,12 +108,17 @@ fn records(handle: &Handle) -> Finding {
     if !live.synced {
         return failed("nginx does not hold the routes and endpoints yet");
     }
-    let hosts = handle.built.borrow().as_ref().map_or(0, |built| built.model.live.hosts.len());
+    let built = handle.built.borrow();
+    let (hosts, over) = built.as_ref().map_or((0, 0), |built| (built.model.live.hosts.len(), built.usage.held));
     let (held, without_room) = (live.held, live.without_room.len());
-    if held + without_room == 0 {
+    if held + without_room + over == 0 {
         return Finding::Sound;
     }
-    let reason = format!("of {hosts} hosts {held} wait for a reload, and {without_room} records find no room in nginx");
+    // Ingresses beyond the share of their namespace are that namespace's problem.
+    let reason = format!(
+        "of {hosts} hosts {held} wait for a reload, {without_room} records find no room in nginx, \
+         and {over} Ingresses are beyond the share of their namespace"
+    );
     if without_room * MOST_HELD > hosts.max(MOST_HELD) { Finding::Failed(reason) } else { Finding::Degraded(reason) }
 }
 
