@@ -16,6 +16,12 @@ async fn with_shared_file(more: &[&str]) -> Bed {
     answer(&bed, "v0");
     bed.start(more).await;
     assert_eq!(served(&bed).await, "v0");
+    // One that has just begun is not called a worker yet.
+    bed.until("two workers", || async {
+        anyhow::ensure!(bed.workers().len() == 2, "{:?}", bed.workers());
+        Ok(())
+    })
+    .await;
     bed
 }
 
