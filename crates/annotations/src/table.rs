@@ -230,7 +230,7 @@ labelled! {
         DropGroup => "its group is ignored",
         /// The locations of the Ingress answer 503.
         Deny => "locations answer 503",
-        /// The Ingress is not taken; a version that was served before goes on being served.
+        /// The Ingress is not taken; the last accepted version stays active.
         Refuse => "Ingress refused",
     }
 }

@@ -1,7 +1,7 @@
 //! Fair shares of what Ingresses fill together.
 //!
 //! What NGINX holds is finite: its shared memory, the text of its configuration, the regular expressions that workers keep compiled. Each Ingress
-//! has a weight in each of these. While everything fits, nobody has a share: one namespace may use all of it. When it does not, each namespace may
+//! has a weight in each of these. While everything fits, no share applies: one namespace may use all of it. When it does not, each namespace may
 //! use as much as the others, and what the smaller ones leave; the newest Ingresses above that are held back, so that a namespace below its share
 //! always gets room.
 

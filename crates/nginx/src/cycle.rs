@@ -85,7 +85,7 @@ impl<P: Process> Cycle<P> {
     /// The same; `force`: by a reload even if it runs this file set already.
     pub(crate) async fn bring(&mut self, set: &FileSet, force: bool) -> Result<Applied, ApplyError> {
         let began = Instant::now();
-        self.bury();
+        self.notice_ends();
         // Orphans answer too, but nobody can reload them.
         let running = if self.master.is_some() { self.process.state().await } else { None };
         if running.is_some() {
@@ -148,7 +148,7 @@ impl<P: Process> Cycle<P> {
     /// Starts NGINX with what served last.
     pub(crate) async fn restart(&mut self) -> Result<Applied, ApplyError> {
         let began = Instant::now();
-        self.bury();
+        self.notice_ends();
         let good = self.good.clone().ok_or(ApplyError::NothingGood)?;
         let applied = |started| Applied {
             revision: good.revision.clone(),
@@ -168,7 +168,7 @@ impl<P: Process> Cycle<P> {
     /// Reloads what served last, so that the master starts workers. Nothing is tested: it serves, or did.
     pub(crate) async fn replenish(&mut self) -> Result<Applied, ApplyError> {
         let began = Instant::now();
-        self.bury();
+        self.notice_ends();
         let good = self.good.clone().ok_or(ApplyError::NothingGood)?;
         let Some(master) = self.master else {
             return self.restart().await;
@@ -180,7 +180,7 @@ impl<P: Process> Cycle<P> {
 
     /// Tells the master to finish and waits for it; harder after the deadline.
     pub(crate) async fn quit(&mut self, drain: Duration) -> Result<(), ApplyError> {
-        self.bury();
+        self.notice_ends();
         let orphans = self.orphans();
         orphans::retire(&self.process, &orphans).await;
         let Some(master) = self.master.take() else {
@@ -198,7 +198,7 @@ impl<P: Process> Cycle<P> {
     }
 
     /// Notices that the master has died, and orphans.
-    fn bury(&mut self) {
+    fn notice_ends(&mut self) {
         self.leaving.retain(|worker| self.process.refresh(worker.id).is_some());
         if let Some(dead) = self.master.take_if(|master| !self.process.alive(*master)) {
             self.past.push(dead);
@@ -284,7 +284,7 @@ impl<P: Process> Cycle<P> {
         tracing::warn!(pid = master.pid, "NGINX does not listen on its control socket: it is replaced");
         self.process.signal(master, Signal::SIGKILL)?;
         gone(&self.process, master, KILL_PATIENCE).await;
-        self.bury();
+        self.notice_ends();
         Ok(())
     }
 

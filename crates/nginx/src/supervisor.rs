@@ -155,7 +155,7 @@ impl Supervisor {
         Ok(applied)
     }
 
-    /// Resolves when the present master lacks workers, and does not start others. To be asked for anew after each start.
+    /// Resolves when the present master lacks workers, and does not start others. To be asked for again after each start.
     pub fn workers_missing(&self) -> impl Future<Output = ()> + Send + 'static {
         let (master, headcount) = (self.cycle.last_master(), self.headcount.clone());
         async move {
@@ -167,7 +167,7 @@ impl Supervisor {
     }
 
     /// Resolves when the present master is gone, at once if it died before, never if there is none.
-    /// To be asked for anew after each start.
+    /// To be asked for again after each start.
     pub fn exited(&self) -> impl Future<Output = ()> + Send + 'static {
         let master = self.cycle.last_master();
         async move {

@@ -1,4 +1,4 @@
-//! Ingresses that were changed into something that is refused: their last accepted version goes on being served.
+//! Ingresses that were changed into something that is refused: their last accepted version stays active.
 //!
 //! It is kept as the object, not as what was made of it, and read again under the settings of today: a version that these no longer allow
 //! does not outlive them. A controller that starts anew has no such version.

@@ -87,7 +87,7 @@ impl Builder {
             self.state.refer(key, Some(&kept), Some(&version));
             self.state.refer(key, None, Some(object));
             self.kept.replace(key, version);
-            let detail = "it is refused as it is now; its last accepted version goes on being served, until the controller starts anew";
+            let detail = "it is refused as it is now; its last accepted version stays active until the controller restarts";
             return (Some(entry), Some(about(key, ProblemKind::Refused, detail.to_owned())));
         }
         self.forget_kept(key, object);

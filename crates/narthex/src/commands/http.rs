@@ -72,7 +72,7 @@ fn warn_of_access(access: &Access) {
             "/reload and /status are refused: on a TCP port they need --token-file, or the address of who asks in --allow; --listen unix:PATH needs neither"
         ),
         (Some(_), None, true) => warn!(
-            "--allow lets this machine ask for reloads without a token, and with it whoever leads an NGINX here to this port; --token-file or --listen unix:PATH excludes them"
+            "--allow lets this machine ask for reloads without a token, and with it everyone who can lead an NGINX here to this port; --token-file or --listen unix:PATH excludes them"
         ),
         (Some(_), _, false) => warn!(
             "--allow is in place of the loopback addresses: requests from this machine, or this Pod, are refused; 127.0.0.0/8,::1 adds them"
