@@ -124,7 +124,7 @@ impl Claim {
         let resource = Resource::ALL.iter().copied().find(|resource| self.of(*resource) > resource.largest())?;
         let print = |amount| resource.unit().print(amount);
         Some(format!(
-            "it needs {} {}, and one Ingress may have {}; it is not served",
+            "it needs {} {}, and one Ingress may have {}; it is refused",
             print(self.of(resource)),
             resource.words(),
             print(resource.largest())
@@ -335,10 +335,10 @@ mod tests {
         let claim = |own: [u64; 3]| Claim { own: Weight(own), common: Vec::new() };
         assert_eq!(claim([2 << 20, 0, 0]).too_large(), None);
         let why = claim([(2 << 20) + 1, 0, 0]).too_large().unwrap();
-        assert_eq!(why, "it needs 2.0 MiB of NGINX's memory for routes, and one Ingress may have 2.0 MiB; it is not served");
+        assert_eq!(why, "it needs 2.0 MiB of NGINX's memory for routes, and one Ingress may have 2.0 MiB; it is refused");
         assert_eq!(
             claim([0, 0, 8193]).too_large().unwrap(),
-            "it needs 8193 regular expressions, and one Ingress may have 8192; it is not served"
+            "it needs 8193 regular expressions, and one Ingress may have 8192; it is refused"
         );
     }
 }

@@ -58,10 +58,35 @@ fn an_ingress_that_copies_a_long_list_into_many_paths_is_refused_alone() {
     put(&mut snapshot, "evil", "a", 1, 400, 12_000);
     put(&mut snapshot, "shop", "a", 2, 3, 0);
     let built = builder.build(&snapshot);
-    assert_eq!(hosts(&built), ["a.shop.example"]);
+    assert!(hosts(&built).contains(&"a.shop.example"));
+    let closed = &built.model.live.hosts["a.evil.example"].routes;
+    assert!(closed.iter().all(|route| route.denied && route.addresses.is_none()), "as it protects its paths, they answer 503");
     let found = without_room(&built);
     assert!(found.len() == 1 && found[0].0.contains("evil/a"), "{found:?}");
-    assert!(found[0].1.contains("and one Ingress may have 2.0 MiB; it is not served"), "{found:?}");
+    assert!(found[0].1.contains("and one Ingress may have 2.0 MiB; it is refused"), "{found:?}");
+}
+
+#[test]
+fn an_ingress_that_becomes_too_large_keeps_its_last_accepted_version_unless_it_protects_other_paths_now() {
+    let (mut builder, mut snapshot) = world();
+    put(&mut snapshot, "shop", "a", 1, 3, 0);
+    builder.build(&snapshot);
+    put(&mut snapshot, "shop", "a", 1, 20_000, 0);
+    let built = builder.build(&snapshot);
+    assert_eq!(built.model.live.hosts["a.shop.example"].routes.len(), 4, "three paths and the root");
+    assert_eq!(without_room(&built).len(), 1);
+
+    put(&mut snapshot, "shop", "b", 2, 3, 0);
+    builder.build(&snapshot);
+    put(&mut snapshot, "shop", "b", 2, 400, 12_000);
+    let built = builder.build(&snapshot);
+    let open = built
+        .model
+        .live
+        .hosts
+        .get("b.shop.example")
+        .is_some_and(|host| host.routes.iter().any(|route| !route.denied && !route.service.is_empty()));
+    assert!(!open, "never without the list that it has now");
 }
 
 #[test]

@@ -111,17 +111,6 @@ check "no host header at all" "404" "$(printf 'GET / HTTP/1.0\r\n\r\n' | timeout
 
 # The name of the server that a host would have for itself.
 put h name.test '{"prefix":{"/":0},"name":"main.test","routes":[{"path":"/","be":"ns/a:80","vhost":"$server_name"}]}'
-# What stands in the request line takes the place of Host.
-put h abs.test '{"prefix":{"/":0},"routes":[{"ns":"n","ing":"i","path":"/","be":"ns/a:80"}]}'
-absolute() { get foo.test / --request-target "$1" "${@:2}"; }
-check "a request in absolute form reaches backends under its own authority" "port=$A host=abs.test uri=/x?a=b route=n|i|||/|ns-a-80|ns/a:80" "$(absolute 'http://abs.test/x?a=b')"
-check "with its port and letters, whatever the scheme" "port=$A host=ABS.test:81 uri=/x route=n|i|||/|ns-a-80|ns/a:80" "$(absolute 'HTTPS://ABS.test:81/x')"
-check "without a path, and without a Host" "port=$A host=abs.test:81 uri=/ route=n|i|||/|ns-a-80|ns/a:80" "$(absolute 'http://abs.test:81' -0 -H 'Host:')"
-check "a path that looks like one is none" "port=$B host=foo.test uri=/http://abs.test/x route=n|i|b|http|/|ns-b-80|ns/b:80" "$(absolute '/http://abs.test/x')"
-check "an authority that is none is refused" "400 400" "$(absolute 'http://me@abs.test/' -o /dev/null -w '%{http_code}') $(absolute 'http:///x' -o /dev/null -w '%{http_code}')"
-put h absdir.test '{"prefix":{"/d/":0},"routes":[{"ns":"n","ing":"i","path":"/","be":"ns/a:80"}]}'
-check "redirects lead to it" "301 http://absdir.test/d/" "$(absolute 'http://absdir.test/d' -o /dev/null -w '%{http_code} %header{location}')"
-
 put h '*.wild.test' '{"prefix":{"/":0},"routes":[{"path":"/","be":"ns/a:80","vhost":"${server_name}"}]}'
 check "the name of another name's host" "host=main.test" "$(get name.test / | grep -o 'host=[^ ]*')"
 check "the pattern of a wildcard" 'host=~^(?<subdomain>[\w-]+)\.wild\.test$' "$(get x.wild.test / | grep -o 'host=[^ ]*')"

@@ -10,7 +10,7 @@ use crate::key::{ObjectKey, ObjectRef};
 use crate::object::Ingress;
 use crate::passes::ingress::{Entry, World};
 use crate::passes::resolve::Resolved;
-use crate::passes::{accept, ingress};
+use crate::passes::{accept, ingress, weigh};
 use crate::problem::{Problem, ProblemKind};
 
 impl Builder {
@@ -41,6 +41,9 @@ impl Builder {
             return self.quarantined(key, &object, &detail, last);
         }
         let (entry, mut problems) = self.read(key, &object);
+        let too_large = entry.as_ref().and_then(|entry| weigh::weigh(entry, &self.state.config).too_large());
+        let entry = entry.filter(|_| too_large.is_none());
+        problems.extend(too_large.map(|detail| about(key, ProblemKind::NoRoom, detail)));
         if entry.is_none() {
             let (instead, problem) = self.instead(key, &object);
             problems.extend(problem);

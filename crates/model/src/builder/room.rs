@@ -17,7 +17,7 @@ use crate::shares::{self, Resource, Shares, Usage};
 const HOST: u64 = 3 << 20;
 
 impl Builder {
-    /// Takes an Ingress as it was read. `None`: it is larger than one may be, for this reason.
+    /// Takes what is to be served of an Ingress. An error: that is larger than an Ingress may be, too, so nothing of it is served.
     pub(super) fn weigh(&mut self, key: &ObjectKey, entry: Option<&Arc<Entry>>) -> Result<(), Problem> {
         self.state.held.remove(key);
         let claim = entry.map(|entry| (entry.order.clone(), weigh::weigh(entry, &self.state.config)));
