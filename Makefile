@@ -34,18 +34,19 @@ e2e: bed ## End-to-end tests against a real API server and NGINX
 	@scripts/setup.sh nginx nextest
 	@scripts/e2e.sh
 
-lint: ## Format, clippy, Lua, shell and repository checks
+lint: ## Format, clippy, Lua, shell, dependency and repository checks
 	@scripts/setup.sh lint
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps --quiet
 	luacheck --quiet lua
+	$(CARGO) deny --locked --log-level warn check --hide-inclusion-graph bans licenses sources
 	$(CARGO) run --locked --quiet -p xtask -- tidy
 
 fmt: ## Format the sources
 	$(CARGO) fmt --all
 
-docs: ## Generate docs/reference
+docs: ## Generate docs/reference, the tables of docs/live-protocol.md and lua/narthex/wire.lua
 	$(CARGO) run --locked --quiet -p xtask -- docs
 
 manifests: bed ## Render the manifests in deploy/ that come from the chart

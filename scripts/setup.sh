@@ -59,6 +59,10 @@ for part in "$@"; do
       need_cargo
       rustup component add rustfmt clippy >/dev/null 2>&1 || true
       command -v luacheck >/dev/null || apt_install lua-check
+      cargo deny --version >/dev/null 2>&1 || {
+        say "building cargo-deny (once, some minutes)"
+        cargo install --locked --quiet --debug --no-default-features cargo-deny
+      }
       ;;
     go)
       command -v go >/dev/null || fail "Go is missing, which builds the API server of the test bed: install Go 1.24 or newer (Debian 13: apt-get install golang)"

@@ -14,53 +14,53 @@ local FORBIDDEN, UNAUTHORIZED, UNAVAILABLE = 403, 401, 503
 local M = {}
 
 local function compile_list(list)
-  if type(list) ~= "table" or not list[1] then
+  if not list or not list[1] then
     return nil
   end
   local set, err = networks.compile(list)
   if not set then
     -- Nobody is in an empty set: a list that can't be read lets nobody through.
-    ngx.log(ngx.ERR, err, ", nobody is let through")
+    ngx.log(ngx.ERR, err, ", every request is refused")
     return nil, true
   end
   return set
 end
 
 local function compile_lists(given)
-  local deny, unreadable = compile_list(given.deny)
-  local allow, unreadable_too = compile_list(given.allow)
+  local deny, unreadable = compile_list(given.denylist_source_range)
+  local allow, unreadable_too = compile_list(given.allowlist_source_range)
   if unreadable or unreadable_too then
     return { closed = true }
   end
   return (deny or allow) and { deny = deny, allow = allow }
 end
 
-local function compile_password(route)
-  local given = route.pw
+local function compile_password(policy)
+  local given = policy.password
   if not given then
     return nil
   end
   return {
     scheme = given.digest and digest_auth or basic_auth,
-    users = tostring(given.users),
-    realm = given.realm or "",
-    namespace = route.ns or "",
+    users = given.users,
+    realm = given.auth_realm or "",
+    namespace = policy.namespace or "",
   }
 end
 
---- Compiles what a route asks for. Phase: any.
--- @tparam table given the decoded route
+--- Compiles what a policy asks for. Phase: any.
+-- @tparam table given the decoded policy
 -- @tparam table config from `narthex.config`
 -- @treturn ?table what `check` takes; nil if everybody may pass
 function M.compile(given, config)
-  local global = { deny = config.deny_networks, allow = config.allow_networks }
+  local global = { denylist_source_range = config.deny_networks, allowlist_source_range = config.allow_networks }
   local access = {
-    lists = given.ns and compile_lists(given.acl or global) or nil,
+    lists = given.namespace and compile_lists(given.addresses or global) or nil,
     password = compile_password(given),
-    external = given.auth and external_auth.compile(given.auth, given) or nil,
+    external = given.external_auth and external_auth.compile(given.external_auth, given) or nil,
   }
   if next(access) then
-    access.any = given.any
+    access.any = given.satisfy_any
     return access
   end
 end

@@ -24,24 +24,24 @@ local DRAWS = 20
 
 --- Compiles the affinity of a backend.
 -- Phase: any.
--- @tparam ?table given `sticky` of a backend record
+-- @tparam ?table given `affinity` of a backend record
 -- @treturn table|boolean false if there is none
 function M.compile(given)
   if not given then
     return false
   end
   return {
-    name = given.name,
-    variable = "cookie_" .. given.name:lower(),
-    is_persistent = given.persist or false,
-    moves_on_failure = given.move or false,
-    expires = given.expires,
-    max_age = given.age,
-    domain = given.domain,
-    path = given.path,
-    is_secure = given.secure or false,
-    same_site = given.site,
-    same_site_is_conditional = given.cond or false,
+    name = given.session_cookie_name,
+    variable = "cookie_" .. given.session_cookie_name:lower(),
+    is_persistent = given.persistent or false,
+    moves_on_failure = given.session_cookie_change_on_failure or false,
+    expires = given.session_cookie_expires,
+    max_age = given.session_cookie_max_age,
+    domain = given.session_cookie_domain,
+    path = given.session_cookie_path,
+    is_secure = given.session_cookie_secure or false,
+    same_site = given.session_cookie_samesite,
+    same_site_is_conditional = given.session_cookie_conditional_samesite_none or false,
   }
 end
 

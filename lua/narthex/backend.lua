@@ -6,22 +6,23 @@ local affinity = require("narthex.affinity")
 local canary = require("narthex.canary")
 local chash = require("narthex.chash")
 local chash_subset = require("narthex.chash_subset")
-local cjson = require("cjson.safe")
 local peers_ = require("narthex.peers")
+local record_ = require("narthex.record")
 local store = require("narthex.store")
 local ewma = require("narthex.ewma")
 local round_robin = require("narthex.round_robin")
+local wire = require("narthex.wire")
 
 local LIMIT = 16384
 
 local ALGORITHMS = { round_robin = round_robin, ewma = ewma }
 
---- The algorithm of a record: hashing before `lb`.
+--- The algorithm of a record: hashing before `load_balance`.
 local function algorithm_of(key, given)
   if given.hash then
-    return given.hash.subset and chash_subset or chash
+    return given.hash.upstream_hash_by_subset_size and chash_subset or chash
   end
-  local wanted = given.lb or "round_robin"
+  local wanted = given.load_balance or "round_robin"
   local algorithm = ALGORITHMS[wanted]
   if not algorithm then
     ngx.log(ngx.WARN, "backend ", key, ": unknown algorithm ", tostring(wanted), ", round_robin is used")
@@ -33,15 +34,15 @@ end
 local M = { DEFAULT = "-", name_of_default = "upstream-default-backend" }
 
 local function parse(key, text, previous)
-  local given, err = cjson.decode(text)
-  if type(given) ~= "table" or type(given.eps) ~= "table" then
-    return nil, err or "no list of endpoints"
+  local given, err = record_.decode(wire.BackendRecord, text)
+  if not given then
+    return nil, err
   end
-  local record = { name = given.name or key, balancer = false }
-  record.affinity = affinity.compile(given.sticky)
-  record.alternative = canary.compile(given.alt)
+  local record = { name = given.name, balancer = false }
+  record.affinity = affinity.compile(given.affinity)
+  record.alternative = canary.compile(given.alternative)
   record.former_ring = previous and (previous.places and previous.places.ring or previous.former_ring)
-  local peers = peers_.parse(key, given.eps)
+  local peers = peers_.parse(given.endpoints)
   if #peers > 0 then
     record.balancer = algorithm_of(key, given).new(key, peers, previous and previous.balancer or nil, given.hash)
   end

@@ -17,22 +17,22 @@ end
 
 --- Compiles the alternative of a backend.
 -- Phase: any.
--- @tparam ?table given `alt` of a backend record
+-- @tparam ?table given `alternative` of a backend record
 -- @treturn table|boolean `{backend, is_sticky, ...}`; false if there is none
 function M.compile(given)
   if not given then
     return false
   end
   return {
-    backend = given.be,
+    backend = given.backend,
     is_sticky = given.sticky or false,
-    weight = given.weight or 0,
-    total = given.total or 100,
-    header = given.header and header_variable(given.header),
-    value = given.value,
-    pattern = given.pattern,
-    header_means_primary = given.primary,
-    cookie = given.cookie and "cookie_" .. lower(given.cookie),
+    weight = given.canary_weight or 0,
+    total = given.canary_weight_total or 100,
+    header = given.canary_by_header and header_variable(given.canary_by_header),
+    value = given.canary_by_header_value,
+    pattern = given.canary_by_header_pattern,
+    header_means_primary = given.header_means_primary,
+    cookie = given.canary_by_cookie and "cookie_" .. lower(given.canary_by_cookie),
   }
 end
 

@@ -29,8 +29,8 @@ local function address_of(name)
     if byte(name, -1) == DOT then
       name = sub(name, 1, -2)
     end
-    local address = tls.entry(name) or tls.entry(tls.wildcard(name))
-    if address then
+    local address = tls.find(name)
+    if address and address ~= tls.NONE then
       return address
     end
   end

@@ -21,12 +21,12 @@ local mt = { __index = Chash }
 -- @tparam string _ key of the backend
 -- @tparam table peers from `narthex.peers`, not empty
 -- @tparam ?table old what balanced this backend until now
--- @tparam table rule `{by = text with variables}`
+-- @tparam table rule `hash` of a backend record
 -- @treturn Chash
 function M.new(_, peers, old, rule)
   local by_id, ids = peers_.by_id(peers)
   local former = old and old.algorithm == M and old.ring or nil
-  local self = { algorithm = M, peers = peers, size = #peers, by_id = by_id, by = expand.compile(rule.by) }
+  local self = { algorithm = M, peers = peers, size = #peers, by_id = by_id, by = expand.compile(rule.upstream_hash_by) }
   self.ring, self.needs_captures = ring.new(ids, former), expand.has_captures(self.by)
   return setmetatable(self, mt)
 end

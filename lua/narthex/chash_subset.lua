@@ -33,13 +33,13 @@ end
 -- @tparam string _ key of the backend
 -- @tparam table peers from `narthex.peers`, not empty
 -- @tparam ?table old what balanced this backend until now
--- @tparam table rule `{by = text with variables, subset = size of a set}`
+-- @tparam table rule `hash` of a backend record
 -- @treturn Subset
 function M.new(_, peers, old, rule)
   -- A set has each peer once.
-  local sets, ids = cut(peers, math.min(math.max(rule.subset, 1), #peers))
+  local sets, ids = cut(peers, math.min(math.max(rule.upstream_hash_by_subset_size, 1), #peers))
   local former = old and old.algorithm == M and old.ring or nil
-  local self = { algorithm = M, peers = peers, size = #peers, sets = sets, by = expand.compile(rule.by) }
+  local self = { algorithm = M, peers = peers, size = #peers, sets = sets, by = expand.compile(rule.upstream_hash_by) }
   self.ring, self.needs_captures = ring.new(ids, former), expand.has_captures(self.by)
   return setmetatable(self, mt)
 end

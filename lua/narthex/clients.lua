@@ -20,10 +20,10 @@ local NO_CERTIFICATE, BAD_CERTIFICATE = 496, 495
 -- @tparam table var `ngx.var`
 -- @tparam table extra of the route
 function M.check(var, extra)
-  if extra.forbid then
+  if extra.forbidden then
     return exit(ngx.HTTP_FORBIDDEN)
   end
-  if var.narthex_clients ~= extra.certs then
+  if var.narthex_clients ~= extra.verified then
     -- The server block that asks for this host's certificates is on its way, or another one caught the name.
     return exit(ngx.HTTP_SERVICE_UNAVAILABLE)
   end

@@ -42,6 +42,7 @@ local FIELDS = {
   control_ports = { "table", {} },
   name_servers = { "table", {} },
   ipv6 = { "boolean", true },
+  strict_records = { "boolean", false },
 }
 
 local REDIRECT_CODES = { [301] = true, [302] = true, [307] = true, [308] = true }

@@ -4,24 +4,35 @@
 local ngx = ngx
 local batch = require("narthex.batch")
 local cjson = require("cjson.safe")
+local ffi = require("ffi")
 local closing = require("narthex.closing")
 local metrics_queue = require("narthex.metrics_queue")
 local tables = require("narthex.tables")
 local tracing = require("narthex.tracing")
+local wire = require("narthex.wire")
 
 local format = string.format
 
 local MARKER_LENGTH = 64
+--- "Misdirected Request".
+local MISDIRECTED = 421
 
 local M = {}
 
 local state = ngx.shared.configuration_data
-local revision, profiles, shells
+local revision, profiles, shells, master
+
+ffi.cdef("int getppid(void);")
 
 --- Takes the global settings. Phase: init.
 -- @tparam table config from `narthex.config`
 function M.setup(config)
   revision, profiles, shells = config.revision, config.profiles, config.shells
+end
+
+--- Notes of which master this worker is. Phase: init_worker.
+function M.start()
+  master = tostring(ffi.C.getppid())
 end
 
 local function say(status, text)
@@ -40,6 +51,7 @@ local function say_state(status, extra)
   local text = cjson.encode({
     revision = revision,
     generation = state:get("generation") or cjson.null,
+    format = wire.FORMAT,
     rev = state:get("rev"),
     digest = format("%.0f", extra.digest or state:get("digest")),
     entries = extra.entries or state:get("entries"),
@@ -160,7 +172,13 @@ local HANDLERS = {
 }
 
 --- Answers a request to the control server. Phase: content.
+--
+-- A worker that a killed master left has dictionaries of its own: what is meant for those of another master is refused.
 function M.handle()
+  local meant = ngx.var.http_narthex_master
+  if meant and meant ~= master then
+    return say(MISDIRECTED, "this worker is of master " .. master .. "\n")
+  end
   local methods = HANDLERS[ngx.var.uri]
   if not methods then
     return say(404, "unknown path\n")

@@ -26,14 +26,14 @@ local function origins(given)
   return exact, wild
 end
 
---- Compiles the record of a route.
+--- Compiles what a policy says.
 -- Phase: any.
--- @tparam table given `o`: origins in lower case, nil = everybody's; `h`: pairs of name and value
+-- @tparam table given `cors` of the decoded policy
 -- @treturn table
 function M.compile(given)
-  local cors = { headers = given.h, any = not given.o }
-  if given.o then
-    cors.exact, cors.wild = origins(given.o)
+  local cors = { headers = given.headers, any = not given.cors_allow_origin }
+  if given.cors_allow_origin then
+    cors.exact, cors.wild = origins(given.cors_allow_origin)
   end
   return cors
 end

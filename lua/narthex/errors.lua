@@ -33,18 +33,17 @@ end
 
 --- Compiles the errors of a route.
 -- Phase: any.
--- @tparam ?table statuses that are taken over, instead of the global ones; nil: those
--- @tparam ?string key of the backend that takes them, instead of the default one
+-- @tparam table given `errors` of the decoded policy
 -- @treturn table what the others take
-function M.compile(statuses, key)
+function M.compile(given)
   local set
-  if statuses then
+  if given.custom_http_errors then
     set = {}
-    for _, status in ipairs(statuses) do
+    for _, status in ipairs(given.custom_http_errors) do
       set[status] = true
     end
   end
-  return { statuses = set, backend = key }
+  return { statuses = set, backend = given.default_backend }
 end
 
 --- Ends the request with an error, or has it answered by the backend for errors. Does not return.

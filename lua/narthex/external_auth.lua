@@ -25,33 +25,35 @@ local COOKIE_STATUSES = {
 
 local M = {}
 
-local function compile_cache(given, route)
-  if not given.cache then
+local function compile_cache(given, policy)
+  local cache = given.cache
+  if not cache then
     return nil
   end
-  -- Equal keys of other locations, or of another service, are others.
-  local identity = { route.ns, route.ing, route.path, given.url, given.method or "GET", table.concat(given.headers or {}, ",") }
-  return { identity = table.concat(identity, "\n"), key = expand.compile(given.cache.key), rules = given.cache.rules or {} }
+  -- Equal keys of other Ingresses, or of another service, are others; those of other locations as well (`cache_key`).
+  local headers = table.concat(given.auth_response_headers or {}, ",")
+  local identity = { policy.namespace or "", policy.ingress or "", given.auth_url, given.auth_method or "GET", headers }
+  return { identity = table.concat(identity, "\n"), key = expand.compile(cache.auth_cache_key), rules = cache.auth_cache_duration or {} }
 end
 
---- Compiles what a route asks for. Phase: any.
--- @tparam table given the decoded `auth` of the route
--- @tparam table route the decoded route
+--- Compiles what a policy asks for. Phase: any.
+-- @tparam table given `external_auth` of the policy
+-- @tparam table policy the decoded policy
 -- @treturn table
-function M.compile(given, route)
+function M.compile(given, policy)
   return {
-    url = expand.compile(given.url),
+    url = expand.compile(given.auth_url),
     trusted = given.trusted,
-    upstream = given.up,
+    upstream = given.upstream,
     host = expand.compile(given.host),
-    method = given.method,
-    signin = given.signin and expand.compile(given.signin),
-    parameter = given.param,
-    headers = given.headers or {},
-    redirect = given.redirect and expand.compile(given.redirect),
-    always_cookies = given.cookies,
-    cache = compile_cache(given, route),
-    share = given.share ~= nil and tostring(given.share) or nil,
+    method = given.auth_method,
+    signin = given.auth_signin and expand.compile(given.auth_signin),
+    parameter = given.auth_signin_redirect_param,
+    headers = given.auth_response_headers or {},
+    redirect = given.auth_request_redirect and expand.compile(given.auth_request_redirect),
+    always_cookies = given.auth_always_set_cookie,
+    cache = compile_cache(given, policy),
+    share = given.auth_keepalive_share_vars ~= nil and tostring(given.auth_keepalive_share_vars) or nil,
   }
 end
 
@@ -85,7 +87,7 @@ local function auth_of(var)
 end
 
 local function cache_key(cache, var)
-  return ngx.sha1_bin(cache.identity .. "\n" .. var.host .. "\n" .. expand.eval(cache.key, var))
+  return ngx.sha1_bin(cache.identity .. "\n" .. var.location_path .. "\n" .. var.host .. "\n" .. expand.eval(cache.key, var))
 end
 
 --- Ends the request to the service with an answer that is known already.

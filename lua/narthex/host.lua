@@ -2,10 +2,11 @@
 -- @module narthex.host
 
 local ngx = ngx
-local cjson = require("cjson.safe")
 local locations = require("narthex.locations")
 local names = require("narthex.names")
+local record_ = require("narthex.record")
 local store = require("narthex.store")
+local wire = require("narthex.wire")
 
 local byte = string.byte
 local find = string.find
@@ -21,31 +22,32 @@ local M = {}
 
 local config, hosts, empty
 
---- Fields of a route that say who may pass.
-local PROTECTING = { "acl", "auth", "certs", "cn", "deny", "forbid", "pw" }
-
 --- Whether the version of before may stand in for a record: it names a profile that the host's server block in this worker does not
 -- have, and protects nothing that was perhaps open then.
 local function may_wait(key, given)
-  local known, unknown = config.profiles_of(key), false
-  for _, route in ipairs(given.routes) do
-    for _, field in ipairs(PROTECTING) do
-      if route[field] then
+  for _, policy in ipairs(given.policies or {}) do
+    for field in pairs(wire.Owned.protects) do
+      if policy[field] then
         return false
       end
     end
-    unknown = unknown or route.prof and not known[route.prof]
   end
-  return unknown
+  local known = config.profiles_of(key)
+  for _, location in ipairs(given.locations) do
+    if location.profile and not known[location.profile] then
+      return true
+    end
+  end
+  return false
 end
 
 local function parse(key, text, previous)
-  local given, err = cjson.decode(text)
-  if type(given) ~= "table" or type(given.routes) ~= "table" then
-    return nil, err or "no list of routes"
+  local given, err = record_.decode(wire.HostRecord, text)
+  if not given then
+    return nil, err
   end
-  if given.names then
-    return names.compile(given.names)
+  if given.patterns then
+    return names.compile(given.patterns)
   end
   -- A worker that is being replaced keeps what it can serve.
   if previous and may_wait(key, given) then
@@ -59,7 +61,7 @@ end
 function M.setup(given)
   config = given
   hosts = store.new(ngx.shared.configuration_data, "h:", parse, LIMIT)
-  empty = locations.compile("_", { routes = {} }, config)
+  empty = locations.compile("_", { locations = {} }, config)
 end
 
 --- The record of the first other name that a host has.

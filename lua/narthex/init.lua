@@ -12,7 +12,7 @@ local M = {}
 --- Modules that phases enter, and those that take settings.
 local ENTRIES = {
   "balancer", "certificate", "choice", "clients", "closing", "control", "errors", "header", "host", "limits", "log", "metrics",
-  "outside", "redirect", "route", "tracing",
+  "outside", "record", "redirect", "route", "tracing",
 }
 
 --- Room for compiled regexes to backtrack on the longest request targets. The default of 32 KiB is used up by some hundred
@@ -74,6 +74,7 @@ function M.worker()
   require("narthex.password").seed(kernel_random(20))
   require("narthex.request_id").seed(kernel_random(20))
   require("narthex.closing").start()
+  require("narthex.control").start()
   require("narthex.metrics").start()
 end
 

@@ -1,11 +1,10 @@
 --- A certificate record, parsed and proven to be a pair before any connection depends on it.
 -- @module narthex.keypair
 
-local cjson = require("cjson.safe")
 local ffi = require("ffi")
+local record = require("narthex.record")
 local ssl = require("ngx.ssl")
-
-local type = type
+local wire = require("narthex.wire")
 
 ffi.cdef([[
   void *OPENSSL_sk_value(const void *stack, int i);
@@ -19,12 +18,12 @@ local M = {}
 
 --- Parses a record.
 -- Phase: any.
--- @tparam string text `{"cert": PEM chain, "key": PEM}`
+-- @tparam string text of the record
 -- @treturn table|nil `{chain, key}`, as `ngx.ssl` takes them
 -- @treturn nil|string what is wrong; never the key itself
 function M.parse(text)
-  local given = cjson.decode(text)
-  if type(given) ~= "table" or type(given.cert) ~= "string" or type(given.key) ~= "string" then
+  local given = record.decode(wire.KeyPair, text)
+  if not given then
     return nil, "no certificate and key"
   end
   local chain, chain_err = ssl.parse_pem_cert(given.cert)

@@ -40,29 +40,29 @@ function M.setup(config)
   status_of_requests, status_of_connections = config.limit_req_status, config.limit_conn_status
 end
 
---- A rate of `given[1]` requests in `seconds`, of which `given[2]` more may come at once.
-local function bucket(kind, identity, given, seconds)
-  local room = seconds * 1000 / given[1]
-  return { prefix = kind .. identity .. " ", room = room, depth = room * given[2], owner = match(identity, "^[^/]*") }
+--- A rate of so many requests in `seconds`, of which `burst` times as many more may come at once.
+local function bucket(kind, identity, rate, burst, seconds)
+  local room = seconds * 1000 / rate
+  return { prefix = kind .. identity .. " ", room = room, depth = room * rate * burst, owner = match(identity, "^[^/]*") }
 end
 
 --- Compiles the limits of a route.
 -- Phase: any.
--- @tparam table given the decoded record
+-- @tparam table given `limits` of the decoded policy
 -- @tparam string identity of the Ingress: its locations share what is counted
 -- @treturn table what `enter` takes
 function M.compile(given, identity)
-  local buckets = {}
-  if given.rps then
-    buckets[#buckets + 1] = bucket("s ", identity, given.rps, 1)
+  local buckets, burst = {}, given.limit_burst_multiplier or 5
+  if given.limit_rps then
+    buckets[#buckets + 1] = bucket("s ", identity, given.limit_rps, burst, 1)
   end
-  if given.rpm then
-    buckets[#buckets + 1] = bucket("m ", identity, given.rpm, 60)
+  if given.limit_rpm then
+    buckets[#buckets + 1] = bucket("m ", identity, given.limit_rpm, burst, 60)
   end
   return {
-    allow = given.allow and networks.compile(given.allow),
+    allow = given.limit_allowlist and networks.compile(given.limit_allowlist),
     buckets = buckets,
-    connections = given.conn,
+    connections = given.limit_connections,
     prefix = identity .. " ",
     owner = match(identity, "^[^/]*"),
   }

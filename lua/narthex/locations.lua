@@ -58,8 +58,8 @@ local function is_of_an_ingress(key, given)
   if key ~= "_" then
     return true
   end
-  for _, route in ipairs(given.routes) do
-    if route.ns then
+  for _, policy in ipairs(given.policies or {}) do
+    if policy.namespace then
       return true
     end
   end
@@ -75,10 +75,14 @@ end
 function M.compile(key, given, config)
   local default = routes.default(config, key)
   -- What requests are counted under, if at all.
-  local compiled, host = {}, is_of_an_ingress(key, given) and key
+  local compiled, policies, host = {}, {}, is_of_an_ingress(key, given) and key
   default.host = host
-  for i, route in ipairs(given.routes) do
-    compiled[i] = routes.compile(key, route, config)
+  for i, policy in ipairs(given.policies or {}) do
+    policies[i] = routes.policy(key, policy, config)
+  end
+  for i, location in ipairs(given.locations) do
+    local policy = policies[(location.policy or 0) + 1] or error("location without its policy")
+    compiled[i] = routes.compile(key, location, policy, config)
     compiled[i].host = host
   end
   local function at(i)
@@ -90,9 +94,9 @@ function M.compile(key, given, config)
   end
   record.prefix, record.lengths, record.has_length = compile_prefixes(given, at)
   record.regex = compile_regexes(key, given, at)
-  record.app_root = given.root and expand.compile(given.root) or false
-  record.redirect_to = given.www or false
-  record.client_page = given.cpage or false
+  record.app_root = given.app_root and expand.compile(given.app_root) or false
+  record.redirect_to = given.redirect_to or false
+  record.client_page = given.auth_tls_error_page or false
   record.server_name = server_name_of(given.name or key)
   -- What few hosts do before a location is looked for.
   record.is_special = (record.app_root or record.redirect_to) and true or false

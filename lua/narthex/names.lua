@@ -11,11 +11,11 @@ local M = {}
 
 --- Compiles the record.
 -- Phase: any.
--- @tparam table given `suffix`: by suffix with its dot, the key of a host; `regex`: pairs of expression and key
+-- @tparam table given `suffixes`: by suffix with its dot, the key of a host; `regexes`: pairs of expression and key
 -- @treturn table
 function M.compile(given)
   local regexes = {}
-  for _, entry in ipairs(given.regex or {}) do
+  for _, entry in ipairs(given.regexes or {}) do
     local _, _, err = re_find("", entry[1], "ijo")
     if err then
       ngx.log(ngx.ERR, "name ", entry[1], ": ", err, ", it never matches")
@@ -23,7 +23,7 @@ function M.compile(given)
       regexes[#regexes + 1] = entry
     end
   end
-  return { suffixes = given.suffix, regexes = regexes }
+  return { suffixes = given.suffixes, regexes = regexes }
 end
 jit.off(M.compile, true)
 

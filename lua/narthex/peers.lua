@@ -1,32 +1,25 @@
 --- The endpoints of a backend, in the forms that balancing needs.
 -- @module narthex.peers
 
-local ngx = ngx
 local find = string.find
 local match = string.match
 local random = math.random
 
 local M = {}
 
---- Reads the `eps` of a backend record.
--- Elements that are no endpoint are left out and reported.
+--- Reads the endpoints of a backend record.
 -- Phase: any.
--- @tparam string key of the backend, for the log
 -- @tparam table list of `{address, port[, weight]}`
 -- @treturn table list of `{host, port, id, mark, weight}`; `id` is the `host:port` of `$upstream_addr`, `mark` is how it stands in
 --   a list of `M.tried`
-function M.parse(key, list)
+function M.parse(list)
   local peers = {}
   for _, endpoint in ipairs(list) do
-    local address, port = endpoint[1], tonumber(endpoint[2])
-    if type(address) == "string" and port then
-      local host = find(address, ":", 1, true) and "[" .. address .. "]" or address
-      local id = host .. ":" .. ("%d"):format(port)
-      local weight = math.max(math.floor(tonumber(endpoint[3]) or 1), 1)
-      peers[#peers + 1] = { host = host, port = port, id = id, mark = ", " .. id .. ",", weight = weight }
-    else
-      ngx.log(ngx.ERR, "backend ", key, ": an endpoint without address or port, it is ignored")
-    end
+    local address, port = endpoint[1], endpoint[2]
+    local host = find(address, ":", 1, true) and "[" .. address .. "]" or address
+    local id = host .. ":" .. ("%d"):format(port)
+    local weight = math.max(math.floor(endpoint[3] or 1), 1)
+    peers[#peers + 1] = { host = host, port = port, id = id, mark = ", " .. id .. ",", weight = weight }
   end
   return peers
 end

@@ -13,33 +13,33 @@ local NEVER = "\n"
 
 --- Field of a record, and the variables of what is replaced and by what.
 local REPLACEMENTS = {
-  dom = { "narthex_domain_from", "narthex_domain_to" },
-  path = { "narthex_path_from", "narthex_path_to" },
-  loc = { "narthex_location_from", "narthex_location_to" },
+  proxy_cookie_domain = { "narthex_domain_from", "narthex_domain_to" },
+  proxy_cookie_path = { "narthex_path_from", "narthex_path_to" },
+  proxy_redirect = { "narthex_location_from", "narthex_location_to" },
 }
 
 --- Compiles what a route has of it.
 -- Phase: any.
--- @tparam table given the decoded route
+-- @tparam table given the decoded policy
 -- @treturn ?table what `apply` takes; nil if there is nothing
 function M.compile(given)
   local fixed, expanded = {}, {}
   for field, names in pairs(REPLACEMENTS) do
-    local pair = given.repl and given.repl[field]
+    local pair = given.replacements and given.replacements[field]
     if pair then
       fixed[#fixed + 1] = { name = names[1], value = pair[1] ~= "" and pair[1] or NEVER }
       fixed[#fixed + 1] = { name = names[2], value = pair[2] }
     end
   end
-  if given.fidx then
-    fixed[#fixed + 1] = { name = "narthex_fastcgi_index", value = given.fidx }
+  if given.fastcgi_index then
+    fixed[#fixed + 1] = { name = "narthex_fastcgi_index", value = given.fastcgi_index }
   end
-  if given.conn then
-    fixed[#fixed + 1] = { name = "connection_upgrade", value = given.conn }
+  if given.connection_proxy_header then
+    fixed[#fixed + 1] = { name = "connection_upgrade", value = given.connection_proxy_header }
   end
-  if given.mir then
-    expanded[1] = { name = "narthex_mirror_target", value = expand.compile(given.mir.url), expand = expand.url }
-    expanded[2] = { name = "narthex_mirror_host", value = expand.compile(given.mir.host), expand = expand.line }
+  if given.mirror then
+    expanded[1] = { name = "narthex_mirror_target", value = expand.compile(given.mirror.mirror_target), expand = expand.url }
+    expanded[2] = { name = "narthex_mirror_host", value = expand.compile(given.mirror.mirror_host), expand = expand.line }
   end
   return (#fixed > 0 or #expanded > 0) and { fixed = fixed, expanded = expanded } or nil
 end

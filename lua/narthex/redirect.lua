@@ -28,18 +28,23 @@ function M.setup(config)
 end
 
 --- Compiles what a route says about redirects. Phase: any.
--- @tparam ?table given `to`: status and URL; `rel`, `port`
+-- @tparam ?table given `redirects` of the decoded policy
 -- @treturn ?table what the other functions take as `rules`; nil: the global settings hold
 function M.compile(given)
   if not given then
     return nil
   end
-  local to = given.to
-  local use_port = given.port
+  local answer = given.answer
+  local use_port = given.use_port_in_redirects
   if use_port == nil then
     use_port = globals.use_port
   end
-  return { status = to and to[1], url = to and to[2], relative = given.rel or globals.relative, use_port = use_port }
+  return {
+    status = answer and answer[1],
+    url = answer and answer[2],
+    relative = given.relative_redirects or globals.relative,
+    use_port = use_port,
+  }
 end
 
 local function hex(one)

@@ -12,13 +12,13 @@ local M = {}
 
 --- Compiles what a route sets.
 -- Phase: any.
--- @tparam table given the decoded route
+-- @tparam table given the decoded policy
 -- @treturn ?table nil if it sets nothing
 function M.compile(given)
-  if given.deny or not (given.hdr or given.cors) then
+  if given.denied or not (given.custom_headers or given.cors) then
     return nil
   end
-  return { headers = given.hdr, cors = given.cors and cors.compile(given.cors) }
+  return { headers = given.custom_headers, cors = given.cors and cors.compile(given.cors) }
 end
 
 --- Remembers the headers for this request, whatever answers it. Phase: rewrite.

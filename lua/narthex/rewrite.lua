@@ -71,6 +71,12 @@ local function is_quoted(var)
   return at and (not path_end or at < path_end)
 end
 
+--- Whether a path has segments `.` or `..`. That of a request has none, NGINX has resolved them; a capture can make some
+-- (`/api../x` of `/api(.*)` and `/$1`), and the backend would resolve them to a path that the rule is not for.
+local function has_dot_segments(path)
+  return find(path, ".", 1, true) and find("/" .. path .. "/", "/%.%.?/")
+end
+
 local function redirect(rule, var, uri, args)
   if args then
     uri = uri .. "?" .. args
@@ -83,7 +89,7 @@ local function redirect(rule, var, uri, args)
 end
 
 --- Rewrites the request's URI if the rule's regex matches it.
--- Does not return when the rule redirects or the request is answered with 500.
+-- Does not return when the rule redirects or the request is answered with 400 or 500.
 -- Phase: rewrite.
 -- @tparam table rule from `compile`
 -- @tparam table var `ngx.var`
@@ -114,6 +120,10 @@ function M.apply(rule, var, uri, log)
   if target == "" then
     ngx.log(ngx.ERR, "the rewritten URI has a zero length")
     return ngx.exit(ngx.HTTP_INTERNAL_SERVER_ERROR)
+  end
+  if has_dot_segments(target) then
+    ngx.log(ngx.INFO, 'the rewritten path "', target, '" has dot segments')
+    return ngx.exit(ngx.HTTP_BAD_REQUEST)
   end
   if args then
     local given = var.args

@@ -117,10 +117,10 @@ end
 
 --- What few routes answer before anybody is sent to HTTPS. Returns when the request goes on.
 local function answer_early(var, route, extra, uri)
-  if extra.forbid or extra.certs then
+  if extra.forbidden or extra.verified then
     clients.check(var, extra)
   end
-  if extra.deny then
+  if extra.denied then
     return errors.exit(var, route, ngx.HTTP_SERVICE_UNAVAILABLE)
   end
   if extra.response and extra.response.cors then
@@ -138,6 +138,16 @@ end
 local function set_prefix(var, prefix, captures)
   local value = expand.line(prefix, var, captures)
   ngx.req.set_header("X-Forwarded-Prefix", value ~= "" and value or nil)
+end
+
+--- Sets what differs from the global settings.
+local function set_bandwidth(var, bandwidth)
+  if bandwidth.rate then
+    var.limit_rate = bandwidth.rate
+  end
+  if bandwidth.after then
+    var.narthex_rate_after = bandwidth.after
+  end
 end
 
 --- What few routes ask for.
@@ -161,7 +171,7 @@ local function prepare(var, extra, uri)
     proxying.apply(extra.proxying, var)
   end
   if extra.bandwidth then
-    var.limit_rate, var.narthex_rate_after = extra.bandwidth[1], extra.bandwidth[2]
+    set_bandwidth(var, extra.bandwidth)
   end
 end
 

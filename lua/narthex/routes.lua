@@ -15,6 +15,7 @@ local response = require("narthex.response")
 local rewrite = require("narthex.rewrite")
 local tracing = require("narthex.tracing")
 
+local concat = table.concat
 local sub = string.sub
 
 --- When plain HTTP is redirected: never, if the host has a certificate, always.
@@ -31,39 +32,41 @@ local function either(value, global)
   return value
 end
 
-local function redirect_mode(given, config)
-  local path = given.path or ""
+local function redirect_mode(path, given, config)
   for _, exempt in ipairs(config.no_tls_redirect_locations) do
     if sub(path, 1, #exempt) == exempt then
       return M.PLAIN
     end
   end
-  if either(given.fssl, config.force_ssl_redirect) then
+  if either(given.force_ssl_redirect, config.force_ssl_redirect) then
     return M.ALWAYS
   end
-  return either(given.ssl, config.ssl_redirect) and M.IF_TLS or M.PLAIN
+  return either(given.ssl_redirect, config.ssl_redirect) and M.IF_TLS or M.PLAIN
 end
 
 local function body_limit(given, config)
-  local limit = given.body or config.body_limit_bytes
+  local limit = given.proxy_body_size or config.body_limit_bytes
   return limit > 0 and limit or math.huge
 end
 
 --- `connect,send,read,tries`, empty where the global setting holds.
 local function timeouts(given)
-  if given.to or given.tries then
+  local own = { given.proxy_connect_timeout or "", given.proxy_send_timeout or "", given.proxy_read_timeout or "",
+    given.proxy_next_upstream_tries or "" }
+  local joined = concat(own, ",")
+  if joined ~= ",,," then
     balancer.use_timeouts()
-    return table.concat(given.to or { "", "", "" }, ",") .. "," .. (given.tries or "")
+    return joined
   end
 end
 
 local function rule(key, given)
-  if not given.rw then
+  if not given.rewrite_target then
     return nil
   end
-  local compiled, err = rewrite.compile(given.rw[1], given.rw[2])
+  local compiled, err = rewrite.compile(given.path, given.rewrite_target)
   if not compiled then
-    ngx.log(ngx.ERR, "host ", key, ": rewrite regex ", given.rw[1], ": ", err, ", nothing is rewritten")
+    ngx.log(ngx.ERR, "host ", key, ": rewrite regex ", given.path, ": ", err, ", nothing is rewritten")
   end
   return compiled
 end
@@ -75,77 +78,128 @@ end
 
 --- What must be found in the subject of the client's certificate. A regex that can't be used lets nobody through.
 local function subject(key, given)
-  if not given.cn then
+  local regex = given.auth_tls_match_cn
+  if not regex then
     return nil
   end
-  local _, err = ngx.re.find("", given.cn, "jo")
+  local _, err = ngx.re.find("", regex, "jo")
   if err then
-    ngx.log(ngx.ERR, "host ", key, ": regex ", given.cn, ": ", err, ", nobody is let through")
+    ngx.log(ngx.ERR, "host ", key, ": regex ", regex, ": ", err, ", every request is refused")
     return "(?!)"
   end
-  return given.cn
+  return regex
+end
+
+--- Values of the variables of bandwidth; nil where the global setting is used.
+local function bandwidth(given)
+  local rate, after = given.limit_rate, given.limit_rate_after
+  if rate or after then
+    return { rate = rate and rate .. "k", after = after and after .. "k" }
+  end
 end
 
 --- What few routes have, apart from the rest: a request that need not look there touches less memory.
 local function extras(key, given, config)
   local extra = {
     access = access.compile(given, config),
-    deny = given.deny,
-    forbid = given.forbid,
-    certs = given.certs,
-    passes_certificate = given.cert,
+    denied = given.denied,
+    forbidden = given.forbidden,
+    verified = given.verified,
+    passes_certificate = given.auth_tls_pass_certificate_to_upstream,
     subject = subject(key, given),
-    keep_slash = either(given.keep, config.preserve_trailing_slash) or nil,
-    errors = given.errs and errors.compile(given.errs.codes, given.errs.be),
-    log_rewrite = given.rlog,
-    tracing = tracing.compile(given.trace, config),
-    copies = given.mir and config.profiles_of(key)[given.prof] or nil,
-    bandwidth = given.rate and { given.rate[1] .. "k", given.rate[2] .. "k" },
-    limits = given.lim and limits.compile(given.lim, (given.ns or "") .. "/" .. (given.ing or "")),
-    no_log = given.nolog,
+    keep_slash = either(given.preserve_trailing_slash, config.preserve_trailing_slash) or nil,
+    errors = given.errors and errors.compile(given.errors),
+    log_rewrite = given.enable_rewrite_log,
+    tracing = tracing.compile(given.tracing, config),
+    bandwidth = bandwidth(given),
+    limits = given.limits and limits.compile(given.limits, (given.namespace or "") .. "/" .. (given.ingress or "")),
+    no_log = given.enable_access_log == false or nil,
     proxying = proxying.compile(given),
-    prefix = given.xfp and expand.compile(given.xfp),
-    redirects = redirect.compile(given.red),
+    redirects = redirect.compile(given.redirects),
     response = response.compile(given),
-    rewrite = rule(key, given),
     timeouts = timeouts(given),
-    vhost = given.vhost and expand.compile(given.vhost),
+    vhost = given.upstream_vhost and expand.compile(given.upstream_vhost),
   }
+  return extra
+end
+
+--- The same with what depends on the profile.
+local function in_profile(key, policy, profile, config)
+  local known = config.profiles_of(key)[profile]
+  local extra = {}
+  for name, value in pairs(policy.extra) do
+    extra[name] = value
+  end
+  if not known then
+    -- What the profile protects with is not there: the route is closed. Only a worker that is about to end can meet it.
+    extra.denied, extra.response, profile = true, nil, DEFAULT
+  elseif policy.given.mirror and profile ~= DEFAULT then
+    extra.copies = known
+  end
+  return { target = inner.location(profile), answers = config.answering[profile] or false, extra = next(extra) and extra or false }
+end
+
+--- The same with what is of one path.
+local function of_path(key, given, common)
+  if not given.rewrite_target and not given.x_forwarded_prefix then
+    return common
+  end
+  local extra = { rewrite = rule(key, given), prefix = given.x_forwarded_prefix and expand.compile(given.x_forwarded_prefix) }
+  for name, value in pairs(common or {}) do
+    extra[name] = value
+  end
   return next(extra) and extra or false
+end
+
+--- Compiles what the routes of an Ingress have in common, lists and all: once, however many routes refer to it.
+-- Phase: any.
+-- @tparam string key of the host, for the log
+-- @tparam table given the decoded policy
+-- @tparam table config from `narthex.config`
+-- @treturn table what `compile` takes
+function M.policy(key, given, config)
+  return { given = given, extra = extras(key, given, config), profiles = {} }
+end
+
+--- Key of the backend.
+local function backend_of(given, common)
+  if not given.service then
+    return backend.DEFAULT
+  end
+  return common.namespace .. "/" .. given.service .. ":" .. given.port
 end
 
 --- Compiles a route of a host record.
 -- Phase: any.
 -- @tparam string key of the host, for the log
--- @tparam table given the decoded route
+-- @tparam table given the decoded location
+-- @tparam table policy from `policy`
 -- @tparam table config from `narthex.config`
 -- @treturn table; its `host` is of the record
-function M.compile(key, given, config)
-  local profile = given.prof or DEFAULT
-  if not config.profiles_of(key)[profile] then
-    -- What the profile protects with is not there: the route is closed. Only a worker that is about to end can meet it.
-    given.deny, profile = true, DEFAULT
-  end
-  local target = inner.location(profile)
+function M.compile(key, given, policy, config)
+  local common, profile = policy.given, given.profile or DEFAULT
+  local there = policy.profiles[profile] or in_profile(key, policy, profile, config)
+  policy.profiles[profile] = there
   return {
     series = false,
-    namespace = text(given.ns),
-    ingress = text(given.ing),
-    service = text(given.svc),
+    namespace = text(common.namespace),
+    ingress = text(common.ingress),
+    service = text(given.service),
     port = text(given.port),
     path = text(given.path),
-    backend = text(given.be) or backend.DEFAULT,
-    target = target,
-    answers = config.answering[profile] or false,
-    is_inline = config.serve_base_inline and target == BASE,
-    redirect = redirect_mode(given, config),
-    body_limit = body_limit(given, config),
-    issues_cookie = given.stick or false,
-    extra = extras(key, given, config),
+    backend = backend_of(given, common),
+    target = there.target,
+    answers = there.answers,
+    is_inline = config.serve_base_inline and there.target == BASE,
+    redirect = redirect_mode(given.path, common, config),
+    body_limit = body_limit(common, config),
+    issues_cookie = common.issues_cookie or false,
+    extra = of_path(key, given, there.extra),
     pool = false,
     pool_revision = -1,
   }
 end
+jit.off(M.policy, true)
 jit.off(M.compile, true)
 
 --- The backend of a route, looked up once per revision.

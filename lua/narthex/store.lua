@@ -12,6 +12,7 @@ local jit = jit
 local ngx = ngx
 local pcall = pcall
 local setmetatable = setmetatable
+local wire = require("narthex.wire")
 
 local M = {}
 
@@ -27,10 +28,11 @@ function M.revision()
 end
 
 --- Whether the controller has sent everything once since NGINX started. Until then an unknown name is no proof of absence.
+-- Nor is it while the records are those of a controller that writes others.
 -- Phase: any with `ngx.shared`.
 -- @treturn boolean
 function M.is_complete()
-  return state:get("generation") ~= nil
+  return state:get("generation") == wire.FORMAT
 end
 
 --- A store.

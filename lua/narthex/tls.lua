@@ -11,6 +11,9 @@ local STAR = byte("*")
 
 local M = {}
 
+--- Stands for no certificate: that of the wildcard above does not count for the name.
+M.NONE = "-"
+
 local names = ngx.shared.certificate_servers
 
 --- Name of the certificate entry of the wildcard that covers a host. Phase: any.
@@ -28,6 +31,19 @@ function M.entry(name)
   return name and names:get("s:" .. name)
 end
 
+--- The entry that counts for a name: its own, else that of the wildcard above. Phase: any with `ngx.shared`.
+-- @tparam string name lower case
+-- @treturn ?string content address, or `NONE`
+function M.find(name)
+  local own = M.entry(name)
+  if own then
+    return own
+  end
+  local above = M.entry(M.wildcard(name))
+  -- Since the first look one may have come that takes the name from the wildcard: it comes before the wildcard's.
+  return above and M.entry(name) or above
+end
+
 --- Whether plain HTTP to a host is to be redirected. Phase: any with `ngx.shared`.
 --
 -- `_` (a request without a host) and `*.…` are names in the table and no hosts; a wildcard covers what it covers among the routes.
@@ -37,7 +53,13 @@ function M.covers(host)
   if host == "_" or byte(host) == STAR then
     return false
   end
-  return (M.entry(host) or find(host, "^[%w_-]+%.") and M.entry(M.wildcard(host)) or nil) ~= nil
+  local entry
+  if find(host, "^[%w_-]+%.") then
+    entry = M.find(host)
+  else
+    entry = M.entry(host)
+  end
+  return entry ~= nil and entry ~= M.NONE
 end
 
 return M

@@ -39,22 +39,20 @@ end
 
 --- Compiles the tracing of a route.
 -- Phase: any.
--- @tparam ?table given the decoded record; nil: as the settings say
+-- @tparam ?table given `tracing` of the decoded policy; nil: as the settings say
 -- @tparam table config from `narthex.config`
 -- @treturn ?table what `begin` takes; nil if requests are not traced
 function M.compile(given, config)
-  given = given or {}
-  local global, on, trust = config.tracing, given.on, given.trust
-  if on == nil then
-    on = global.on
-  end
-  if not on then
+  local global = config.tracing
+  given = given or { enable_opentelemetry = global.on }
+  if not given.enable_opentelemetry then
     return nil
   end
+  local trust = given.opentelemetry_trust_incoming_span
   if trust == nil then
     trust = global.trust
   end
-  return { name = given.name, trust = trust }
+  return { name = given.opentelemetry_operation_name, trust = trust }
 end
 
 --- The context that the client sent: trace, span, whether it is sampled.

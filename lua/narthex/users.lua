@@ -2,19 +2,17 @@
 -- @module narthex.users
 
 local ngx = ngx
-local cjson = require("cjson.safe")
+local record = require("narthex.record")
 local store = require("narthex.store")
+local wire = require("narthex.wire")
 
 local LIMIT = 1024
 
 local M = {}
 
 local function parse(_, text)
-  local given, err = cjson.decode(text)
-  if type(given) ~= "table" or type(given.users) ~= "table" then
-    return nil, err or "no users"
-  end
-  return { by_name = given.users }
+  local given, err = record.decode(wire.Users, text)
+  return given and { by_name = given.users }, err
 end
 
 local lists = store.new(ngx.shared.certificate_data, "u:", parse, LIMIT)
@@ -25,8 +23,7 @@ local lists = store.new(ngx.shared.certificate_data, "u:", parse, LIMIT)
 -- @treturn ?string
 function M.hash(id, name)
   local list = lists:get(id, store.revision())
-  local hash = list and list.by_name[name]
-  return type(hash) == "string" and hash or nil
+  return list and list.by_name[name]
 end
 
 return M

@@ -27,7 +27,7 @@ certificate() {
 }
 
 CONFIG_DEFAULT='{"revision":"REV","profiles":["base"PROFILES],"shells":{"own.test":{"names":["own.test","www.own.test"],"profiles":["base","other"]}},"no_tls_redirect_locations":["/.well-known/acme-challenge"],
-"body_limit_bytes":1000,"hsts":"max-age=100","https_port":8443 MORE}'
+"strict_records":true,"body_limit_bytes":1000,"hsts":"max-age=100","https_port":8443 MORE}'
 
 # configure REVISION [EXTRA-PROFILES [MORE-SETTINGS [WORKERS [STATE-SIZE]]]]
 configure() {
@@ -50,6 +50,9 @@ start() {
     "$NGINX" -p "$PREFIX" -c nginx.conf -e error.log || { echo "NGINX does not start"; exit 2; }
     until_is 200 status_of_control
 }
+
+# Says that everything was sent.
+complete() { control /generation -d "$(sed -n 's/.*FORMAT = "\(.*\)".*/\1/p' "$SPEC/../narthex/wire.lua")" -o /dev/null; }
 
 revision() { control /state | field revision; }
 
@@ -132,7 +135,12 @@ backend() { # KEY PORT...: round robin over loopback ports
     local key=$1 eps= port
     shift
     for port in "$@"; do eps="$eps${eps:+,}[\"127.0.0.1\",$port]"; done
-    put b "$key" "{\"name\":\"${key//[\/:]/-}\",\"eps\":[$eps]}"
+    put b "$key" "{\"name\":\"${key//[\/:]/-}\",\"endpoints\":[$eps]}"
+}
+
+# One location for everything, to the backend n/a:80.
+one_route() { # HOST POLICY-FIELDS [LOCATION-FIELDS [NAMESPACE [INGRESS]]]
+    put h "$1" '{"prefix":{"/":0},"policies":[{"namespace":"'"${4:-n}"'","ingress":"'"${5:-i}"'"'"${2:+,$2}"'}],"locations":[{"path":"/","service":"a","port":"80"'"${3:+,$3}"'}]}'
 }
 
 get() { # HOST PATH [curl options]: the body

@@ -2,7 +2,9 @@
 
 mod coverage;
 mod docs;
+mod metrics;
 mod tidy;
+mod wire;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

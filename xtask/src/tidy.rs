@@ -19,10 +19,13 @@ const TABLES: &[&str] = &["crates/annotations/src/config/keys.rs"];
 pub(crate) fn check(root: &Path) -> Result<Vec<String>> {
     let mut complaints = crate::docs::check(root)?;
     complaints.extend(crate::coverage::check(root)?);
+    complaints.extend(crate::metrics::check(root)?);
+    complaints.extend(crate::wire::check(root)?);
     for name in PURE {
         let depended: BTreeSet<String> = dependencies(root, name)?;
         complaints.extend(IMPURE.iter().filter(|impure| depended.contains(**impure)).map(|impure| format!("{name}: depends on {impure}")));
     }
+    complaints.extend(lints(root)?);
     let mut crates = vec![root.join("xtask")];
     crates.extend(entries(&root.join("crates"))?.into_iter().filter(|path| path.is_dir()));
     for path in crates {
@@ -43,6 +46,18 @@ pub(crate) fn check(root: &Path) -> Result<Vec<String>> {
                 complaints.push(format!("{name}: {lines} lines; split it, the limit is {MAX_LINES}"));
             }
         }
+    }
+    Ok(complaints)
+}
+
+/// What the lists of clippy lack for pure crates: clippy reads the nearest `clippy.toml` alone.
+fn lints(root: &Path) -> Result<Vec<String>> {
+    let all = read(&root.join("clippy.toml"))?;
+    let mut complaints = Vec::new();
+    for name in PURE {
+        let own = read(&root.join("crates").join(name).join("clippy.toml"))?;
+        let missing = all.lines().filter(|line| !line.starts_with('#') && !own.contains(line));
+        complaints.extend(missing.map(|line| format!("crates/{name}/clippy.toml: lacks {}", line.trim())));
     }
     Ok(complaints)
 }

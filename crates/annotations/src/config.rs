@@ -18,6 +18,7 @@ use std::sync::LazyLock;
 
 use ngx_value::{Invalid, Size};
 
+use crate::groups::ANNOTATIONS;
 use crate::known;
 
 pub use answers::AnswerDefaults;
@@ -45,12 +46,54 @@ pub struct ConfigEntry {
     pub value: &'static str,
     /// What it does: sentences in Markdown.
     pub doc: &'static str,
+    /// A value that it takes, other than the default.
+    pub example: &'static str,
+    /// What is made again when it changes, besides the typed settings themselves.
+    pub invalidates: &'static [Derived],
     /// Puts a value into the configuration, or says what was expected. Remarks about parts of the value go into the list.
     pub set: fn(&mut Config, &str, &mut Vec<String>) -> Result<(), Invalid>,
     /// The value as text that [`ConfigEntry::set`] takes.
     pub get: fn(&Config) -> String,
     /// Whether two configurations agree on it.
     pub same: fn(&Config, &Config) -> bool,
+}
+
+/// What is made from the settings, and made again when one of them changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Derived {
+    /// Text of `nginx.conf`.
+    Text,
+    /// The records of all backends: their endpoints, and how one is chosen.
+    Backends,
+    /// The records of all hosts, with the policies and profiles of their routes.
+    Routes,
+    /// What every Ingress asks for: its annotations are read again, and all that follows from them is made again.
+    Ingresses,
+}
+
+impl fmt::Display for Derived {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Text => "reload",
+            Self::Backends => "all backends are built again",
+            Self::Routes => "the routes of all hosts are built again",
+            Self::Ingresses => "every Ingress is read again",
+        })
+    }
+}
+
+impl ConfigEntry {
+    /// How a change takes effect, in words.
+    pub fn applies(&self) -> String {
+        let lane = if self.invalidates.contains(&Derived::Text) { Derived::Text.to_string() } else { "live".to_owned() };
+        let built = self.invalidates.iter().filter(|part| **part != Derived::Text).map(Derived::to_string);
+        [lane].into_iter().chain(built).collect::<Vec<_>>().join("; ")
+    }
+
+    /// Whether annotations have their default here: findings about these name its value.
+    pub fn is_default_of_annotations(&self) -> bool {
+        ANNOTATIONS.iter().any(|annotation| annotation.config_key == Some(self.name))
+    }
 }
 
 /// Something about one key that the administrator should know.
@@ -104,9 +147,9 @@ impl Config {
         (config, findings)
     }
 
-    /// Names of the keys whose effective value differs, in the order of [`CONFIG_KEYS`].
-    pub fn changed_keys(&self, other: &Self) -> Vec<&'static str> {
-        CONFIG_KEYS.iter().filter(|entry| !(entry.same)(self, other)).map(|entry| entry.name).collect()
+    /// The keys whose effective value differs, in the order of [`CONFIG_KEYS`].
+    pub fn changed_keys(&self, other: &Self) -> Vec<&'static ConfigEntry> {
+        CONFIG_KEYS.iter().copied().filter(|entry| !(entry.same)(self, other)).collect()
     }
 }
 

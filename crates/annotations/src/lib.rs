@@ -15,8 +15,8 @@ mod spec;
 mod table;
 
 pub use config::{
-    AnswerDefaults, CONFIG_KEYS, Config, ConfigEntry, ConfigFinding, ExternalAuthDefaults, HeaderBuffers, HeaderDefaults, ProxyingDefaults,
-    Ratio, Sampler, SnippetDefaults, WatchingDefaults, Workers,
+    AnswerDefaults, CONFIG_KEYS, Config, ConfigEntry, ConfigFinding, Derived, ExternalAuthDefaults, HeaderBuffers, HeaderDefaults,
+    ProxyingDefaults, Ratio, Sampler, SnippetDefaults, WatchingDefaults, Workers,
 };
 pub use describe::{Description, describe, descriptions, descriptions_of};
 pub use groups::{
@@ -26,7 +26,6 @@ pub use groups::{
 pub use guards::Guards;
 pub use known::did_you_mean;
 pub use parse::{Finding, FindingKind, Parsed, Policy, Verdict, parse};
-pub use policy::{SNIPPET_RULES, SnippetRule};
 pub use reference::Reference;
 pub use spec::Spec;
 pub use table::{Applies, Draft, Entry, Group, Guard, Needs, OnEmpty, OnInvalid, Risk, Scope};

@@ -8,6 +8,8 @@ use std::time::Duration;
 use bench::world;
 use criterion::measurement::WallTime;
 use criterion::{BatchSize, BenchmarkGroup, BenchmarkId, Criterion, criterion_group, criterion_main};
+use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::networking::v1::Ingress;
 use model::settings::PemPair;
 use model::{Builder, Live, Plan, Settings, Snapshot, plan};
 use render::{Capabilities, Paths};
@@ -114,5 +116,39 @@ fn annotated(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, model, annotated);
+/// One key of the ConfigMap that changes, by what it invalidates.
+fn configured(criterion: &mut Criterion) {
+    let size = 10_000;
+    let settings = Settings { configmap: Some(world::key("settings".into())), ..settings() };
+    let mut group = criterion.benchmark_group("model");
+    group.sample_size(10).measurement_time(Duration::from_secs(4));
+    let worlds = [("no annotations", world::ingress as fn(usize) -> Ingress), ("ten annotations each", world::annotated)];
+    let keys = [
+        ("only NGINX's globals use", "keep-alive", ["30", "60"]),
+        ("is a default of annotations", "proxy-read-timeout", ["30", "90"]),
+        ("is a default of backends", "load-balance", ["ewma", "round_robin"]),
+        ("decides what annotations may be", "annotations-risk-level", ["Critical", "High"]),
+    ];
+    for ((with, ingress), (what, key, values)) in worlds.into_iter().flat_map(|world| keys.map(|key| (world, key))) {
+        let mut snapshot = world::snapshot(size, ingress);
+        let mut builder = Builder::new(settings.clone());
+        let mut old = builder.build(&snapshot);
+        let mut turn = 0;
+        group.bench_function(BenchmarkId::new(format!("build, plan and delta after a key that {what}, {with}"), size), |bencher| {
+            bencher.iter(|| {
+                turn += 1;
+                let data = [(key.to_owned(), values[turn % 2].to_owned())];
+                let map = ConfigMap { data: Some(data.into()), ..ConfigMap::default() };
+                snapshot.config_maps.insert(world::key("settings".into()), Arc::new(map));
+                let new = builder.build(&snapshot);
+                let result = plan(&old.model, &new.model);
+                old = new;
+                black_box(result)
+            });
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, model, annotated, configured);
 criterion_main!(benches);

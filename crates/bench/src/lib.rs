@@ -3,6 +3,7 @@
 pub mod controller;
 pub mod deaths;
 pub mod follow;
+pub mod hostile;
 pub mod leave;
 pub mod measure;
 pub mod profiles;

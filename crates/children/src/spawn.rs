@@ -5,12 +5,13 @@ use std::future::Future;
 use std::io;
 use std::pin::{Pin, pin};
 use std::process::{Output, Stdio};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use ngx_proc::procfs;
 use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::Pid;
+use parking_lot::Mutex;
 use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, Command};
 use tokio::sync::watch;
@@ -49,17 +50,13 @@ pub struct Own {
 }
 
 impl Children {
-    fn own(&self) -> MutexGuard<'_, BTreeSet<i32>> {
-        self.own.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Starts a command.
     ///
     /// # Errors
     /// As [`Command::spawn`].
     pub fn spawn(&self, command: &mut Command) -> io::Result<Own> {
         // Held while it starts: it could end before it is known.
-        let mut own = self.own();
+        let mut own = self.own.lock();
         let child = command.spawn()?;
         let pid = child.id().and_then(|pid| i32::try_from(pid).ok()).unwrap_or(0);
         own.insert(pid);
@@ -140,7 +137,7 @@ impl Children {
 
     /// Waits for the dead children that are not ours: those whose parents ended, when this is the first process of a container.
     pub fn reap_others(&self) {
-        let own = self.own();
+        let own = self.own.lock();
         for pid in procfs::children(std::process::id().cast_signed()) {
             if !own.contains(&pid) && procfs::identity(pid).is_none() {
                 // It may have been waited for since.
@@ -194,7 +191,7 @@ impl Drop for Busy {
 
 impl Drop for Own {
     fn drop(&mut self) {
-        self.children.own().remove(&self.pid);
+        self.children.own.lock().remove(&self.pid);
     }
 }
 
@@ -213,7 +210,7 @@ mod tests {
         let children = Children::default();
         let output = children.output(sh("cat; echo err >&2; exit 3"), b"in".to_vec(), late(Duration::from_secs(20))).await.unwrap();
         assert_eq!((output.status.code(), &*output.stdout, &*output.stderr), (Some(3), &b"in"[..], &b"err\n"[..]));
-        assert!(children.own().is_empty());
+        assert!(children.own.lock().is_empty());
     }
 
     /// A command that starts others, one of them in a group of its own and one that ignores SIGTERM, and says who they are.

@@ -1,7 +1,8 @@
 //! Waiting between attempts: doubling, capped, with jitter.
 
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::time::Duration;
+
+use backon::{BackoffBuilder, ExponentialBuilder};
 
 /// How long to wait after failures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,34 +20,34 @@ impl Default for Retry {
     }
 }
 
+impl Retry {
+    /// Waits between half and all of the doubled base, without end: replicas that lost the same server at the same moment are spread.
+    pub(crate) fn waits(self) -> ExponentialBuilder {
+        // The jitter is up to as much again.
+        ExponentialBuilder::new().with_min_delay(self.first / 2).with_max_delay(self.most / 2).with_jitter().without_max_times()
+    }
+}
+
 /// The waits of one series of failures.
 #[derive(Debug)]
 pub(crate) struct Backoff {
     retry: Retry,
-    failures: u32,
-    random: u64,
+    waits: <ExponentialBuilder as BackoffBuilder>::Backoff,
 }
 
 impl Backoff {
     pub(crate) fn new(retry: Retry) -> Self {
-        Self { retry, failures: 0, random: RandomState::new().build_hasher().finish() | 1 }
+        Self { retry, waits: retry.waits().build() }
     }
 
-    /// The wait before the next attempt: between half and all of the doubled base.
+    /// The wait before the next attempt.
     pub(crate) fn next(&mut self) -> Duration {
-        let base = self.retry.first.saturating_mul(1 << self.failures.min(20)).min(self.retry.most);
-        self.failures = self.failures.saturating_add(1);
-        // xorshift64: spreads replicas that lost the same server at the same moment.
-        self.random ^= self.random << 13;
-        self.random ^= self.random >> 7;
-        self.random ^= self.random << 17;
-        let half = base / 2;
-        half + half.mul_f64((self.random >> 11) as f64 / (1u64 << 53) as f64)
+        self.waits.next().unwrap_or(self.retry.most)
     }
 
     /// Attempts succeed again.
     pub(crate) fn reset(&mut self) {
-        self.failures = 0;
+        self.waits = self.retry.waits().build();
     }
 }
 

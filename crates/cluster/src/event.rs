@@ -1,10 +1,10 @@
 //! Events: what a person sees under `kubectl describe`.
 //!
-//! One task posts them, at a bounded rate. An Event has the same name on every replica and after every restart (a digest of the object, the reason and the message), so that
+//! One task posts them, at a bounded rate, those of each namespace in turn. An Event has the same name on every replica and after every restart (a digest of the object, the reason and the message), so that
 //! the same finding told again is one Event seen again, not one more. Problems are handed in as the whole current set; only those that are new become Events.
 //! That an Ingress was taken over or changed is said as well, by every replica and last of all: thousands of them wait while a Warning does not.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -23,9 +23,11 @@ use crate::chain::chain;
 use crate::limit::Limiter;
 use crate::{PRODUCT, Tasks};
 
+mod backlog;
 mod note;
 mod scheduled;
 
+use backlog::Backlog;
 use note::Note;
 use scheduled::Scheduled;
 
@@ -126,7 +128,7 @@ impl EventWriter {
             queue,
             current,
             known: BTreeSet::new(),
-            backlog: VecDeque::new(),
+            backlog: Backlog::default(),
             pod: None,
             counts: BTreeMap::new(),
             paused: None,
@@ -148,7 +150,7 @@ struct Writer {
     current: watch::Receiver<Arc<[Problem]>>,
     /// The Problems that were there last time.
     known: BTreeSet<Problem>,
-    backlog: VecDeque<Note>,
+    backlog: Backlog,
     /// Events of the lowest priority: written when the backlog is empty.
     scheduled: Option<Scheduled>,
     /// The Pod of the last Event (our own), and its uid, which no snapshot holds.
@@ -196,13 +198,11 @@ impl Writer {
     }
 
     fn next(&mut self) -> Option<Note> {
-        self.backlog.pop_front().or_else(|| self.scheduled.as_mut()?.pop())
+        self.backlog.pop().or_else(|| self.scheduled.as_mut()?.pop())
     }
 
     fn enqueue(&mut self, note: Note) {
-        if self.backlog.len() < BACKLOG {
-            self.backlog.push_back(note);
-        } else {
+        if self.backlog.push(note, BACKLOG) {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
@@ -11,6 +11,7 @@ use axum::http::{Method, StatusCode, Uri};
 use axum::response::Response;
 use futures::stream::unfold;
 use kube::Client;
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
@@ -144,7 +145,7 @@ impl Fake {
     }
 
     fn world(&self) -> MutexGuard<'_, World> {
-        self.shared.world.lock().unwrap()
+        self.shared.world.lock()
     }
 
     fn tell(&self) {
@@ -226,7 +227,7 @@ impl Target {
 
 async fn serve(State(shared): State<Arc<Shared>>, method: Method, uri: Uri, body: Bytes) -> Response {
     let target = Target::of(&uri);
-    let mut world = shared.world.lock().unwrap();
+    let mut world = shared.world.lock();
     world.requests.push(format!("{method} {uri}"));
     let is_watch = target.query.contains_key("watch");
     let verb = if is_watch { "WATCH" } else { method.as_str() };
@@ -299,7 +300,7 @@ fn follow(shared: Arc<Shared>, target: Target, from: u64, hangups: u64) -> Respo
     let body = unfold((shared, target, from, receiver), move |(shared, target, from, mut receiver)| async move {
         loop {
             {
-                let world = shared.world.lock().unwrap();
+                let world = shared.world.lock();
                 if world.hangups != hangups {
                     return None;
                 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Instant;
 
-use model::{Builder, Built, ObjectKey, Problem, Snapshot};
+use model::{Builder, Built, ObjectKey, ObjectRef, Problem, Snapshot};
 use tokio::sync::{mpsc, watch};
 use tracing::{info, warn};
 
@@ -74,6 +74,17 @@ pub(crate) async fn run(
     }
 }
 
+/// What a problem is about, whatever its text.
+fn identity(problem: &Problem) -> (&ObjectRef, &str, &'static str) {
+    (&problem.object, &problem.field, problem.kind.label())
+}
+
+/// The problems that are gone. Those that have another text now are not.
+fn ended<'a>(known: &'a BTreeSet<Problem>, present: &BTreeSet<Problem>) -> Vec<&'a Problem> {
+    let present: BTreeSet<_> = present.iter().map(identity).collect();
+    known.iter().filter(|problem| !present.contains(&identity(problem))).collect()
+}
+
 /// Reports findings and served Ingresses when they changed.
 fn tell(
     built: &Built,
@@ -88,7 +99,7 @@ fn tell(
         for problem in problems.difference(known) {
             warn!(object = %problem.object, field = problem.field, kind = problem.kind.label(), "{}", problem.detail);
         }
-        for problem in known.difference(&problems) {
+        for problem in ended(known, &problems) {
             info!(object = %problem.object, field = problem.field, kind = problem.kind.label(), "no longer a problem");
         }
         metrics.problems(&problems);
@@ -100,5 +111,23 @@ fn tell(
         *served = built.ingresses().cloned().collect();
         metrics.ingresses(served.len());
         report.served(served.clone());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_problem_with_another_text_has_not_ended() {
+        let problem = |field: &str, detail: &str| Problem {
+            object: ObjectRef::ingress(&ObjectKey::new("shop", "web")),
+            field: field.into(),
+            kind: model::ProblemKind::InvalidValue,
+            detail: detail.into(),
+        };
+        let known = BTreeSet::from([problem("a", "needs 38 MiB"), problem("b", "is empty")]);
+        let present = BTreeSet::from([problem("a", "needs 39 MiB")]);
+        assert_eq!(ended(&known, &present), [&problem("b", "is empty")]);
     }
 }

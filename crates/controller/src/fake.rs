@@ -2,21 +2,23 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::time::Duration;
 
 use imbl::OrdMap;
 use k8s_openapi::api::core::v1::ConfigMap;
-use model::{Data, Fixed, ObjectKey, Problem, Settings, Snapshot};
+use model::{Data, Fixed, Ingress, ObjectKey, Problem, Settings, Snapshot};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{Notify, Semaphore, watch};
 
 use crate::metrics::Identity;
-use crate::port::Loss;
+use crate::port::{Loss, Old};
 use crate::{
     Addresses, Adopted, Applied, ApplyError, Handle, LiveError, LiveNginx, LiveState, Metrics, Nginx, Pace, Parts, Posted, Report, Tasks,
 };
 
 type Judge = dyn Fn(&Fixed) -> Result<(), ApplyError> + Send;
+type SlowJudge = dyn Fn(&Fixed) -> Duration + Send;
 
 #[derive(Default)]
 pub(crate) struct World {
@@ -26,8 +28,14 @@ pub(crate) struct World {
     pub(crate) refuses: Option<ApplyError>,
     /// What it thinks of a text; `None`: it accepts every one.
     pub(crate) judge: Option<Box<Judge>>,
+    /// How long it takes to test a text; `None`: no time.
+    pub(crate) pace: Option<Box<SlowJudge>>,
+    /// Tests beside those of texts that were applied.
+    pub(crate) tests: usize,
     /// Whether the master lives.
     pub(crate) up: bool,
+    /// Old workers, each of which has a client that stays. `most` 0: they end at once.
+    pub(crate) old: Old,
     /// What it runs.
     pub(crate) runs: Fixed,
     pub(crate) adopted: Option<Adopted>,
@@ -42,6 +50,8 @@ pub(crate) struct World {
     pub(crate) generation: Option<String>,
     /// Posts of records.
     pub(crate) posts: usize,
+    /// How long each of them takes.
+    pub(crate) post_takes: Duration,
 }
 
 /// Each call takes a permit.
@@ -54,7 +64,7 @@ pub(crate) struct Fake {
 
 impl Fake {
     pub(crate) fn world(&self) -> MutexGuard<'_, World> {
-        self.world.lock().unwrap()
+        self.world.lock()
     }
 
     /// The master ends.
@@ -73,10 +83,17 @@ impl Fake {
         self.permits.acquire().await.unwrap().forget();
         let mut world = self.world();
         let (started, revision) = (!world.up, world.told.len().to_string());
-        let judged = world.judge.as_ref().map_or(Ok(()), |judge| judge(fixed));
+        let mut judged = world.judge.as_ref().map_or(Ok(()), |judge| judge(fixed));
+        if world.pace.as_ref().is_some_and(|pace| pace(fixed) > self.patience()) {
+            judged = Err(ApplyError::Slow("the test took longer than 10s".into()));
+        }
         match world.refuses.take().map_or(judged, Err) {
             Err(error) => Err(error),
             Ok(()) => {
+                if !started && world.old.most > 0 {
+                    let pid = world.old.workers.last().map_or(1, |(pid, _)| pid + 1);
+                    world.old.workers.insert((pid, 0));
+                }
                 world.runs = fixed.clone();
                 world.up = true;
                 Ok(Applied { revision, started, unchanged: false, duration: Duration::ZERO })
@@ -94,8 +111,16 @@ impl Nginx for Fake {
         self.take("reload", fixed).await
     }
 
-    async fn test(&mut self, fixed: &Fixed) -> Result<(), ApplyError> {
-        self.world().judge.as_ref().map_or(Ok(()), |judge| judge(fixed))
+    fn patience(&self) -> Duration {
+        Duration::from_secs(10)
+    }
+
+    async fn test(&mut self, fixed: &Fixed, limit: Duration) -> Result<Duration, ApplyError> {
+        let mut world = self.world();
+        world.tests += 1;
+        world.judge.as_ref().map_or(Ok(()), |judge| judge(fixed))?;
+        let took = world.pace.as_ref().map_or(Duration::ZERO, |pace| pace(fixed));
+        if took > limit { Err(ApplyError::Slow(format!("the test took longer than {limit:?}"))) } else { Ok(took) }
     }
 
     async fn restore(&mut self, loss: Loss) -> Result<bool, ApplyError> {
@@ -114,6 +139,10 @@ impl Nginx for Fake {
 
     fn runs(&self) -> bool {
         self.world().up
+    }
+
+    fn old(&self) -> Old {
+        self.world().old.clone()
     }
 
     async fn lost(&mut self) -> Loss {
@@ -150,6 +179,8 @@ impl LiveNginx for Fake {
             }
             refused
         };
+        let takes = self.world().post_takes;
+        tokio::time::sleep(takes).await;
         Ok(Posted { state: self.audit().await?, refused })
     }
 
@@ -225,6 +256,12 @@ impl Bed {
         let map = ConfigMap { data: Some([("server-tokens".to_owned(), tokens.to_owned())].into()), ..ConfigMap::default() };
         let mut snapshot = Snapshot::default();
         snapshot.config_maps.insert(ObjectKey::new("n", "settings"), Arc::new(map));
+        self.snapshots.send_replace(Some(Arc::new(snapshot)));
+    }
+
+    /// A source with these Ingresses.
+    pub(crate) fn publish_ingresses(&self, ingresses: &[(ObjectKey, Arc<Ingress>)]) {
+        let snapshot = Snapshot { ingresses: ingresses.iter().cloned().collect(), ..Snapshot::default() };
         self.snapshots.send_replace(Some(Arc::new(snapshot)));
     }
 

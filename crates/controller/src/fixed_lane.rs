@@ -6,6 +6,10 @@
 //!
 //! What is asked for waits for its turn as changes do, and shares the reload with those that are pending.
 
+mod blame;
+mod causes;
+mod generations;
+mod pacing;
 mod quarantine;
 mod search;
 
@@ -21,15 +25,19 @@ use tracing::{debug, error, info, warn};
 
 use crate::ask::Attempt;
 use crate::metrics::{Metrics, Stage};
-use crate::port::{Applied, ApplyError, Loss, Nginx, Report};
+use crate::port::{Adopted, Applied, ApplyError, Loss, Nginx, Report};
 use crate::{Feedback, LiveStatus, Loaded, Locations, Pace};
-use quarantine::HeldParts;
+use causes::Causes;
+use generations::Generations;
+use pacing::Pacing;
 pub(crate) use quarantine::Subject;
-use search::{Faulty, Part, Search};
+use quarantine::{HeldParts, Suspects};
 
 const FIRST_RETRY: Duration = Duration::from_millis(250);
 /// Short: what comes back (memory, disk, descriptors) is used soon, and a failed test costs little.
 const LAST_RETRY: Duration = Duration::from_secs(4);
+/// Between looks whether old workers have ended.
+const LOOK: Duration = Duration::from_secs(1);
 
 pub(crate) async fn run<N: Nginx>(
     mut lane: Lane<N>,
@@ -40,16 +48,16 @@ pub(crate) async fn run<N: Nginx>(
     lane.adopt();
     // When to act on the newest build: nothing to do, or not before this moment.
     let mut due: Option<Instant> = None;
-    let mut last = None::<Instant>;
     let mut retry = FIRST_RETRY;
     // After a failure, not before this moment.
     let mut patient = None::<Instant>;
+    let mut waits = false;
     loop {
         let started = lane.ends.loaded.borrow().starts > 0;
-        let soon = |due: Option<Instant>| {
+        let soon = |due: Option<Instant>, earliest: Option<Instant>| {
             let now = Instant::now();
             let quiet = if started { now + pace.reload_debounce } else { now };
-            let spaced = last.map_or(quiet, |last: Instant| (last + pace.reload_interval).max(quiet));
+            let spaced = earliest.map_or(quiet, |earliest| earliest.max(quiet));
             let spaced = patient.map_or(spaced, |patient| spaced.max(patient));
             // A stream of changes may not put off what is already due.
             due.map_or(spaced, |due| if due > now { due.min(spaced).max(now) } else { due })
@@ -71,7 +79,7 @@ pub(crate) async fn run<N: Nginx>(
                 let asked = *asked.borrow() > lane.answered;
                 if let Some(wanted) = &wanted { lane.held.follow(wanted) }
                 due = match &wanted {
-                    Some(wanted) if asked || lane.differs(wanted) => Some(soon(due)),
+                    Some(wanted) if asked || lane.differs(wanted) => Some(soon(due, lane.earliest(wanted))),
                     // What failed is not wanted any more.
                     Some(_) => { lane.sound(); None }
                     None => None,
@@ -80,7 +88,7 @@ pub(crate) async fn run<N: Nginx>(
             changed = asked.changed() => {
                 if changed.is_err() { return "fixed lane" }
                 asked.mark_unchanged();
-                due = Some(soon(due));
+                due = Some(soon(due, lane.pacing.earliest(&Causes::default(), lane.interval)));
             }
             () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {
                 due = None;
@@ -95,11 +103,12 @@ pub(crate) async fn run<N: Nginx>(
                     None if revived => Outcome::Nothing,
                     _ => Outcome::Failed,
                 };
+                waits = outcome == Outcome::Waiting;
                 match outcome {
-                    Outcome::Done => { if started { last = Some(Instant::now()) } }
-                    Outcome::Nothing | Outcome::Quarantined => {}
+                    Outcome::Done | Outcome::Nothing | Outcome::Quarantined => {}
+                    Outcome::Waiting => due = Some(Instant::now() + LOOK),
                     // Who asks again and again waits as changes do.
-                    Outcome::Kept => last = Some(Instant::now()),
+                    Outcome::Kept => lane.pacing.reloaded(&Causes::default(), lane.interval),
                     Outcome::Failed => {
                         patient = Some(Instant::now() + retry);
                         due = patient;
@@ -109,7 +118,7 @@ pub(crate) async fn run<N: Nginx>(
                 }
                 (retry, patient) = (FIRST_RETRY, None);
             }
-            () = sleep_until(look.unwrap_or_else(Instant::now)), if look.is_some() && due.is_none() => {
+            () = sleep_until(look.unwrap_or_else(Instant::now)), if look.is_some() && (due.is_none() || waits) => {
                 let wanted = built.borrow().clone();
                 if let Some(wanted) = wanted { lane.look_again(&wanted).await }
             }
@@ -124,6 +133,8 @@ enum Outcome {
     Nothing,
     /// The builder will come with a model without what is refused.
     Quarantined,
+    /// Old workers have to end first.
+    Waiting,
     Failed,
     /// What was asked for failed, and nothing else is to be done.
     Kept,
@@ -140,6 +151,13 @@ pub(crate) struct Lane<N> {
     /// The data of the ConfigMap that NGINX confirmed last.
     confirmed: Data,
     held: HeldParts,
+    suspects: Suspects,
+    generations: Generations,
+    pacing: Pacing,
+    /// Shortest time between two reloads of a namespace.
+    interval: Duration,
+    /// The build that was confirmed last.
+    before: Option<Arc<Built>>,
     /// Number of the last attempt.
     runs: u64,
     /// What was asked for up to this number has its answer.
@@ -159,17 +177,38 @@ pub(crate) struct Ends {
 }
 
 impl<N: Nginx> Lane<N> {
-    pub(crate) fn new(nginx: N, ends: Ends, report: Arc<dyn Report>, metrics: Metrics, confirmed: Data) -> Self {
-        let (held, quarantined) = (HeldParts::default(), Vec::new());
-        Self { nginx, ends, report, metrics, lost: None, confirmed, held, runs: 0, answered: 0, quarantined }
+    pub(crate) fn new(nginx: N, ends: Ends, report: Arc<dyn Report>, metrics: Metrics, confirmed: Data, interval: Duration) -> Self {
+        let (held, suspects, generations, pacing, quarantined) = Default::default();
+        Self {
+            nginx,
+            ends,
+            report,
+            metrics,
+            lost: None,
+            confirmed,
+            held,
+            suspects,
+            generations,
+            pacing,
+            interval,
+            before: None,
+            runs: 0,
+            answered: 0,
+            quarantined,
+        }
     }
 
-    /// An NGINX that runs already gets its data at once, whatever becomes of the configuration.
+    /// An NGINX that runs already gets its data at once, whatever becomes of the configuration; only one whose Lua reads other records gets none
+    /// before it is reloaded: it would take protected routes for open ones.
     fn adopt(&mut self) {
         if let Some(adopted) = self.nginx.adopted() {
             self.metrics.running(&adopted.revision);
-            let (revision, locations) = (adopted.revision, adopted.locations);
-            self.ends.loaded.send_replace(Loaded { starts: 1, revision, locations, fixed: None });
+            let Adopted { revision, format, locations } = adopted;
+            let reads_ours = format.as_deref() == Some(model::live::wire::format());
+            if !reads_ours {
+                warn!(revision, "nginx reads records of another format; it gets none before it is reloaded");
+            }
+            self.ends.loaded.send_replace(Loaded { starts: u64::from(reads_ours), revision, locations, fixed: None });
         }
     }
 
@@ -180,6 +219,16 @@ impl<N: Nginx> Lane<N> {
     fn changed(&self, wanted: &Built) -> bool {
         let loaded = self.ends.loaded.borrow();
         loaded.fixed.as_ref().is_none_or(|running| !reasons(running, &pinned(&wanted.model.fixed, running)).is_empty())
+    }
+
+    /// Before when a reload for a build does not begin.
+    fn earliest(&self, wanted: &Built) -> Option<Instant> {
+        let loaded = self.ends.loaded.borrow();
+        let causes = loaded.fixed.as_ref().map(|running| {
+            let fixed = pinned(&wanted.model.fixed, running);
+            Causes::of(running, &fixed, &reasons(running, &fixed), wanted, self.before.as_deref())
+        });
+        self.pacing.earliest(&causes.unwrap_or_default(), self.interval)
     }
 
     /// Whether there is no master.
@@ -203,11 +252,24 @@ impl<N: Nginx> Lane<N> {
             self.sound();
             return Outcome::Nothing;
         }
+        let causes = match running {
+            Some(running) => Causes::of(running, &fixed, &reasons, wanted, self.before.as_deref()),
+            None => Causes { general: true, ..Causes::default() },
+        };
+        let old = self.nginx.old();
+        self.generations.see(&old, &BTreeSet::new());
+        if let Some(message) = self.generations.wait(&causes, old.most) {
+            return self.waits(&message);
+        }
+        if let Some(outcome) = self.suspect(&fixed, running, wanted).await {
+            return outcome;
+        }
         let fixed = self.with_held_profiles(fixed, running);
         let labels: Vec<&'static str> = reasons.iter().map(Reason::label).collect::<BTreeSet<_>>().into_iter().collect();
         let words: Vec<String> = reasons.iter().map(|reason| reason.explain(&wanted.behind(reason))).collect();
         let started = Instant::now();
         let applied = if asked { self.nginx.reload(&fixed).await } else { self.nginx.apply(&fixed).await };
+        self.generations.see(&self.nginx.old(), &causes.namespaces);
         let result = applied.as_ref().map(|applied| applied.revision.clone()).map_err(Clone::clone);
         let outcome = match applied {
             Ok(applied) => {
@@ -218,9 +280,13 @@ impl<N: Nginx> Lane<N> {
                     self.confirmed = wanted.basis.data().clone();
                     self.nginx.keep(&self.confirmed);
                 }
+                if loaded.starts > 0 {
+                    self.pacing.reloaded(&causes, self.interval);
+                }
                 let locations = Locations::of(&fixed);
                 let starts = loaded.starts + u64::from(applied.started || loaded.starts == 0);
                 self.ends.loaded.send_replace(Loaded { starts, revision: applied.revision, locations, fixed: Some(fixed) });
+                self.before = Some(wanted.clone());
                 let _ = self.ends.feedback.send(Feedback::Confirmed(wanted.clone())).await;
                 Outcome::Done
             }
@@ -273,73 +339,6 @@ impl<N: Nginx> Lane<N> {
         if self.nginx.runs() { "the last known good configuration stays active" } else { "nginx does not run, so nothing is served yet" }
     }
 
-    /// Finds what NGINX refuses and has it quarantined.
-    async fn blame(&mut self, fixed: &Fixed, running: Option<&Fixed>, wanted: &Arc<Built>, error: ApplyError) -> Outcome {
-        let message = error.to_string();
-        let running = running.filter(|_| !self.down());
-        let mut search = Search { nginx: &mut self.nginx, basis: &wanted.basis, running };
-        match search.faulty(fixed, &self.confirmed, error).await {
-            Err(error) => self.failed(&error.to_string()),
-            Ok(faulty) => {
-                let mut refused = Vec::new();
-                for (part, message) in faulty {
-                    refused.extend(self.quarantine(wanted, (part, message)));
-                }
-                if refused.is_empty() {
-                    return self.failed(&message);
-                }
-                self.report.reload(Err(&message));
-                self.sound();
-                let _ = self.ends.feedback.send(Feedback::Quarantine(wanted.clone(), refused)).await;
-                Outcome::Quarantined
-            }
-        }
-    }
-
-    /// What asked for a part that is refused, each with NGINX's words.
-    fn quarantine(&mut self, wanted: &Built, (part, message): Faulty) -> Vec<(Subject, String)> {
-        let subjects: Vec<Subject> = match &part {
-            Part::Setting(key, _) => vec![Subject::Setting(key.clone())],
-            Part::Profile(id, _) => wanted.users_of_profile(id).into_iter().map(Subject::Ingress).collect(),
-            Part::Shell(host, _) => wanted.users_of_shell(host).into_iter().map(Subject::Ingress).collect(),
-            Part::Stream(ingress, _) => vec![Subject::Ingress(ingress.clone())],
-        };
-        for subject in &subjects {
-            match subject {
-                Subject::Ingress(ingress) => {
-                    warn!(%ingress, error = message, "nginx refuses what this Ingress asks for; it is quarantined");
-                    self.quarantined.push(format!("{subject} is quarantined: {message}"));
-                }
-                Subject::Setting(key) => {
-                    warn!(key, error = message, "nginx refuses this value of the ConfigMap; the last accepted one stays active");
-                    self.quarantined.push(format!("{subject} is not used: {message}"));
-                }
-            }
-        }
-        if !subjects.is_empty() {
-            self.held.add(part, subjects.clone());
-        }
-        subjects.into_iter().map(|subject| (subject, message.clone())).collect()
-    }
-
-    /// Tests again what is quarantined and due.
-    async fn look_again(&mut self, wanted: &Built) {
-        let running = self.ends.loaded.borrow().fixed.clone();
-        let mut released = Vec::new();
-        for (part, subjects) in self.held.due() {
-            let mut search = Search { nginx: &mut self.nginx, basis: &wanted.basis, running: running.as_ref() };
-            if matches!(search.accepts(&part).await, Ok(true)) {
-                for subject in &subjects {
-                    info!(%subject, "nginx accepts what it refused: no longer quarantined");
-                }
-                released.extend(subjects);
-            }
-        }
-        if !released.is_empty() {
-            let _ = self.ends.feedback.send(Feedback::Release(released)).await;
-        }
-    }
-
     /// NGINX can't be brought to what is wanted, and no object is at fault. Said once for as long as it stays so.
     fn failed(&self, message: &str) -> Outcome {
         if self.ends.fault.borrow().as_deref() == Some(message) {
@@ -356,7 +355,19 @@ impl<N: Nginx> Lane<N> {
         Outcome::Failed
     }
 
+    /// A reload waits for old workers to end, as those who ask for it left most of them. Said once for as long as it stays so.
+    fn waits(&self, message: &str) -> Outcome {
+        self.metrics.waiting(true);
+        if self.ends.fault.borrow().as_deref() != Some(message) {
+            warn!("{message}; {}, and reloads that others need begin", self.instead());
+            self.report.reload(Err(message));
+            self.ends.fault.send_replace(Some(message.to_owned()));
+        }
+        Outcome::Waiting
+    }
+
     fn sound(&self) {
+        self.metrics.waiting(false);
         if self.ends.fault.borrow().is_some() {
             info!("nginx takes its configuration again");
             self.ends.fault.send_replace(None);

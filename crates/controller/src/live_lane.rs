@@ -3,8 +3,12 @@
 //! It keeps its own picture of what NGINX holds and the digest that this must give; every answer carries NGINX's digest.
 //! A difference, a failed post or a restarted NGINX leads to a full comparison: equal digests adopt what is there,
 //! otherwise everything is sent again and what does not belong there is removed. Nothing is emptied in between.
+//! The marker that the dictionaries are complete is the format of the records in them.
 //!
 //! A record that finds no room is held back alone ([`refused`]); the version that NGINX has of it stays.
+//!
+//! A delta of several posts goes in the order of [`model::by_namespace`], and stops for a newer build: the small change of one namespace does not wait
+//! for the large one of another.
 
 mod batches;
 mod refused;
@@ -13,7 +17,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use model::{Built, Delta, HostRecord, Live, Op, Table};
+use model::live::wire::format;
+use model::{Built, Delta, HostRecord, Live, Op, Table, by_namespace};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 use tracing::{debug, info, warn};
@@ -24,10 +29,10 @@ use crate::{LiveStatus, Loaded, Pace};
 use batches::{BATCH, batches, lines};
 use refused::{Refused, listed};
 
-/// Marks the content of a dictionary as complete. The format of records is part of it.
-const GENERATION: &str = "narthex-1";
 const FIRST_RETRY: Duration = Duration::from_millis(50);
 const LAST_RETRY: Duration = Duration::from_secs(5);
+/// How long a delta is sent before a newer build counts.
+const SLICE: Duration = Duration::from_millis(20);
 
 pub(crate) async fn run<L: LiveNginx>(
     nginx: L,
@@ -47,7 +52,7 @@ pub(crate) async fn run<L: LiveNginx>(
         let outcome = match &target {
             Some(target) if now_loaded.starts > 0 => {
                 sleep_until(next_post).await;
-                lane.turn(target, &now_loaded, &status).await
+                lane.turn(target, &now_loaded, &built, &status).await
             }
             _ => Ok(()),
         };
@@ -88,9 +93,23 @@ struct Lane<L> {
     metrics: Metrics,
 }
 
+/// What of a delta was posted.
+struct Sent {
+    /// How many of its changes, from its beginning.
+    records: usize,
+    /// Tables of which NGINX took records.
+    tables: BTreeSet<Table>,
+}
+
 impl<L: LiveNginx> Lane<L> {
     /// Brings NGINX as far towards `target` as the loaded profiles allow.
-    async fn turn(&mut self, target: &Built, loaded: &Loaded, status: &watch::Sender<LiveStatus>) -> Result<(), LiveError> {
+    async fn turn(
+        &mut self,
+        target: &Built,
+        loaded: &Loaded,
+        newer: &watch::Receiver<Option<Arc<Built>>>,
+        status: &watch::Sender<LiveStatus>,
+    ) -> Result<(), LiveError> {
         if self.starts != loaded.starts {
             self.starts = loaded.starts;
             self.known = false;
@@ -107,18 +126,23 @@ impl<L: LiveNginx> Lane<L> {
             // The versions of before may refer to them.
             now.retain(|op| op.value.is_some() || !matches!(op.table, Table::Backend | Table::Users));
         }
-        let now = self.refused.sendable(now);
+        let mut now = self.refused.sendable(now);
+        if batches(&now).nth(1).is_some() {
+            now = by_namespace(now, &self.held, live);
+        }
+        // Comparing again costs as much as it did for this turn.
+        let until = Instant::now() + SLICE.max(2 * started.elapsed());
+        let sent = self.send(&now, live, || newer.has_changed().unwrap_or(false) && Instant::now() >= until).await?;
         if !now.is_empty() {
-            let sent = self.send(&now, live).await?;
             self.metrics.stage(Stage::Live, started.elapsed());
-            for table in sent {
+            for table in sent.tables {
                 self.metrics.avoided(table);
             }
-            debug!(records = now.len(), seconds = started.elapsed().as_secs_f64(), "live update confirmed");
+            debug!(records = sent.records, of = now.len(), seconds = started.elapsed().as_secs_f64(), "live update confirmed");
         }
         self.remove_foreign(live).await?;
-        self.refused.wait(now.iter().any(|op| op.value.is_none()));
-        if later.is_empty() {
+        self.refused.wait(now[..sent.records].iter().any(|op| op.value.is_none()));
+        if later.is_empty() && sent.records == now.len() {
             self.metrics.synced();
         }
         self.metrics.held(later.len());
@@ -149,7 +173,7 @@ impl<L: LiveNginx> Lane<L> {
         let wanted = usable(live, &self.held, loaded);
         let state = self.nginx.audit().await?;
         let digest = wanted.digest();
-        if state.generation.as_deref() == Some(GENERATION) && state.digest == digest && state.entries == wanted.len() as u64 {
+        if state.generation.as_deref() == Some(format()) && state.digest == digest && state.entries == wanted.len() as u64 {
             info!(records = state.entries, "nginx holds the newest state already");
         } else {
             let started = Instant::now();
@@ -171,7 +195,7 @@ impl<L: LiveNginx> Lane<L> {
             let (stays, extra): (BTreeSet<String>, BTreeSet<String>) = keys.into_iter().partition(stays);
             self.foreign = stays.into_iter().filter(|key| !self.held.holds(key)).collect();
             self.remove(&extra).await?;
-            self.nginx.set_generation(GENERATION).await?;
+            self.nginx.set_generation(format()).await?;
             let state = self.nginx.audit().await?;
             self.digest = self.held.digest();
             if self.foreign.is_empty() && state.digest != self.digest {
@@ -193,10 +217,14 @@ impl<L: LiveNginx> Lane<L> {
         Ok(())
     }
 
-    /// Posts a delta. Returns the tables of which NGINX took records.
-    async fn send(&mut self, delta: &Delta, live: &Live) -> Result<BTreeSet<Table>, LiveError> {
-        let mut tables = BTreeSet::new();
+    /// Posts a delta until its end, or until `stop` after a post.
+    async fn send(&mut self, delta: &Delta, live: &Live, stop: impl Fn() -> bool) -> Result<Sent, LiveError> {
+        let mut sent = Sent { records: 0, tables: BTreeSet::new() };
         for batch in batches(delta) {
+            if sent.records > 0 && stop() {
+                break;
+            }
+            sent.records += batch.len();
             let posted = self.nginx.post(lines(batch)).await.inspect_err(|_| self.count(batch, false))?;
             self.count(batch, true);
             let mut comparable = true;
@@ -210,7 +238,7 @@ impl<L: LiveNginx> Lane<L> {
                 comparable &= !self.foreign.remove(&listed(op));
                 self.digest = self.digest.wrapping_add(u64::from(op.new_crc())).wrapping_sub(u64::from(op.old_crc));
                 self.held.accept(op, live);
-                tables.insert(op.table);
+                sent.tables.insert(op.table);
             }
             let (nginx, expected) = (posted.state.digest, self.digest);
             if comparable && nginx != expected {
@@ -218,7 +246,7 @@ impl<L: LiveNginx> Lane<L> {
             }
             self.digest = nginx;
         }
-        Ok(tables)
+        Ok(sent)
     }
 
     /// Removes foreign versions of records that are not wanted any more.

@@ -5,13 +5,10 @@ use std::sync::Arc;
 
 use model::{Fixed, Op, ProfileId};
 
-/// Host of rules without one: its server block is the default one.
-const CATCH_ALL: &str = "_";
-
 /// What NGINX is known to run.
 #[derive(Debug, Clone, Default)]
 pub struct Loaded {
-    /// Counts starts of NGINX: after each, its dictionaries are empty. 0: not started yet.
+    /// Counts starts of NGINX: after each, its dictionaries are empty. 0: not started yet, or it can't read our records yet.
     pub starts: u64,
     /// Revision of the confirmed configuration.
     pub revision: String,
@@ -45,8 +42,7 @@ impl Locations {
 
     /// Those that a text has.
     pub(crate) fn of(fixed: &Fixed) -> Self {
-        let shells = fixed.shells.iter().filter(|(host, _)| &***host != CATCH_ALL);
-        shells.fold(Self::new(fixed.profiles.keys().cloned().collect()), |locations, (host, shell)| {
+        fixed.shells.iter().fold(Self::new(fixed.profiles.keys().cloned().collect()), |locations, (host, shell)| {
             let names = std::iter::once(host.clone()).chain(shell.aliases.iter().cloned());
             locations.with_shell(names, shell.profiles.iter().cloned().chain([ProfileId::default()]).collect())
         })

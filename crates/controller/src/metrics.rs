@@ -53,6 +53,7 @@ pub struct Metrics {
     problems: IntGaugeVec,
     ingresses: IntGauge,
     held_hosts: IntGauge,
+    reload_waits: IntGauge,
     without_room: IntGauge,
     budget_used: IntGaugeVec,
     budget: IntGaugeVec,
@@ -101,14 +102,19 @@ impl Metrics {
             problems: IntGaugeVec::new(ours("problems", "Present findings by kind."), &["kind"]).expect(valid),
             ingresses: IntGauge::with_opts(ours("ingresses", "Ingresses that are served.")).expect(valid),
             held_hosts: IntGauge::with_opts(ours("held_hosts", "Hosts whose newest routes wait for a reload.")).expect(valid),
+            reload_waits: IntGauge::with_opts(ours(
+                "reload_waits",
+                "Whether a reload waits until clients have left old workers, of which the namespaces that ask for it have their share.",
+            ))
+            .expect(valid),
             without_room: IntGauge::with_opts(ours("records_without_room", "Records that NGINX's shared dictionaries have no room for."))
                 .expect(valid),
             budget_used: IntGaugeVec::new(
-                ours("budget_used", "What all Ingresses ask for of a finite resource: bytes, or a number."),
+                ours("budget_used", "What all objects ask for of a finite resource: bytes, or a number."),
                 &["resource"],
             )
             .expect(valid),
-            budget: IntGaugeVec::new(ours("budget", "What there is of a finite resource, for all Ingresses."), &["resource"]).expect(valid),
+            budget: IntGaugeVec::new(ours("budget", "What there is of a finite resource, for all objects."), &["resource"]).expect(valid),
             nginx_starts: IntCounter::with_opts(ours("nginx_starts_total", "Starts of the NGINX master.")).expect(valid),
             last_success: Gauge::with_opts(ours("last_success_timestamp_seconds", "When NGINX last confirmed the newest state."))
                 .expect(valid),
@@ -136,6 +142,7 @@ impl Metrics {
             Box::new(metrics.problems.clone()),
             Box::new(metrics.ingresses.clone()),
             Box::new(metrics.held_hosts.clone()),
+            Box::new(metrics.reload_waits.clone()),
             Box::new(metrics.without_room.clone()),
             Box::new(metrics.budget_used.clone()),
             Box::new(metrics.budget.clone()),
@@ -187,12 +194,17 @@ impl Metrics {
         self.held_hosts.set(count as i64);
     }
 
+    /// Whether a reload waits for old workers to end, because those who ask for it left most of them.
+    pub fn waiting(&self, waits: bool) {
+        self.reload_waits.set(i64::from(waits));
+    }
+
     /// How many records NGINX has no room for.
     pub fn without_room(&self, count: usize) {
         self.without_room.set(count as i64);
     }
 
-    /// What the Ingresses ask for of what is finite.
+    /// What all objects ask for of what is finite.
     pub fn usage(&self, usage: &Usage) {
         for resource in Resource::ALL {
             let set = |gauge: &IntGaugeVec, weight: &Weight| gauge.with_label_values(&[resource.label()]).set(weight.of(*resource) as i64);

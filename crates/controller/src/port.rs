@@ -1,5 +1,6 @@
 //! What the controller needs of the world: an NGINX, its live interface, and somebody to tell.
 
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -18,8 +19,11 @@ pub trait Nginx: Send + 'static {
     /// The same, but it reads everything anew even if it runs this text already.
     fn reload(&mut self, fixed: &Fixed) -> impl Future<Output = Result<Applied, ApplyError>> + Send;
 
-    /// Whether NGINX would accept this text. Changes nothing.
-    fn test(&mut self, fixed: &Fixed) -> impl Future<Output = Result<(), ApplyError>> + Send;
+    /// How long the test of a text that is applied may take.
+    fn patience(&self) -> Duration;
+
+    /// Whether NGINX would accept this text, and how long the test takes; after `limit` it is ended as too slow. Changes nothing.
+    fn test(&mut self, fixed: &Fixed, limit: Duration) -> impl Future<Output = Result<Duration, ApplyError>> + Send;
 
     /// Brings back what was lost, with the last text it confirmed. Whether it was started, so that its dictionaries are empty.
     fn restore(&mut self, loss: Loss) -> impl Future<Output = Result<bool, ApplyError>> + Send;
@@ -33,8 +37,23 @@ pub trait Nginx: Send + 'static {
     /// Whether it runs.
     fn runs(&self) -> bool;
 
+    /// The workers of earlier configurations.
+    fn old(&self) -> Old;
+
     /// Resolves when the master process is gone, or lacks workers and does not start others by itself.
     fn lost(&mut self) -> impl Future<Output = Loss> + Send;
+}
+
+/// A process: its pid and when it was started.
+pub type WorkerId = (i32, u64);
+
+/// Workers of earlier configurations, which finish what they have begun.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Old {
+    /// Which they are.
+    pub workers: BTreeSet<WorkerId>,
+    /// A reload begins with fewer than so many.
+    pub most: usize,
 }
 
 /// What NGINX has lost.
@@ -51,6 +70,8 @@ pub enum Loss {
 pub struct Adopted {
     /// Content address of its text.
     pub revision: String,
+    /// Which records its Lua reads ([`model::live::wire::format`]); `None` where it does not say.
+    pub format: Option<String>,
     /// Which locations its workers have.
     pub locations: Locations,
 }
@@ -87,7 +108,10 @@ pub enum ApplyError {
         /// Which part it points at, when its message has a line.
         culprit: Option<Culprit>,
     },
-    /// It could not be done or not be confirmed; trying again may help.
+    /// The test or the confirmation took too long: because of the text, or because the machine is slow.
+    #[error("{0}")]
+    Slow(String),
+    /// It could not be done; trying again may help.
     #[error("{0}")]
     Failed(String),
 }

@@ -5,10 +5,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use notify::event::{AccessKind, AccessMode, EventKind, ModifyKind};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
+use parking_lot::Mutex;
 use tokio::sync::mpsc;
 
 use crate::scan::{Id, Names, Scan};
@@ -68,7 +69,7 @@ impl Watcher {
         let interest = Arc::new(Mutex::new(Interest::new(names)));
         let shared = interest.clone();
         let inner = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-            for wake in shared.lock().unwrap_or_else(PoisonError::into_inner).wakes(event) {
+            for wake in shared.lock().wakes(event) {
                 // Full: it wakes anyway. Closed: the source is ending.
                 let _ = wakes.try_send(wake);
             }
@@ -80,7 +81,7 @@ impl Watcher {
     /// Sets the watches that the scans of these roots call for, and takes back those of directories that are gone or were replaced.
     /// For a root without a scan only those that tell when it comes back.
     pub fn arm(&mut self, roots: &[(&Path, Option<&Scan>)]) -> Armed {
-        let mut interest = Interest::new(self.interest.lock().unwrap_or_else(PoisonError::into_inner).names.clone());
+        let mut interest = Interest::new(self.interest.lock().names.clone());
         let mut wanted = BTreeMap::new();
         for (root, scan) in roots {
             if let Some(scan) = scan {
@@ -96,7 +97,7 @@ impl Watcher {
                 }
             }
         }
-        let dropped = std::mem::replace(&mut *self.interest.lock().unwrap_or_else(PoisonError::into_inner), interest).dropped;
+        let dropped = std::mem::replace(&mut *self.interest.lock(), interest).dropped;
 
         let is_stale =
             |(path, id): &(&PathBuf, &Id)| wanted.get(*path) != Some(*id) || dropped.iter().any(|dropped| path.starts_with(dropped));

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use backon::{ConstantBuilder, Retryable};
 use http_body_util::{BodyExt, Empty};
 use hyper::Response;
 use hyper::body::{Bytes, Incoming};
@@ -114,16 +115,12 @@ impl Client {
     }
 
     async fn connect(&self, wanted: &Use) -> Result<Link, Failure> {
-        let mut left = self.settings.retries;
-        loop {
-            let attempt = timeout(self.settings.timeout, self.open(wanted)).await;
-            let timed_out = || Err(failure(FailureKind::Timeout, format!("connecting to {}", self.address)));
-            match attempt.unwrap_or_else(|_| timed_out()) {
-                Err(failure) if failure.kind == FailureKind::Connect && left > 0 => left -= 1,
-                outcome => return outcome,
-            }
-            tokio::time::sleep(PAUSE).await;
-        }
+        let attempt = async || {
+            let opened = timeout(self.settings.timeout, self.open(wanted)).await;
+            opened.unwrap_or_else(|_| Err(failure(FailureKind::Timeout, format!("connecting to {}", self.address))))
+        };
+        let pauses = ConstantBuilder::new().with_delay(PAUSE).with_max_times(self.settings.retries as usize);
+        attempt.retry(pauses).when(|failure: &Failure| failure.kind == FailureKind::Connect).await
     }
 
     async fn open(&self, (scheme, host): &Use) -> Result<Link, Failure> {
@@ -200,7 +197,7 @@ impl Client {
             answer.target = told.target;
         }
         if self.settings.seeing.body && ended {
-            answer.body = Some(tls::hex(&Sha256::digest(bytes)));
+            answer.body = Some(const_hex::encode(Sha256::digest(bytes)));
         }
     }
 }

@@ -145,6 +145,10 @@ pub(crate) mod tests {
         assert_eq!(explained(guard, root, &get("/"), answer(200, &[]), answer(503, &[])), [Some("closed-when-unsure")]);
         assert_eq!(explained(json!({}), root, &get("/"), answer(200, &[]), answer(503, &[])), [None]);
 
+        let rewrite = json!({"nginx.ingress.kubernetes.io/rewrite-target": "/$1"});
+        assert_eq!(explained(rewrite.clone(), root, &get("/api../x"), answer(200, &[]), answer(400, &[])), [Some("rewritten-dots")]);
+        assert_eq!(explained(rewrite, root, &get("/api/x"), answer(200, &[]), answer(400, &[])), [None]);
+
         let vary = |value| answer(200, &[("vary", value)]);
         assert_eq!(explained(json!({}), root, &get("/"), answer(200, &[]), vary("Origin")), [Some("vary-origin")]);
         assert_eq!(explained(json!({}), root, &get("/"), vary("Accept"), vary("Accept, Origin")), [Some("vary-origin")]);

@@ -7,11 +7,11 @@
 
 mod built;
 mod changes;
+mod claims;
 mod config;
 mod dirty;
-mod index;
-mod kept;
-mod last;
+pub(crate) mod index;
+mod last_readable;
 mod literals;
 mod names;
 mod owners;
@@ -24,10 +24,11 @@ mod state;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use annotations::Derived;
 use imbl::OrdMap;
 
 use crate::key::{BackendId, BackendPort, ObjectKey, ObjectRef};
-use crate::last::{INSTEAD, Last};
+use crate::last_readable::{INSTEAD, LastReadable, follow};
 use crate::live::BackendRecord;
 use crate::object::Ingress;
 use crate::passes::accept::Classes;
@@ -37,11 +38,11 @@ use crate::passes::ingress::{CATCH_ALL, Entry, Order};
 use crate::passes::{backend, canary, host};
 use crate::problem::{Problem, ProblemKind};
 use crate::settings::Settings;
+use crate::shares;
 use crate::snapshot::{Objects, Snapshot};
 use built::Origin;
 use changes::Changes;
 use dirty::Dirty;
-use kept::Kept;
 use settings::RefusedKeys;
 use state::{State, set, set_if_changed};
 
@@ -59,10 +60,12 @@ pub struct Builder {
     state: State,
     /// Ingresses whose quarantine began or ended since the last build.
     requarantined: BTreeSet<ObjectKey>,
-    /// What the last configuration that NGINX confirmed was built from: the fallback of what is set aside.
-    good: OrdMap<ObjectKey, Arc<Entry>>,
-    kept: Kept,
-    last: Last,
+    /// What the last configuration that NGINX confirmed was built from: the fallback of what is quarantined.
+    last_confirmed: OrdMap<ObjectKey, Arc<Entry>>,
+    /// The last accepted versions of Ingresses that were changed into something that is refused. As objects, not as what was made of them: read
+    /// again under the settings of today, so that a version which these no longer allow does not outlive them.
+    last_accepted: Objects<Ingress>,
+    last_readable: LastReadable,
     refused: RefusedKeys,
 }
 
@@ -80,11 +83,11 @@ impl Builder {
         Self {
             settings: Arc::new(settings),
             fallback,
-            state: State { shares: room::none_used(&annotations::Config::default()), ..State::default() },
+            state: State::default(),
             requarantined: BTreeSet::new(),
-            good: OrdMap::new(),
-            kept: Kept::default(),
-            last: Last::default(),
+            last_confirmed: OrdMap::new(),
+            last_accepted: Objects::new(),
+            last_readable: LastReadable::default(),
             refused: RefusedKeys::default(),
         }
     }
@@ -96,10 +99,11 @@ impl Builder {
 
     /// Quarantines an Ingress, until it or the settings change: its last version that NGINX confirmed is used, or none.
     ///
-    /// `built`: what NGINX refused. An Ingress that has changed since then is not meant.
+    /// `built`: what NGINX refused. An Ingress that has changed since then is not meant, nor any after a change of the settings.
     pub fn quarantine(&mut self, ingress: &ObjectKey, reason: &str, built: &Built) {
         let (then, now) = (built.entries.get(ingress), self.state.built.entries.get(ingress));
-        if then.zip(now).is_some_and(|(then, now)| Arc::ptr_eq(then, now)) {
+        let same_settings = built.model.fixed.globals.config == *self.state.config;
+        if same_settings && then.zip(now).is_some_and(|(then, now)| Arc::ptr_eq(then, now)) {
             self.state.built.quarantined.insert(ingress.clone(), reason.into());
             self.requarantined.insert(ingress.clone());
         }
@@ -133,25 +137,25 @@ impl Builder {
         self
     }
 
-    /// Ingresses whose present version is refused, with the version that is served instead.
-    pub fn kept(&self) -> &Objects<Ingress> {
-        self.kept.objects()
+    /// The last accepted versions of Ingresses whose present one is refused: they are served instead.
+    pub fn last_accepted(&self) -> &Objects<Ingress> {
+        &self.last_accepted
     }
 
-    /// ConfigMaps and Secrets whose present version can't be used, with the one that is used instead.
-    pub fn last(&self) -> &Last {
-        &self.last
+    /// The last readable versions of ConfigMaps and Secrets whose present one can't be used.
+    pub fn last_readable(&self) -> &LastReadable {
+        &self.last_readable
     }
 
-    /// Goes on from what another builder has kept of ConfigMaps and Secrets.
+    /// Goes on from the versions of ConfigMaps and Secrets that another builder has.
     #[must_use]
-    pub fn after(self, last: Last) -> Self {
-        Self { last, ..self }
+    pub fn with_last_readable(self, last_readable: LastReadable) -> Self {
+        Self { last_readable, ..self }
     }
 
     /// Remembers that NGINX confirmed what this build came to.
     pub fn confirmed(&mut self, built: &Built) {
-        self.good = built.entries.clone();
+        self.last_confirmed = built.entries.clone();
         self.refused.confirm(built.basis.data());
     }
 
@@ -159,32 +163,38 @@ impl Builder {
     pub fn build(&mut self, snapshot: &Snapshot) -> Built {
         let mut config_problems = Vec::new();
         let (config, data) = self.read_config(snapshot, &mut config_problems);
+        let config = Arc::new(config);
         let headers = self.read_headers(&config, snapshot, &mut config_problems);
         let classes = Classes::of(snapshot, &self.settings);
-        let everything = config != *self.state.config
+        let changed_keys = config.changed_keys(&self.state.config);
+        let everything = changed_keys.iter().any(|key| key.invalidates.contains(&Derived::Ingresses))
             || classes != self.state.classes
             || self.state.built.model.live.hosts.is_empty()
             || (!self.settings.namespace_selector.is_empty() && snapshot.namespaces != self.state.snapshot.namespaces);
         let built = &self.state.built;
         let accepted = |key: &ObjectKey| built.entries.get(key).is_some_and(|entry| !entry.closed) && !built.quarantined.contains_key(key);
-        for (key, forgotten) in self.kept.follow(&self.state.snapshot.ingresses, &snapshot.ingresses, accepted) {
+        for (key, forgotten) in follow(&mut self.last_accepted, &self.state.snapshot.ingresses, &snapshot.ingresses, accepted) {
             self.state.refer(&key, Some(&forgotten), None);
         }
-        self.last.follow(&self.state.snapshot, snapshot);
+        self.last_readable.follow(&self.state.snapshot, snapshot);
         if everything {
             // Quarantines end, too: what NGINX refused it refused beside the settings of then.
-            let shares = room::none_used(&config);
-            self.state = State { config: Arc::new(config), classes, shares, ..State::default() };
+            let capacity = shares::capacity(&config);
+            self.state = State { config: config.clone(), classes, capacity, ..State::default() };
         }
         let mut changes = Changes::between(&self.state.snapshot, snapshot);
         for key in changes.ingresses.iter() {
             self.state.built.quarantined.remove(key);
         }
         changes.ingresses.append(&mut self.requarantined);
+        let mut dirty = Dirty { everything, ..Dirty::default() };
+        if !everything && !changed_keys.is_empty() {
+            self.replace_config(config, &changed_keys, &mut changes, &mut dirty);
+        }
         for key in &changes.ingresses {
             let (old, new) = (self.state.snapshot.ingresses.get(key).cloned(), snapshot.ingresses.get(key));
             self.state.refer(key, old.as_deref(), new.map(|new| &**new));
-            self.state.refer(key, None, self.kept.get(key).map(|kept| &**kept));
+            self.state.refer(key, None, self.last_accepted.get(key).map(|last| &**last));
         }
         let referrers: Vec<ObjectKey> =
             changes.references().flat_map(|reference| self.state.referrers.values(&reference).cloned().collect::<Vec<_>>()).collect();
@@ -202,29 +212,32 @@ impl Builder {
         if everything {
             self.stock_profiles();
         }
-        let mut dirty = Dirty { everything, ..Dirty::default() };
-        self.parse_ingresses(&changes, &mut dirty);
-        self.settle_shares(&mut dirty);
+        let accepted = self.parse_ingresses(&changes, &mut dirty);
+        self.settle_shares(accepted, &mut dirty);
         let streams = self.state.streams.iter().map(|(order, text)| (order.key().clone(), text.clone()));
         self.state.built.model.fixed.streams = streams.collect();
         self.index_slices(&changes, &mut dirty);
         self.mark(&changes, &mut dirty);
+        self.settle_secrets(&mut dirty);
         self.default_certificate(&mut dirty);
         self.build_hosts(&mut dirty);
         self.build_backends(&dirty);
+        self.settle_endpoints();
+        self.state.built.usage = self.state.usage();
         self.put_up_signposts(&dirty);
-        self.forget_last();
+        self.forget_last_readable();
         self.state.built.clone()
     }
 
-    /// Parses what changed, keeps the indexes true, and marks the hosts and backends that it names or named.
-    fn parse_ingresses(&mut self, changes: &Changes, dirty: &mut Dirty) {
+    /// Parses what changed, keeps the indexes true, and marks the hosts and backends that it names or named. Returns what was accepted.
+    fn parse_ingresses(&mut self, changes: &Changes, dirty: &mut Dirty) -> Vec<ObjectKey> {
+        let mut accepted = Vec::new();
         for key in &changes.ingresses {
             if let Some(old) = self.state.built.entries.remove(key) {
                 self.state.index(&old, false);
                 dirty.touch(&old);
             }
-            let (entry, mut problems) = self.parse(key);
+            let (entry, mut problems) = self.parse(key, &mut accepted);
             let weighed = self.weigh(key, entry.as_ref());
             let entry = entry.filter(|_| weighed.is_ok());
             problems.extend(weighed.err());
@@ -237,6 +250,7 @@ impl Builder {
                 self.state.built.entries.insert(key.clone(), entry);
             }
         }
+        accepted
     }
 
     fn index_slices(&mut self, changes: &Changes, dirty: &mut Dirty) {
@@ -265,11 +279,12 @@ impl Builder {
             }
         }
         for name in &changes.addresses {
-            for (id, _) in self.state.backend_names.iter().filter(|(_, target)| *target == name) {
+            for id in self.state.built.external_names.claimants.values(name) {
                 dirty.default_backend |= id.port == BackendPort::First;
                 dirty.backends.insert(id.clone());
             }
         }
+        dirty.secrets.extend(changes.secrets.iter().cloned());
         for secret in &changes.secrets {
             for key in self.state.secrets.values(secret) {
                 if let Some(entry) = self.state.built.entries.get(key) {
@@ -291,7 +306,7 @@ impl Builder {
         }
         let mut problems = Vec::new();
         let chosen = self.settings.default_ssl_certificate.as_ref().and_then(|key| {
-            let (certificate, what) = match self.certificate(key).unwrap_or_else(|| Err("it does not exist".to_owned())) {
+            let (certificate, what) = match self.read_certificate(key).unwrap_or_else(|| Err("it does not exist".to_owned())) {
                 Ok((certificate, None)) => return Some(certificate),
                 Ok((certificate, Some(fault))) => (Some(certificate), format!("{fault}; {INSTEAD}")),
                 Err(fault) => (None, format!("{fault}; a generated certificate is used")),
@@ -322,6 +337,7 @@ impl Builder {
         for name in &dirty.hosts {
             names.extend(self.build_host(name, &mut dirty.backends));
         }
+        names.extend(self.below(&names));
         for name in &names {
             self.name(name);
         }
@@ -335,27 +351,22 @@ impl Builder {
     /// Builds one host's record, and marks the backends whose alternatives it decides about. Returns the further names that it had or has.
     fn build_host(&mut self, name: &Arc<str>, backends: &mut BTreeSet<BackendId>) -> Vec<Arc<str>> {
         let entries: Vec<&Entry> = self.entries_of(name).map(|entry| &**entry).collect();
-        let (entries, crowded) = room::fit(name, entries, &self.state.shares);
-        let (mut host, exists) = host::build(name, &entries, &self.state.config, self.settings.passthrough().is_some());
+        let (entries, crowded) = room::fit(name, entries);
+        let (mut host, exists) =
+            host::build(name, &entries, &self.state.config, &self.state.held_secrets, self.settings.passthrough().is_some());
         host.problems.extend(self.strangers(name).into_iter().chain(crowded));
         let state = &mut self.state;
-        state.set_passthrough(name, host.passthrough);
+        state.passthrough.replace(name, host.passthrough.into_iter().collect());
         backends.extend(state.set_alternatives(name, host.alternatives));
-
-        for id in state.host_profiles.get(name).cloned().iter().flat_map(|ids| ids.iter()) {
-            if state.profiles.remove(id) {
-                state.built.model.fixed.profiles.remove(id);
-            }
-        }
-        for (id, profile) in &host.profiles {
-            if state.profiles.add(id) {
-                state.built.model.fixed.profiles.insert(id.clone(), profile.clone());
-            }
-        }
-        set(&mut state.host_profiles, name, exists.then(|| host.profiles.iter().map(|(id, _)| id.clone()).collect()));
-        state.set_users(name, &host.users);
+        state.profiles.replace_in(&mut state.built.model.fixed.profiles, name, host.profiles);
+        let users = host.users.into_iter().map(|users| (users.id, users.record)).collect();
+        state.users.replace_in(&mut state.built.model.live.users, name, users);
         set(&mut state.built.model.fixed.shells, name, host.shell.map(Arc::new));
-        set(&mut state.built.model.live.hosts, name, exists.then(|| Arc::new(host.record)));
+        if exists {
+            set_if_changed(&mut state.built.model.live.hosts, name, host.record);
+        } else {
+            state.built.model.live.hosts.remove(name);
+        }
 
         state.set_problems(Origin::Host(name.clone()), host.problems);
         self.set_names(name, host.aliases, host.twin)
@@ -363,21 +374,18 @@ impl Builder {
 
     fn build_backends(&mut self, dirty: &Dirty) {
         for id in &dirty.backends {
-            let first = self.state.backends.values(id).next().cloned();
-            let key: Arc<str> = id.wire().into();
-            let Some(first) = first else {
-                self.state.built.model.live.backends.remove(&key);
-                self.state.set_problems(Origin::Backend(id.clone()), Vec::new());
-                // The default backend of all may be the same Service.
-                if id.port != BackendPort::First || self.settings.default_backend_service.as_ref() != Some(&id.service) {
-                    self.state.set_external_name(id, None);
-                }
+            if self.state.backends.has(id) {
+                self.put_backend(id);
                 continue;
-            };
-            let (record, problems) = self.used_backend(id, &first);
-            self.state.set_external_name(id, self.external_name(&id.service));
-            self.state.set_problems(Origin::Backend(id.clone()), problems);
-            set_if_changed(&mut self.state.built.model.live.backends, &key, record);
+            }
+            self.state.built.model.live.backends.remove(&*id.wire());
+            self.state.backend_shares.set(id, None);
+            self.state.cut_backends.remove(id);
+            self.state.set_problems(Origin::Backend(id.clone()), Vec::new());
+            // The default backend of all may be the same Service.
+            if id.port != BackendPort::First || self.settings.default_backend_service.as_ref() != Some(&id.service) {
+                self.state.set_external_name(id, None);
+            }
         }
         if dirty.default_backend {
             let key: Arc<str> = DEFAULT_KEY.into();
@@ -399,7 +407,7 @@ impl Builder {
         let state = &self.state;
         let entry = |order: &Order| state.built.entries.get(order.key()).map(|entry| &**entry);
         let sticky = state.sticky.values(id).next().and_then(entry).zip(state.sticky.last(id).and_then(entry));
-        let mut candidates = state.alternatives.values(id);
+        let mut candidates = state.alternatives.claimants.values(id);
         let used = candidates.next();
         let canary = used.and_then(|candidate| Some((entry(&candidate.order)?, candidate)));
         let (record, mut problems) = self.backend(id, &Users { first: entry(first), sticky, canary });

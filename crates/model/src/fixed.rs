@@ -28,7 +28,7 @@ pub struct Fixed {
     pub profiles: OrdMap<ProfileId, Arc<Profile>>,
     /// Text for the stream block (`stream-snippet`), that of older Ingresses first.
     pub streams: Vec<(ObjectKey, Arc<Snippet>)>,
-    /// Hosts that need a server block of their own, by host name (`_`, a literal name, or `*.example.com`).
+    /// Hosts that need a server block of their own, by host name (a literal name or `*.example.com`).
     pub shells: OrdMap<Arc<str>, Arc<Shell>>,
     /// Hosts without a server block of their own that a wildcard, suffix or regular expression of one would catch, and wildcards where there is a
     /// regular expression: the default server must name them. Empty unless a block has such a name.

@@ -11,7 +11,7 @@
 pub mod builder;
 pub mod fixed;
 pub mod key;
-mod last;
+mod last_readable;
 pub mod live;
 mod modules;
 pub mod object;
@@ -28,10 +28,10 @@ pub mod snapshot;
 pub use builder::{Basis, Builder, Built, Data, Quarantine};
 pub use fixed::{Fixed, GlobalHeaders, Globals, Listen, Shell};
 pub use key::{BackendId, BackendPort, ObjectKey, ObjectRef};
-pub use last::Last;
+pub use last_readable::LastReadable;
 pub use live::{
     AddressLists, Alternative, AuthCache, BackendRecord, CertificateRecord, Delta, Errors, ExternalCheck, HashRule, HostRecord, Limits,
-    Live, Op, PasswordCheck, Route, Stickiness, Table, UsersRecord,
+    Live, Op, PasswordCheck, Policy, Route, Stickiness, Table, UsersRecord, by_namespace,
 };
 pub use modules::Module;
 pub use ngx_value::Snippet;

@@ -11,17 +11,27 @@ use imbl::OrdMap;
 use imbl::ordmap::DiffItem;
 use serde::Serialize;
 
+use self::wire::{Declaration, Record, Shape, Value, record};
 use crate::profile::ProfileId;
+use crate::shares::record_bytes;
 
 mod balancing;
 mod route;
+mod turns;
 mod users;
+pub mod wire;
 
 pub use balancing::{Alternative, HashRule, Stickiness};
+pub(crate) use route::Owned;
 pub use route::{
-    AddressLists, AuthCache, Cors, Errors, ExternalCheck, Header, Limits, Mirror, PasswordCheck, Redirects, Replacements, Route, Tracing,
+    AddressLists, AuthCache, Cors, Errors, ExternalCheck, Header, Limits, Mirror, PasswordCheck, Policy, Redirects, Replacements, Route,
+    Tracing,
 };
+pub use turns::by_namespace;
 pub use users::UsersRecord;
+
+/// Stands for no certificate at all: that of the wildcard above does not count for the name.
+pub const NO_CERTIFICATE: &str = "-";
 
 /// Everything that NGINX holds as data.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -35,78 +45,93 @@ pub struct Live {
     /// Content address to users and their hashed passwords.
     pub users: OrdMap<Arc<str>, Arc<UsersRecord>>,
     /// SNI name (`_`, a literal name, `*.example.com`) to the content address of its certificate.
-    /// A name with an entry counts as TLS-enabled: plain HTTP to it is redirected.
+    /// A name with an entry counts as TLS-enabled, plain HTTP to it is redirected, unless it is [`NO_CERTIFICATE`].
     pub servers: OrdMap<Arc<str>, Arc<str>>,
 }
 
-/// The routes of one host. Exact paths, then longest prefix, then regexes in order; the first hit decides.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct HostRecord {
-    /// Exact normalised path to an index in `routes` (plain mode; empty in regex mode).
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub exact: BTreeMap<Arc<str>, u32>,
-    /// Prefix (always ending in `/`) to an index in `routes`; longest wins (plain mode).
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub prefix: BTreeMap<Arc<str>, u32>,
-    /// Start-anchored, case-insensitive regexes with an index in `routes`, in the order they are tried (regex mode).
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub regex: Vec<(Arc<str>, u32)>,
-    /// `app-root`: where `/` is redirected to before anything else.
-    #[serde(rename = "root", skip_serializing_if = "Option::is_none")]
-    pub app_root: Option<Arc<str>>,
-    /// Another host, to which everything is redirected (`from-to-www-redirect`). Such a record has no routes.
-    #[serde(rename = "www", skip_serializing_if = "Option::is_none")]
-    pub redirect_to: Option<Arc<str>>,
-    /// Where clients go whose certificate is missing or bad: a URL, a path, or `@` and a location of a `server-snippet`
-    /// (`auth-tls-error-page`). `None`: they get 400.
-    #[serde(rename = "cpage", skip_serializing_if = "Option::is_none")]
-    pub client_page: Option<Arc<str>>,
-    /// The host, where its record is that of other names too (`server-alias`).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub name: Option<Arc<str>>,
-    /// Names of hosts that are patterns. The record that has them, `~`, has nothing else.
-    #[serde(rename = "names", skip_serializing_if = "Option::is_none")]
-    pub patterns: Option<NamePatterns>,
-    /// What the matches lead to. Indexes are zero-based.
-    pub routes: Vec<Arc<Route>>,
+record! {
+    /// The routes of one host. Exact paths, then longest prefix, then regexes in order; the first hit decides.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct HostRecord {
+        /// Exact normalised path to a zero-based index in `locations` (plain mode; empty in regex mode).
+        pub exact: BTreeMap<Arc<str>, u32>,
+        /// Prefix (always ending in `/`) to a zero-based index in `locations`; longest wins (plain mode).
+        pub prefix: BTreeMap<Arc<str>, u32>,
+        /// Start-anchored, case-insensitive regular expressions with a zero-based index in `locations`, in the order they are tried (regex mode).
+        pub regex: Vec<(Arc<str>, u32)>,
+        /// Where `/` is redirected to before anything else; `$name` is a variable.
+        pub app_root: Option<Arc<str>>,
+        /// Another host, to which everything is redirected (`from-to-www-redirect`). Such a record has no locations.
+        pub redirect_to: Option<Arc<str>>,
+        /// Where clients go whose certificate is missing or bad: a URL, a path, or `@` and a location of a `server-snippet`. Absent: they get 400.
+        pub auth_tls_error_page: Option<Arc<str>>,
+        /// The host, where its record is that of other names too (`server-alias`).
+        pub name: Option<Arc<str>>,
+        /// Names of hosts that are patterns. The record that has them, `~`, has nothing else.
+        pub patterns: Option<NamePatterns>,
+        /// What the matches lead to.
+        pub routes: Vec<Arc<Route>> = flat,
+    }
 }
 
-/// Names that stand for others, each with the host that it is another name of.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct NamePatterns {
-    /// What a name ends in, with the dot, whatever is before it; the longest wins, and it wins over `*.example.com` as a host.
-    #[serde(rename = "suffix", skip_serializing_if = "BTreeMap::is_empty")]
-    pub suffixes: BTreeMap<Arc<str>, Arc<str>>,
-    /// Unanchored, case-insensitive regular expressions; the first that matches wins, after every other name.
-    #[serde(rename = "regex", skip_serializing_if = "Vec::is_empty")]
-    pub regexes: Vec<(Arc<str>, Arc<str>)>,
+record! {
+    /// Names that stand for others, each with the host that it is another name of.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct NamePatterns {
+        /// What a name ends in, with the dot, whatever is before it; the longest wins, and it wins over `*.example.com` as a host.
+        pub suffixes: BTreeMap<Arc<str>, Arc<str>>,
+        /// Unanchored, case-insensitive regular expressions; the first that matches wins, after every other name.
+        pub regexes: Vec<(Arc<str>, Arc<str>)>,
+    }
 }
 
-/// One backend.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct BackendRecord {
-    /// Name for logs: `namespace-service-port`.
-    pub name: Arc<str>,
-    /// Algorithm; `round_robin` is left out.
-    #[serde(rename = "lb", skip_serializing_if = "is_round_robin")]
-    pub load_balance: annotations::LoadBalance,
-    /// Consistent hashing; comes before `load_balance`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub hash: Option<HashRule>,
-    /// Cookie affinity; comes before `hash`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub sticky: Option<Arc<Stickiness>>,
-    /// The canary.
-    #[serde(rename = "alt", skip_serializing_if = "Option::is_none")]
-    pub alternative: Option<Arc<Alternative>>,
-    /// Endpoints in order of address, without duplicates. Empty: requests get 503 (404 for the default backend).
-    #[serde(rename = "eps")]
-    pub endpoints: Vec<Endpoint>,
+record! {
+    /// One backend.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct BackendRecord {
+        /// Name for logs: `namespace-service-port`.
+        pub name: Arc<str> = required,
+        /// `ewma`. Absent: `round_robin`.
+        pub load_balance: annotations::LoadBalance,
+        /// Consistent hashing; comes before `load_balance`.
+        pub hash: Option<HashRule>,
+        /// Cookie affinity; comes before `hash`.
+        pub affinity: Option<Arc<Stickiness>>,
+        /// The canary.
+        pub alternative: Option<Arc<Alternative>>,
+        /// Addresses (IPv6 without brackets), ports and weights (1 is left out), in order of address, without duplicates. Empty: requests get 503 (404
+        /// for the default backend).
+        pub endpoints: Vec<Endpoint> = required,
+    }
 }
 
-fn is_round_robin(algorithm: &annotations::LoadBalance) -> bool {
-    *algorithm == annotations::LoadBalance::RoundRobin
+record! {
+    /// A key pair. Its key in the table is the content address of both parts.
+    #[derive(Clone)]
+    struct KeyPair {
+        /// Certificates, PEM: leaf first, then intermediates.
+        cert: String = required,
+        /// The private key, PEM.
+        key: String = required,
+    }
 }
+
+record! {
+    /// Users with their passwords. Its key in the table is the content address.
+    #[derive(Clone)]
+    struct Users {
+        /// Name to hash; for digest authentication `name:realm` to HA1.
+        users: BTreeMap<Arc<str>, String> = required,
+    }
+}
+
+/// What a value is like in each table but that of servers, which is plain text.
+pub static DECLARATIONS: [(Table, Declaration); 4] = [
+    (Table::Host, HostRecord::DECLARATION),
+    (Table::Backend, BackendRecord::DECLARATION),
+    (Table::Users, Users::DECLARATION),
+    (Table::Certificate, KeyPair::DECLARATION),
+];
 
 /// Address (IPv6 without brackets), port, and weight: on the wire `["10.0.0.1",8080]`, with a third element where the weight is not 1.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -117,6 +142,14 @@ pub struct Endpoint {
     pub port: u16,
     /// Relative share of round robin, at least 1.
     pub weight: u32,
+}
+
+impl Value for Endpoint {
+    const SHAPE: Shape = Shape::Tuple(&[Shape::Text, Shape::Number, Shape::Number], 2);
+
+    fn is_absent(&self) -> bool {
+        false
+    }
 }
 
 impl Serialize for Endpoint {
@@ -238,44 +271,60 @@ impl HostRecord {
 }
 
 /// Encodes a record as it stands in the dictionary.
-trait Encode {
+pub(crate) trait Encode {
     fn encode(&self) -> String;
     fn needs(&self) -> Vec<ProfileId> {
         Vec::new()
     }
 }
 
-impl Encode for Arc<HostRecord> {
+impl<T: Encode + ?Sized> Encode for Arc<T> {
     fn encode(&self) -> String {
-        serde_json::to_string(&**self).expect("a host record has string keys only")
+        (**self).encode()
+    }
+    fn needs(&self) -> Vec<ProfileId> {
+        (**self).needs()
+    }
+}
+
+impl Encode for HostRecord {
+    fn encode(&self) -> String {
+        serde_json::to_string(self).expect("a host record has string keys only")
     }
     fn needs(&self) -> Vec<ProfileId> {
         self.profiles()
     }
 }
 
-impl Encode for Arc<BackendRecord> {
+impl Encode for BackendRecord {
     fn encode(&self) -> String {
-        serde_json::to_string(&**self).expect("a backend record is plain data")
+        serde_json::to_string(self).expect("a backend record is plain data")
     }
 }
 
-impl Encode for Arc<CertificateRecord> {
+impl Encode for CertificateRecord {
     fn encode(&self) -> String {
-        serde_json::to_string(&BTreeMap::from([("cert", &self.0.chain), ("key", &self.0.key)])).expect("two strings")
+        let (cert, key) = (self.0.chain.clone(), self.0.key.clone());
+        serde_json::to_string(&KeyPair { cert, key }).expect("two strings")
     }
 }
 
-impl Encode for Arc<UsersRecord> {
+impl Encode for UsersRecord {
     fn encode(&self) -> String {
-        serde_json::to_string(&BTreeMap::from([("users", self.by_name())])).expect("a map of texts")
+        let users = self.by_name().iter().map(|(name, hash)| (name.as_str().into(), hash.clone())).collect();
+        serde_json::to_string(&Users { users }).expect("a map of texts")
     }
 }
 
-impl Encode for Arc<str> {
+impl Encode for str {
     fn encode(&self) -> String {
-        (**self).to_owned()
+        self.to_owned()
     }
+}
+
+/// What a record takes of its dictionary.
+pub(crate) fn bytes_of(key: &str, record: &impl Encode) -> u64 {
+    record_bytes(key.len(), record.encode().len() as u64)
 }
 
 impl Live {
@@ -284,7 +333,10 @@ impl Live {
         let mut ops = Vec::new();
         diff(Table::Certificate, &self.certificates, &new.certificates, &mut ops);
         diff(Table::Users, &self.users, &new.users, &mut ops);
+        let servers = ops.len();
         diff(Table::Server, &self.servers, &new.servers, &mut ops);
+        // A name that is not to have the wildcard's certificate says so before that has one, and until it has none.
+        ops[servers..].sort_by_key(|op| op.key.starts_with("*."));
         diff(Table::Backend, &self.backends, &new.backends, &mut ops);
         diff(Table::Host, &self.hosts, &new.hosts, &mut ops);
         let (set, mut removed): (Vec<Op>, Vec<Op>) = ops.into_iter().partition(|op| op.value.is_some());

@@ -101,7 +101,7 @@ pub fn plan(old: &Model, new: &Model) -> Plan {
 pub fn reasons(old: &Fixed, new: &Fixed) -> Vec<Reason> {
     let mut reasons = Vec::new();
     if old.globals != new.globals {
-        let mut changed = old.globals.config.changed_keys(&new.globals.config);
+        let mut changed: Vec<&str> = old.globals.config.changed_keys(&new.globals.config).into_iter().map(|entry| entry.name).collect();
         if old.globals.listen != new.globals.listen {
             changed.push("listening ports");
         }

@@ -73,7 +73,7 @@ impl Profile {
     }
 
     /// Bytes of what is special about it: about those that its location has beside the text that all have.
-    pub(crate) fn text_bytes(&self) -> u64 {
+    pub fn text_bytes(&self) -> u64 {
         self.parts().into_iter().filter_map(|(_, value)| value).map(|value| value.len() as u64).sum()
     }
 
@@ -121,5 +121,5 @@ fn canonical(parts: Vec<(&'static str, Option<String>)>) -> String {
 
 /// A content address: 16 hexadecimal digits.
 fn address(text: &str) -> String {
-    Sha256::digest(text.as_bytes()).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    const_hex::encode(&Sha256::digest(text.as_bytes())[..8])
 }

@@ -1,18 +1,22 @@
-//! Fair shares of what Ingresses fill together.
+//! Fair shares of what tenants fill together.
 //!
-//! What NGINX holds is finite: its shared memory, the text of its configuration, the regular expressions that workers keep compiled. Each Ingress
-//! has a weight in each of these. While everything fits, no share applies: one namespace may use all of it. When it does not, each namespace may
-//! use as much as the others, and what the smaller ones leave; the newest Ingresses above that are held back, so that a namespace below its share
-//! always gets room.
+//! What NGINX holds is finite: its shared memory, the text of its configuration, the regular expressions that workers keep compiled. Each Ingress,
+//! each Secret and each backend has a weight in these. While everything fits, no share applies: one namespace may use all of it. When it does not,
+//! each namespace may use as much as the others, and what the smaller ones leave; what is above that is held back (`claims`): the newest
+//! Ingresses, the largest Secrets, endpoints of the Services that have most. So a namespace below its share always gets room.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::key::ObjectKey;
-use crate::passes::ingress::Order;
+mod claims;
+mod memory;
+
+pub(crate) use claims::{Level, Shares};
+use memory::whole_records;
+pub(crate) use memory::{capacity, left_for_endpoints, record_bytes};
 
 macro_rules! resources {
-    ($($(#[$doc:meta])* $name:ident = $label:literal, $words:literal, $unit:ident, $largest:expr;)*) => {
+    ($($(#[$doc:meta])* $name:ident = $label:literal, $words:literal, $unit:ident, $largest:expr, $holder:literal;)*) => {
         /// What is finite.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
         pub enum Resource { $($(#[$doc])* $name,)* }
@@ -34,9 +38,14 @@ macro_rules! resources {
                 match self { $(Self::$name => Unit::$unit,)* }
             }
 
-            /// What one Ingress may have.
+            /// What one object may have.
             pub const fn largest(self) -> u64 {
                 match self { $(Self::$name => $largest,)* }
+            }
+
+            /// What kind of object fills it.
+            const fn holder(self) -> &'static str {
+                match self { $(Self::$name => $holder,)* }
             }
         }
     };
@@ -44,11 +53,17 @@ macro_rules! resources {
 
 resources! {
     /// Bytes of the records of routes in the dictionary `configuration_data`.
-    State = "state", "of NGINX's memory for routes", Bytes, 2 << 20;
+    State = "state", "of NGINX's memory for routes", Bytes, 2 << 20, "Ingress";
     /// Bytes of profiles and server blocks in `nginx.conf`.
-    Text = "text", "of the text of nginx.conf", Bytes, 8 << 20;
+    Text = "text", "of the text of nginx.conf", Bytes, 8 << 20, "Ingress";
     /// Regular expressions of paths and rewrites that a worker keeps compiled.
-    Regexes = "regexes", "regular expressions", Count, 8192;
+    Regexes = "regexes", "regular expressions", Count, 8192, "Ingress";
+    /// Bytes of the names with TLS in the dictionary `certificate_servers`.
+    Names = "names", "of NGINX's memory for names with TLS", Bytes, 1 << 20, "Ingress";
+    /// Bytes of the records of certificates and users in the dictionary `certificate_data`.
+    Secrets = "secrets", "of NGINX's memory for certificates and users", Bytes, 4 << 20, "Secret";
+    /// Bytes of the records of backends in the dictionary `configuration_data`.
+    Endpoints = "endpoints", "of NGINX's memory for endpoints", Bytes, 1 << 20, "port of a Service";
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -72,12 +87,20 @@ impl Unit {
 pub struct Weight(pub [u64; Resource::ALL.len()]);
 
 impl Weight {
+    /// So much of one resource, nothing of the others.
+    pub(crate) const fn only(resource: Resource, amount: u64) -> Self {
+        let mut weight = Self([0; Resource::ALL.len()]);
+        weight.0[resource as usize] = amount;
+        weight
+    }
+
     /// The amount of one resource.
     pub const fn of(&self, resource: Resource) -> u64 {
         self.0[resource as usize]
     }
 
-    fn add(&mut self, other: &Self) {
+    /// Adds another one to it.
+    pub(crate) fn add(&mut self, other: &Self) {
         self.0.iter_mut().zip(other.0).for_each(|(sum, amount)| *sum = sum.saturating_add(amount));
     }
 
@@ -86,16 +109,16 @@ impl Weight {
     }
 }
 
-/// What an Ingress asks for.
+/// What an object asks for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Claim {
     /// For itself alone.
     pub(crate) own: Weight,
-    /// What equal ones of a namespace have together: a profile, a regular expression.
+    /// What equal ones have together: a profile, a regular expression, a certificate.
     pub(crate) common: Vec<Common>,
 }
 
-/// Something that is there once, however many Ingresses ask for it.
+/// Something that is there once, however many objects ask for it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Common {
     pub(crate) resource: Resource,
@@ -119,142 +142,28 @@ impl Claim {
         self.common.iter().filter(move |common| common.resource == resource)
     }
 
-    /// Why one Ingress with this claim is refused, whatever room there is.
+    /// Why an object with this claim is refused, whatever room there is: size and bound.
     pub(crate) fn too_large(&self) -> Option<String> {
         let resource = Resource::ALL.iter().copied().find(|resource| self.of(*resource) > resource.largest())?;
         let print = |amount| resource.unit().print(amount);
         Some(format!(
-            "it needs {} {}, and one Ingress may have {}; it is refused",
+            "it needs {} {}, and one {} may have {}",
             print(self.of(resource)),
             resource.words(),
+            resource.holder(),
             print(resource.largest())
         ))
-    }
-}
-
-/// The Ingresses of one namespace.
-#[derive(Debug, Clone, Default)]
-struct Namespace {
-    sum: Weight,
-    /// Older ones first.
-    ingresses: BTreeMap<Order, Claim>,
-    /// How many of them ask for it.
-    common: BTreeMap<Common, u32>,
-}
-
-impl Namespace {
-    fn add(&mut self, order: Order, claim: Claim) {
-        self.sum.add(&claim.own);
-        for common in &claim.common {
-            let users = self.common.entry(common.clone()).or_default();
-            *users += 1;
-            if *users == 1 {
-                self.sum.0[common.resource as usize] += common.amount;
-            }
-        }
-        self.ingresses.insert(order, claim);
-    }
-
-    fn remove(&mut self, order: &Order) {
-        let Some(claim) = self.ingresses.remove(order) else { return };
-        self.sum.subtract(&claim.own);
-        for common in &claim.common {
-            if let Some(users) = self.common.get_mut(common) {
-                *users -= 1;
-                if *users == 0 {
-                    self.common.remove(common);
-                    self.sum.0[common.resource as usize] -= common.amount;
-                }
-            }
-        }
-    }
-}
-
-/// The weights of all Ingresses, and what there is of each resource.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Shares {
-    capacity: Weight,
-    used: Weight,
-    namespaces: BTreeMap<Arc<str>, Namespace>,
-    orders: BTreeMap<ObjectKey, Order>,
-}
-
-impl Shares {
-    pub(crate) fn new(capacity: Weight) -> Self {
-        Self { capacity, ..Self::default() }
-    }
-
-    /// What all Ingresses ask for, and what there is.
-    pub(crate) const fn usage(&self) -> Usage {
-        Usage { asked: self.used, capacity: self.capacity, held: 0 }
-    }
-
-    /// Takes what an Ingress asks for, or that it is gone. Cost: a few look-ups for each path.
-    pub(crate) fn set(&mut self, key: &ObjectKey, claim: Option<(Order, Claim)>) {
-        let old = self.orders.remove(key);
-        if old.is_none() && claim.is_none() {
-            return;
-        }
-        let namespace = self.namespaces.entry(key.namespace.clone()).or_default();
-        self.used.subtract(&namespace.sum);
-        if let Some(order) = old {
-            namespace.remove(&order);
-        }
-        if let Some((order, claim)) = claim {
-            self.orders.insert(key.clone(), order.clone());
-            namespace.add(order, claim);
-        }
-        self.used.add(&namespace.sum);
-        if namespace.ingresses.is_empty() {
-            self.namespaces.remove(&key.namespace);
-        }
-    }
-
-    /// What an Ingress asks for itself alone.
-    pub(crate) fn own(&self, key: &ObjectKey) -> Option<Weight> {
-        Some(self.namespaces.get(&key.namespace)?.ingresses.get(self.orders.get(key)?)?.own)
-    }
-
-    /// The Ingresses that are held back, each with the reason. Cost: nothing while everything fits, else the Ingresses of the namespaces above their
-    /// share.
-    pub(crate) fn held(&self) -> BTreeMap<ObjectKey, String> {
-        let mut held = BTreeMap::new();
-        for resource in Resource::ALL.iter().copied().filter(|resource| self.used.of(*resource) > self.capacity.of(*resource)) {
-            let share = share(self.namespaces.values().map(|namespace| namespace.sum.of(resource)), self.capacity.of(resource));
-            for (name, namespace) in self.namespaces.iter().filter(|(_, namespace)| namespace.sum.of(resource) > share) {
-                let (mut taken, mut known) = (0, BTreeSet::new());
-                for (order, claim) in &namespace.ingresses {
-                    let needs = claim.needs(resource, &known);
-                    if taken + needs <= share {
-                        taken += needs;
-                        known.extend(claim.common_of(resource));
-                    } else {
-                        let print = |amount| resource.unit().print(amount);
-                        let reason = format!(
-                            "its namespace {name:?} asks for {} {}, more than its share of {} now that the {} there are do not do for all; \
-                             its older Ingresses have that, this one is not served until there is room",
-                            print(namespace.sum.of(resource)),
-                            resource.words(),
-                            print(share),
-                            print(self.capacity.of(resource))
-                        );
-                        held.entry(order.key().clone()).or_insert(reason);
-                    }
-                }
-            }
-        }
-        held
     }
 }
 
 /// What is asked for, and what there is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Of all Ingresses that could be served, those that are held back included.
+    /// Of all objects that could be served, those that are held back included.
     pub asked: Weight,
     /// What there is.
     pub capacity: Weight,
-    /// Ingresses that are held back, by number.
+    /// Ingresses, Secrets and ports of Services of which something is held back, by number.
     pub held: usize,
 }
 
@@ -299,46 +208,4 @@ pub(crate) fn fit(parts: &[(&str, u64)], capacity: u64) -> BTreeSet<usize> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn small_ones_get_all_and_large_ones_the_same() {
-        assert_eq!(share([1, 2, 100, 200].into_iter(), 103), 50);
-        assert_eq!(share([10, 10].into_iter(), 20), u64::MAX);
-        assert_eq!(share([7].into_iter(), 5), 5);
-        assert_eq!(share([].into_iter(), 5), u64::MAX);
-    }
-
-    #[test]
-    fn what_is_held_back_is_the_newest_of_the_largest() {
-        let mut shares = Shares::new(Weight([100, 100, 120]));
-        let mut set = |namespace: &str, name: &str, age: i64, state: u64| {
-            let key = ObjectKey::new(namespace, name);
-            let common = vec![Common { resource: Resource::Regexes, id: "/".into(), amount: 60 }];
-            shares.set(&key, Some((Order::new(age, key.clone()), Claim { own: Weight([state, 1, 0]), common })));
-            shares.held().into_keys().map(|key| key.to_string()).collect::<Vec<_>>()
-        };
-        assert_eq!(set("evil", "a", 1, 40), [""; 0]);
-        assert_eq!(set("evil", "b", 2, 55), [""; 0]);
-        assert_eq!(set("shop", "a", 3, 20), ["evil/b"]);
-        assert_eq!(set("shop", "b", 4, 20), ["evil/b"]);
-        assert_eq!(set("evil", "c", 5, 10), ["evil/b"], "a smaller one still fits");
-        assert_eq!(set("evil", "b", 2, 10), [""; 0]);
-        assert_eq!(set("evil", "d", 9, 500), ["evil/d"]);
-        shares.set(&ObjectKey::new("evil", "d"), None);
-        assert_eq!((shares.held().len(), shares.usage().asked), (0, Weight([100, 5, 120])), "what is common counts once for a namespace");
-    }
-
-    #[test]
-    fn an_ingress_that_is_too_large_is_refused_with_size_and_bound() {
-        let claim = |own: [u64; 3]| Claim { own: Weight(own), common: Vec::new() };
-        assert_eq!(claim([2 << 20, 0, 0]).too_large(), None);
-        let why = claim([(2 << 20) + 1, 0, 0]).too_large().unwrap();
-        assert_eq!(why, "it needs 2.0 MiB of NGINX's memory for routes, and one Ingress may have 2.0 MiB; it is refused");
-        assert_eq!(
-            claim([0, 0, 8193]).too_large().unwrap(),
-            "it needs 8193 regular expressions, and one Ingress may have 8192; it is refused"
-        );
-    }
-}
+mod tests;

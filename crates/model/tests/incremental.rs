@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use annotations::CONFIG_KEYS;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret, Service, ServicePort, ServiceSpec};
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointPort, EndpointSlice};
@@ -188,7 +189,7 @@ fn change(snapshot: &mut Snapshot, dice: &mut Dice, pairs: &[(String, String)]) 
             }
         };
     }
-    match dice.roll(16) {
+    match dice.roll(17) {
         0..=5 => put!(snapshot.ingresses, ingress(&key, dice).into()),
         6..=8 => put!(snapshot.services, service(&key, dice).into()),
         9..=11 => put!(snapshot.endpoint_slices, slice(&key, dice).into()),
@@ -196,12 +197,16 @@ fn change(snapshot: &mut Snapshot, dice: &mut Dice, pairs: &[(String, String)]) 
         14 => {
             let controller = dice.of(&["k8s.io/ingress-nginx", "k8s.io/ingress-nginx", "example.com/other"]);
             snapshot.ingress_classes.get_or_insert_default().insert("nginx".into(), Arc::new(class(controller)));
+        }
+        15 => {
             let map = |pairs: &[(&str, &str)]| {
                 let data = pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
                 Arc::new(ConfigMap { data: Some(data), ..Default::default() })
             };
-            let allowed = ("global-allowed-response-headers", dice.of(&["X-A,X-B", "X-A,X-B", "X-A"]));
-            let settings = map(&[("proxy-body-size", dice.of(&["1m", "8m", "x"])), allowed]);
+            let allowed = ("global-allowed-response-headers", dice.of(&["X-A,X-B", "X-A,X-B", "X-A,X-B", "X-A"]));
+            let mut settings = vec![("proxy-body-size", dice.of(&["1m", "8m", "x"])), allowed];
+            settings.extend((0..dice.roll(4)).map(|_| dice.of(&CONFIG_KEYS)).map(|key| (key.name, key.example)));
+            let settings = map(&settings);
             snapshot.config_maps.insert(ObjectKey::new("x", "settings"), settings);
             let headers = map(&[(dice.of(&["X-A", "X-B", "a name"]), "1")]);
             snapshot.config_maps.insert(ObjectKey::new("x", "a"), headers);
@@ -235,14 +240,17 @@ fn pairs() -> Vec<(String, String)> {
         .collect()
 }
 
-/// A fixed seed, so that a run can be repeated; `PROPTEST_RNG_SEED` sets another.
+/// A fixed seed and some cases, so that a run can be repeated; `PROPTEST_RNG_SEED` and `PROPTEST_CASES` set others.
 fn config() -> ProptestConfig {
+    /// The default of the library.
+    const UNSET: u32 = 256;
     let default = ProptestConfig::default();
     let rng_seed = match default.rng_seed {
         RngSeed::Random => RngSeed::Fixed(1),
         chosen => chosen,
     };
-    ProptestConfig { cases: 96, rng_seed, failure_persistence: None, ..default }
+    let cases = if default.cases == UNSET { 96 } else { default.cases };
+    ProptestConfig { cases, rng_seed, failure_persistence: None, ..default }
 }
 
 proptest! {
@@ -268,12 +276,12 @@ proptest! {
             let incremental = builder.build(&snapshot);
             // What is refused now is served as it was last accepted, and so are objects that it names: history that a fresh build does not have.
             let mut served = snapshot.clone();
-            for (key, object) in builder.kept() {
+            for (key, object) in builder.last_accepted() {
                 served.ingresses.insert(key.clone(), object.clone());
             }
-            let fresh = Builder::new(settings(ownership)).after(builder.last().clone()).build(&served);
+            let fresh = Builder::new(settings(ownership)).with_last_readable(builder.last_readable().clone()).build(&served);
             prop_assert_eq!(&incremental.model, &fresh.model);
-            if builder.kept().is_empty() {
+            if builder.last_accepted().is_empty() {
                 prop_assert_eq!(incremental.problems(), fresh.problems());
             }
             prop_assert_eq!(incremental.external_names(), fresh.external_names());

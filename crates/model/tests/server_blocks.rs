@@ -135,3 +135,20 @@ fn an_alias_that_another_host_has_is_no_name_of_a_block() {
     }
     assert_eq!(aliases(&builder.build(&snapshot).model.fixed, "b.com"), ["both.com"]);
 }
+
+#[test]
+fn rules_without_a_host_have_no_server_block_and_are_closed_where_its_text_is_missing() {
+    let (mut builder, mut snapshot) = world();
+    put(&mut snapshot, "text", "", json!({format!("{PREFIX}/server-snippet"): "deny all;"}));
+    let built = builder.build(&snapshot);
+    assert!(built.model.fixed.shells.is_empty());
+    assert!(built.model.live.hosts["_"].routes.iter().all(|route| route.denied));
+    let expected = "server-snippet: expected rules with a host, as what has none shares its server block with the hosts of others; its paths of no host answer 503";
+    assert!(built.problems().iter().any(|problem| problem.detail == expected));
+
+    put(&mut snapshot, "text", "", json!({format!("{PREFIX}/ssl-ciphers"): "HIGH"}));
+    let built = builder.build(&snapshot);
+    assert!(built.model.fixed.shells.is_empty());
+    assert!(built.model.live.hosts["_"].routes.iter().all(|route| !route.denied));
+    assert!(built.problems().iter().any(|problem| problem.detail.starts_with("ssl-ciphers: expected rules with a host")));
+}

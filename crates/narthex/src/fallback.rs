@@ -2,7 +2,7 @@
 //! so that a restarted controller renders the same text.
 
 use std::fs;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
 use anyhow::Context;
@@ -25,16 +25,7 @@ pub(crate) fn load_or_generate(work_dir: &Path) -> anyhow::Result<PemPair> {
     let pair = generate()?;
     fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir).with_context(|| format!("can't make {}", dir.display()))?;
     for (path, text) in [(&chain_path, &pair.chain), (&key_path, &pair.key)] {
-        let temporary = path.with_extension("new");
-        let _ = fs::remove_file(&temporary);
-        let mut file = fs::OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&temporary)
-            .with_context(|| format!("can't write {}", temporary.display()))?;
-        std::io::Write::write_all(&mut file, text.as_bytes())?;
-        fs::rename(&temporary, path)?;
+        ngx_proc::files::write(path, 0o600, text.as_bytes()).with_context(|| format!("can't write {}", path.display()))?;
     }
     Ok(pair)
 }

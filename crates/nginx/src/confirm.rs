@@ -3,20 +3,17 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use ngx_proc::generation::Watch;
+use ngx_proc::verdict::{Objection, objection};
 use nix::errno::Errno;
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{Instant, timeout_at};
 
 use crate::error::ApplyError;
-use crate::log::{self, Message, Tail};
+use crate::log::{BindFailure, Message, Tail};
 use crate::process::Process;
 use crate::procfs::Identity;
 use crate::state::State;
 
-const FIRST_POLL: Duration = Duration::from_millis(2);
-/// Longest pause while most changes come to an end, and after that time.
-const SHORT_POLL: Duration = Duration::from_millis(5);
-const SHORT_TIME: Duration = Duration::from_millis(500);
-const LONGEST_POLL: Duration = Duration::from_millis(25);
 /// How long a master may be without workers that accept: it replaces what ends at once, or never.
 const BARREN: Duration = Duration::from_secs(1);
 
@@ -39,22 +36,23 @@ pub(crate) struct Expected<'a> {
 
 /// Watches the master, its workers, its log and the control socket until the outcome is known.
 pub(crate) async fn confirm<P: Process>(process: &P, tail: &mut Tail, expected: &Expected<'_>) -> Result<State, ApplyError> {
-    let begun = Instant::now();
-    let deadline = begun + expected.patience;
+    let mut watch = Watch::begin();
+    let deadline = Instant::now() + expected.patience;
     let mut answered = None;
     let mut sockets_cleared = false;
     let mut barren = None;
-    let mut pause = FIRST_POLL;
     loop {
         let alive = process.alive(expected.master);
-        match objection(tail.messages(), expected) {
-            Some(Objection::Final(error)) => return Err(error),
-            Some(Objection::StaleSocket) if !sockets_cleared => {
-                // The master tries again half a second later.
+        if let Some(objection) = objection(tail.messages(), expected.master.pid) {
+            // A socket file without a listener is in the way, and the master tries again half a second later.
+            let is_file = |failure: &BindFailure| failure.port.is_none();
+            if !sockets_cleared && matches!(&objection, Objection::Waiting(taken) if taken.iter().any(is_file)) {
                 process.clear_sockets(false).await;
                 sockets_cleared = true;
             }
-            _ => {}
+            if let Some(error) = failed(objection, expected) {
+                return Err(error);
+            }
         }
         if !alive {
             return Err(ApplyError::Exited { status: process.exit_status(), log: tail.texts() });
@@ -70,14 +68,13 @@ pub(crate) async fn confirm<P: Process>(process: &P, tail: &mut Tail, expected: 
         if Instant::now() >= deadline || barren.is_some_and(|since: Instant| since.elapsed() >= BARREN) {
             return Err(ApplyError::Unconfirmed {
                 revision: expected.revision.to_owned(),
-                waited: begun.elapsed().min(expected.patience),
+                waited: watch.elapsed().min(expected.patience),
                 answered,
                 restored: "",
                 log: tail.texts(),
             });
         }
-        sleep(pause).await;
-        pause = (pause * 2).min(if begun.elapsed() < SHORT_TIME { SHORT_POLL } else { LONGEST_POLL });
+        watch.pause().await;
     }
 }
 
@@ -88,47 +85,19 @@ fn is_barren<P: Process>(process: &P, messages: &[Message], expected: &Expected<
     had_some && process.workers(expected.master).iter().all(|worker| worker.leaving)
 }
 
-enum Objection {
-    /// The change has failed.
-    Final(ApplyError),
-    /// A socket file is in the way.
-    StaleSocket,
-}
-
-/// What the master says against the change. What workers say (`emerg` too) doesn't decide: the master may start others.
-fn objection(messages: &[Message], expected: &Expected<'_>) -> Option<Objection> {
-    let by_master = |message: &&Message| message.level == "emerg" && message.pid == Some(expected.master.pid);
-    let mut taken = None;
-    for message in messages.iter().filter(by_master) {
-        let text = message.text.as_str();
-        match log::bind_failure(text) {
-            Some(failure) if failure.port.is_some() && Errno::from_raw(failure.errno) == Errno::EADDRINUSE => {
-                let error = bind_error(&failure, expected.flags)?;
-                // NGINX tries five times, half a second apart, and may yet succeed; then the new configuration runs.
-                if !expected.patient {
-                    return Some(Objection::Final(error));
-                }
-                taken = taken.or(Some(error));
-            }
-            Some(failure) if failure.port.is_none() && Errno::from_raw(failure.errno) == Errno::EADDRINUSE => {
-                return stale(messages, expected);
-            }
-            Some(failure) => return Some(Objection::Final(bind_error(&failure, expected.flags).unwrap_or_else(|| not_taken(text)))),
-            None if log::gave_up_binding(text) => return Some(Objection::Final(taken.unwrap_or_else(|| not_taken(text)))),
-            None => return Some(Objection::Final(not_taken(text))),
+/// The error of a change that has failed, by what the master says against it.
+fn failed(objection: Objection, expected: &Expected<'_>) -> Option<ApplyError> {
+    match objection {
+        Objection::Final { message, bind } => {
+            Some(bind.and_then(|failure| bind_error(&failure, expected.flags)).unwrap_or(ApplyError::NotTaken(message)))
         }
+        Objection::Waiting(_) if expected.patient => None,
+        Objection::Waiting(taken) => taken.iter().find_map(|failure| bind_error(failure, expected.flags)),
     }
-    None
-}
-
-fn stale(messages: &[Message], expected: &Expected<'_>) -> Option<Objection> {
-    let gave_up = messages.iter().find(|message| message.pid == Some(expected.master.pid) && log::gave_up_binding(&message.text));
-    let first = messages.iter().find(|message| log::bind_failure(&message.text).is_some());
-    Some(gave_up.and(first).map_or(Objection::StaleSocket, |message| Objection::Final(not_taken(&message.text))))
 }
 
 /// The error for a port that could not be opened; `None` for other reasons than a taken port or a missing privilege.
-pub(crate) fn bind_error(failure: &log::BindFailure, flags: &BTreeMap<u16, &'static str>) -> Option<ApplyError> {
+pub(crate) fn bind_error(failure: &BindFailure, flags: &BTreeMap<u16, &'static str>) -> Option<ApplyError> {
     let port = failure.port?;
     let (address, flag) = (failure.address.clone(), flags.get(&port).copied());
     match Errno::from_raw(failure.errno) {
@@ -136,8 +105,4 @@ pub(crate) fn bind_error(failure: &log::BindFailure, flags: &BTreeMap<u16, &'sta
         Errno::EACCES => Some(ApplyError::PortDenied { address, port, flag }),
         _ => None,
     }
-}
-
-fn not_taken(text: &str) -> ApplyError {
-    ApplyError::NotTaken(text.to_owned())
 }

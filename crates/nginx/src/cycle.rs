@@ -120,7 +120,7 @@ impl<P: Process> Cycle<P> {
         self.has_room_for_workers()?;
         let (store, files) = (self.store.clone(), set.clone());
         let mut staged = on_disk(move || store.stage(&files)).await?;
-        let tested = self.process.test(&self.store.staged_conf()).await?;
+        let tested = self.process.test(&self.store.staged_conf(), self.limits.start_timeout).await?;
         let warnings = self.judge(&tested)?;
         staged.promote()?;
         let how = self.switch(set, &mut staged).await?;
@@ -130,19 +130,32 @@ impl<P: Process> Cycle<P> {
 
     /// A reload leaves workers behind for as long as their clients stay, so it has to wait when there are many.
     fn has_room_for_workers(&self) -> Result<(), ApplyError> {
-        let workers = self.master.map(|master| self.process.workers(master)).unwrap_or_default();
-        let old = workers.iter().filter(|worker| worker.leaving).count();
-        let most = MOST_OLD_WORKERS * (workers.len() - old).max(1);
-        if old >= most { Err(ApplyError::ManyOldWorkers { old, most }) } else { Ok(()) }
+        let (old, most) = self.old_workers();
+        if old.len() >= most { Err(ApplyError::ManyOldWorkers { old: old.len(), most }) } else { Ok(()) }
     }
 
-    /// Asks NGINX whether it would accept this file set; the disk is as before afterwards. Gives its warnings.
-    pub(crate) async fn test(&mut self, set: &FileSet) -> Result<Vec<String>, ApplyError> {
+    /// The workers of earlier configurations, and with how many of them no reload begins.
+    pub(crate) fn old_workers(&self) -> (Vec<Identity>, usize) {
+        let workers = self.master.map(|master| self.process.workers(master)).unwrap_or_default();
+        let old: Vec<Identity> = workers.iter().filter(|worker| worker.leaving).map(|worker| worker.id).collect();
+        let most = MOST_OLD_WORKERS * (workers.len() - old.len()).max(1);
+        (old, most)
+    }
+
+    /// How long a test may take.
+    pub(crate) fn patience(&self) -> Duration {
+        self.limits.start_timeout
+    }
+
+    /// Asks NGINX whether it would accept this file set, within `limit`; the disk is as before afterwards. How long it took.
+    pub(crate) async fn test(&mut self, set: &FileSet, limit: Duration) -> Result<Duration, ApplyError> {
         let (store, files) = (self.store.clone(), set.clone());
         let staged = on_disk(move || store.stage(&files)).await?;
-        let tested = self.process.test(&self.store.staged_conf()).await;
+        let began = Instant::now();
+        let tested = self.process.test(&self.store.staged_conf(), limit).await;
+        let took = began.elapsed();
         drop(staged);
-        self.judge(&tested?)
+        self.judge(&tested?).map(|_| took)
     }
 
     /// Starts NGINX with what served last.

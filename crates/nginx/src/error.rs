@@ -157,7 +157,7 @@ pub enum ApplyError {
         /// What it logged.
         log: Vec<String>,
     },
-    /// `nginx -t` takes too long: NGINX waits for a name server, or the machine is starved.
+    /// `nginx -t` takes too long: of the text, or the machine is starved.
     #[error("the test of the configuration took longer than {0:?}")]
     TestTimeout(Duration),
     /// The binary could not be run.

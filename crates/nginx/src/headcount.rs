@@ -3,9 +3,10 @@
 //! A worker that can't begin, for want of memory or descriptors, ends with status 2, and its master starts no other ("cannot be respawned"); one that
 //! can't be forked is not tried again either. Fewer are left then, or none at all, until a reload.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::{Instant, sleep};
 
 use crate::procfs::{self, Identity};
@@ -31,7 +32,7 @@ struct Count {
 impl Headcount {
     /// After a reload there may be another number of workers.
     pub(crate) fn reset(&self) {
-        let mut count = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut count = self.0.lock();
         (count.most, count.missing) = (0, None);
     }
 
@@ -40,7 +41,7 @@ impl Headcount {
         loop {
             // Nothing is known where `/proc` can't be read.
             let now = procfs::accepting(master.pid).filter(|_| procfs::alive(master));
-            if self.0.lock().unwrap_or_else(PoisonError::into_inner).lacks(now, Instant::now()) {
+            if self.0.lock().lacks(now, Instant::now()) {
                 return;
             }
             sleep(POLL).await;

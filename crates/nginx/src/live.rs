@@ -1,6 +1,8 @@
 //! The control socket: live state in, what NGINX holds out (`docs/live-protocol.md`).
 
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Duration;
 
 use reqwest::{Client, StatusCode};
@@ -102,11 +104,16 @@ struct Rejected {
     errors: Vec<RecordError>,
 }
 
+/// Names the master whose workers a request is meant for.
+const MASTER: &str = "narthex-master";
+
 /// The client of one NGINX. Clones share their connections.
 #[derive(Debug, Clone)]
 pub struct LiveClient {
     kept: Client,
     fresh: Client,
+    /// Pid of the master whose dictionaries are meant; 0: any.
+    master: Arc<AtomicI32>,
 }
 
 struct Answer {
@@ -152,7 +159,16 @@ impl LiveClient {
         let builder = || Client::builder().unix_socket(socket).no_proxy();
         // A worker that leaves closes idle connections; two are enough for a lane and its checks.
         let kept = builder().pool_max_idle_per_host(2).build()?;
-        Ok(Self { kept, fresh: builder().pool_max_idle_per_host(0).build()? })
+        Ok(Self { kept, fresh: builder().pool_max_idle_per_host(0).build()?, master: Arc::default() })
+    }
+
+    /// From now on this master's workers are meant. Those that a killed one left still accept connections for a moment, and have other dictionaries.
+    pub(crate) fn set_master(&self, pid: i32) {
+        self.master.store(pid, Ordering::Relaxed);
+    }
+
+    fn master(&self) -> Option<i32> {
+        Some(self.master.load(Ordering::Relaxed)).filter(|pid| *pid != 0)
     }
 
     /// The state as the worker of a kept connection sees it.
@@ -163,7 +179,7 @@ impl LiveClient {
     /// The state of whichever worker takes a new connection.
     pub async fn fresh_state(&self) -> Result<State, LiveError> {
         let request = "GET /state";
-        send(&self.fresh, request, "/state", &Body::None, STATE_TIMEOUT).await?.state()
+        send(&self.fresh, request, "/state", &Body::None, STATE_TIMEOUT, None).await?.state()
     }
 
     /// Applies lines in order, at most 200: `=<letter>\t<key>\t<value>` sets a record, `-<letter>\t<key>` removes it.
@@ -210,7 +226,7 @@ impl LiveClient {
 
     /// Spans that wait for an exporter, one JSON text each, at most so many. They are gone from NGINX then.
     pub async fn spans(&self, most: u32) -> Result<Vec<String>, LiveError> {
-        let text = self.request("GET /spans", &format!("/spans?n={most}"), Body::None, TIMEOUT).await?.text()?;
+        let text = self.request_any("GET /spans", &format!("/spans?n={most}")).await?.text()?;
         Ok(text.lines().map(str::to_owned).collect())
     }
 
@@ -218,7 +234,7 @@ impl LiveClient {
     /// acknowledged comes again.
     pub async fn requests(&self, done: &str) -> Result<String, LiveError> {
         let target = format!("/requests?done={}", escape(done));
-        self.request("GET /requests", &target, Body::None, TIMEOUT).await?.text()
+        self.request_any("GET /requests", &target).await?.text()
     }
 
     /// What NGINX's stub status page says.
@@ -227,21 +243,50 @@ impl LiveClient {
         page.parse().map_err(|()| LiveError::Unexpected { request: "GET /status", status: 200, body: page.chars().take(QUOTED).collect() })
     }
 
-    /// On a kept connection, and once more on a new one if that broke: records may be applied twice without harm.
+    /// A request to the present master's workers.
     async fn request(&self, request: &'static str, target: &str, body: Body, timeout: Duration) -> Result<Answer, LiveError> {
-        match send(&self.kept, request, target, &body, timeout).await {
-            Err(LiveError::Unreachable { source, .. }) if !source.is_timeout() => send(&self.fresh, request, target, &body, timeout).await,
-            other => other,
+        self.exchange(request, target, &body, timeout, self.master()).await
+    }
+
+    /// A request to any worker: what those of a killed master have counted is wanted, too.
+    async fn request_any(&self, request: &'static str, target: &str) -> Result<Answer, LiveError> {
+        self.exchange(request, target, &Body::None, TIMEOUT, None).await
+    }
+
+    /// On a kept connection, and once more on a new one if that broke or leads to another master's worker: records may be applied twice without harm.
+    async fn exchange(
+        &self,
+        request: &'static str,
+        target: &str,
+        body: &Body,
+        timeout: Duration,
+        master: Option<i32>,
+    ) -> Result<Answer, LiveError> {
+        let broke = |error: &LiveError| matches!(error, LiveError::Unreachable { source, .. } if !source.is_timeout());
+        match send(&self.kept, request, target, body, timeout, master).await {
+            Ok(answer) if answer.status != StatusCode::MISDIRECTED_REQUEST => Ok(answer),
+            Err(error) if !broke(&error) => Err(error),
+            _ => send(&self.fresh, request, target, body, timeout, master).await,
         }
     }
 }
 
-async fn send(client: &Client, request: &'static str, target: &str, body: &Body, timeout: Duration) -> Result<Answer, LiveError> {
+async fn send(
+    client: &Client,
+    request: &'static str,
+    target: &str,
+    body: &Body,
+    timeout: Duration,
+    master: Option<i32>,
+) -> Result<Answer, LiveError> {
     let url = format!("http://localhost{target}");
-    let builder = match body {
+    let mut builder = match body {
         Body::None => client.get(url),
         Body::Text(text) => client.post(url).body(text.clone()),
     };
+    if let Some(pid) = master {
+        builder = builder.header(MASTER, pid);
+    }
     let exchange = async {
         let response = builder.timeout(timeout).send().await?;
         let status = response.status();

@@ -6,12 +6,12 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use nix::sys::signal::{self, Signal};
 use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::Pid;
+use parking_lot::Mutex;
 use render::Paths;
 use tokio::net::UnixStream;
 use tokio::process::{Child, Command};
@@ -33,8 +33,8 @@ pub(crate) struct Tested {
 
 /// What the state machine does to NGINX, and what it sees of it.
 pub(crate) trait Process: Send + Sync {
-    /// Runs `nginx -t` on a configuration file.
-    fn test(&self, conf: &Path) -> impl Future<Output = Result<Tested, ApplyError>> + Send;
+    /// Runs `nginx -t` on a configuration file, for so long at most.
+    fn test(&self, conf: &Path, limit: Duration) -> impl Future<Output = Result<Tested, ApplyError>> + Send;
     /// Starts a master on `nginx.conf`, with these listening sockets already open.
     fn start(&self, sockets: Vec<OwnedFd>) -> Result<Identity, ApplyError>;
     /// Sends a signal.
@@ -74,14 +74,13 @@ const ALLOCATOR: [(&str, &str); 2] = [("MALLOC_MMAP_THRESHOLD_", "1048576"), ("M
 pub(crate) struct Nginx {
     binary: PathBuf,
     paths: Paths,
-    test_timeout: Duration,
     client: LiveClient,
     child: Mutex<Option<Child>>,
 }
 
 impl Nginx {
-    pub(crate) fn new(binary: PathBuf, paths: Paths, test_timeout: Duration, client: LiveClient) -> Self {
-        Self { binary, paths, test_timeout, client, child: Mutex::new(None) }
+    pub(crate) fn new(binary: PathBuf, paths: Paths, client: LiveClient) -> Self {
+        Self { binary, paths, client, child: Mutex::new(None) }
     }
 
     fn command(&self, conf: &Path) -> Command {
@@ -98,12 +97,12 @@ impl Nginx {
 }
 
 impl Process for Nginx {
-    async fn test(&self, conf: &Path) -> Result<Tested, ApplyError> {
+    async fn test(&self, conf: &Path, limit: Duration) -> Result<Tested, ApplyError> {
         let mut command = self.command(conf);
         command.args(["-t", "-e", "stderr"]).stdout(Stdio::null()).stderr(Stdio::piped()).kill_on_drop(true);
         let child = command.spawn().map_err(self.spawn_error())?;
-        let output = tokio::time::timeout(self.test_timeout, child.wait_with_output()).await;
-        let output = output.map_err(|_| ApplyError::TestTimeout(self.test_timeout))?.map_err(self.spawn_error())?;
+        let output = tokio::time::timeout(limit, child.wait_with_output()).await;
+        let output = output.map_err(|_| ApplyError::TestTimeout(limit))?.map_err(self.spawn_error())?;
         Ok(Tested { status: output.status, stderr: String::from_utf8_lossy(&output.stderr).into_owned() })
     }
 
@@ -121,7 +120,7 @@ impl Process for Nginx {
         }
         let child = command.spawn().map_err(self.spawn_error())?;
         let pid = child.id().map_or(0, |pid| pid as i32);
-        *self.child.lock().unwrap_or_else(PoisonError::into_inner) = Some(child);
+        *self.child.lock() = Some(child);
         // A child that was not waited for keeps its pid, so a missing identity means that it is a zombie already, or that `/proc` can't be read.
         Ok(procfs::identity(pid).unwrap_or(Identity { pid, start: 0 }))
     }
@@ -139,7 +138,7 @@ impl Process for Nginx {
     }
 
     fn exit_status(&self) -> Option<String> {
-        let mut child = self.child.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut child = self.child.lock();
         child.as_mut()?.try_wait().ok()?.map(|status| status.to_string())
     }
 

@@ -7,8 +7,9 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
-use std::io;
 use std::path::Path;
+
+use ngx_proc::files;
 
 use crate::store::{StoreError, write};
 
@@ -34,10 +35,7 @@ pub fn put_up<'a>(directory: &Path, signposts: impl Iterator<Item = (&'a str, &'
     for entry in fs::read_dir(directory).map_err(fail("reading"))? {
         let name = entry.map_err(fail("reading"))?.file_name();
         if !wanted.contains(&name) {
-            match fs::remove_file(directory.join(&name)) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(fail("removing a file of")(error)),
-                _ => {}
-            }
+            files::remove(&directory.join(&name)).map_err(fail("removing a file of"))?;
         }
     }
     Ok(())

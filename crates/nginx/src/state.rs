@@ -12,6 +12,9 @@ pub struct State {
     /// The marker that was set after everything was sent; `None` in an NGINX that was started and not filled.
     #[serde(default)]
     pub generation: Option<String>,
+    /// Which records its Lua reads; `None` in one of an older version.
+    #[serde(default)]
+    pub format: Option<String>,
     /// Number of applied batches since the start of the master.
     #[serde(default)]
     pub rev: u64,

@@ -9,11 +9,12 @@
 //! crash of the machine nobody serves and every file is compared and written anew. On a busy disk a sync was seen to take
 //! minutes, for which a reload would have to wait. The last good set has a checksum instead.
 
-use std::fs::{self, OpenOptions, Permissions};
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 
+use ngx_proc::files;
 use render::{FileSet, Paths};
 use serde::{Deserialize, Serialize};
 
@@ -219,29 +220,13 @@ fn read_back(work_dir: &Path, path: &Path) -> Result<Before, StoreError> {
     Ok(Before { path: path.to_owned(), file })
 }
 
-/// Writes a file so that a reader, and whoever comes after our sudden end, finds either the old or the new content.
+/// Writes a file below the work directory, whole or not at all.
 pub(crate) fn write(path: &Path, mode: u32, bytes: &[u8]) -> Result<(), StoreError> {
-    let directory = path.parent().unwrap_or(Path::new("/"));
-    fs::DirBuilder::new().recursive(true).mode(0o755).create(directory).map_err(io_error("making the directory", directory))?;
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push("~");
-    let scratch = directory.join(name);
-    let fill = || {
-        // The scratch file of a killed predecessor may have another owner or mode.
-        remove(&scratch).map_err(io::Error::other)?;
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&scratch)?;
-        file.write_all(bytes)?;
-        file.set_permissions(Permissions::from_mode(mode))
-    };
-    fill().map_err(io_error("writing", &scratch))?;
-    fs::rename(&scratch, path).map_err(io_error("renaming", &scratch))
+    files::write(path, mode, bytes).map_err(io_error("writing", path))
 }
 
 fn remove(path: &Path) -> Result<(), StoreError> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(io_error("removing", path)(error)),
-        _ => Ok(()),
-    }
+    files::remove(path).map_err(io_error("removing", path))
 }
 
 /// The first line of the last good set: what follows, one after the other.

@@ -87,8 +87,8 @@ impl Supervisor {
         let Options { binary, paths, worker_user, start_timeout, confirm_timeout, port_flags } = options;
         let lock = take(&paths, worker_user.as_deref()).await?;
         let live = LiveClient::new(&paths.control_socket()).map_err(OpenError::Client)?;
-        let past = cycle::recorded(&paths);
-        let process = Nginx::new(binary, paths.clone(), start_timeout, live.clone());
+        let past = past(&paths);
+        let process = Nginx::new(binary, paths.clone(), live.clone());
         let limits = Limits { start_timeout, confirm_timeout, flags: port_flags };
         let kept_paths = paths.clone();
         let mut cycle = Cycle::new(process, paths, limits, past);
@@ -98,6 +98,7 @@ impl Supervisor {
         }
         let adopted = adopt(&mut cycle).await;
         if let Some(master) = cycle.master() {
+            live.set_master(master.pid);
             correct_pid_file(&kept_paths, master);
         }
         Ok(Self { cycle, headcount: Headcount::default(), live, adopted, paths: kept_paths, _lock: lock })
@@ -124,9 +125,20 @@ impl Supervisor {
         self.confirmed(applied)
     }
 
-    /// Asks `nginx -t` about a file set, without any effect on what is on disk or runs. Gives its warnings.
-    pub async fn test(&mut self, set: &FileSet) -> Result<Vec<String>, ApplyError> {
-        self.cycle.test(set).await.map_err(ApplyError::with_holder)
+    /// Asks `nginx -t` about a file set, within `limit`, without any effect on what is on disk or runs. How long it took.
+    pub async fn test(&mut self, set: &FileSet, limit: Duration) -> Result<Duration, ApplyError> {
+        self.cycle.test(set, limit).await.map_err(ApplyError::with_holder)
+    }
+
+    /// The workers of earlier configurations, each with its pid and start time, and with how many of them no reload begins.
+    pub fn old_workers(&self) -> (Vec<(i32, u64)>, usize) {
+        let (old, most) = self.cycle.old_workers();
+        (old.into_iter().map(|worker| (worker.pid, worker.start)).collect(), most)
+    }
+
+    /// How long the test of a file set that is applied may take.
+    pub fn patience(&self) -> Duration {
+        self.cycle.patience()
     }
 
     /// Starts NGINX again with the file set that served last; nothing to do if it runs.
@@ -150,6 +162,7 @@ impl Supervisor {
             self.headcount.reset();
         }
         if let Some(master) = self.cycle.master() {
+            self.live.set_master(master.pid);
             correct_pid_file(&self.paths, master);
         }
         Ok(applied)
@@ -220,6 +233,18 @@ async fn take(paths: &Paths, worker_user: Option<&str>) -> Result<Lock, OpenErro
 }
 
 /// Takes over the master whose worker answers on the control socket, and ends all others: two generations would answer differently.
+/// The masters of before, as they were noted, and those of which workers have the control socket open: a note may have found no room on the disk.
+fn past(paths: &Paths) -> Vec<Identity> {
+    let mut past = cycle::recorded(paths);
+    for pid in procfs::groups_on(&paths.control_socket()) {
+        if past.iter().all(|master| master.pid != pid) && procfs::identity(pid).is_none() {
+            tracing::warn!(master = pid, "workers of an NGINX that no note names are running: they are replaced");
+            past.push(Identity { pid, start: 0 });
+        }
+    }
+    past
+}
+
 async fn adopt<P: Process>(cycle: &mut Cycle<P>) -> Option<State> {
     let found = cycle.process.masters();
     let state = cycle.process.state().await;

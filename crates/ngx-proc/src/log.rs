@@ -4,6 +4,8 @@ use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
+use nix::errno::Errno;
+
 /// Nobody reads more of it, and NGINX appends, so it may be cut at any time.
 const LONGEST_LOG: u64 = 4 << 20;
 /// As much of the news as is read.
@@ -41,7 +43,7 @@ pub fn parse(line: &str) -> Option<Message> {
     Some(Message { level: level.to_owned(), pid, text: text.to_owned() })
 }
 
-/// Why a listening socket could not be had.
+/// The reason why a listening socket is unavailable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BindFailure {
     /// `0.0.0.0`, `[::]`; a path for a unix socket.
@@ -50,6 +52,13 @@ pub struct BindFailure {
     pub port: Option<u16>,
     /// `EADDRINUSE`, `EACCES`, ...
     pub errno: i32,
+}
+
+impl BindFailure {
+    /// Whether another socket has the address, which may change.
+    pub fn is_taken(&self) -> bool {
+        Errno::from_raw(self.errno) == Errno::EADDRINUSE
+    }
 }
 
 /// Reads `bind() to 0.0.0.0:80 failed (98: Address already in use)`.

@@ -2,6 +2,7 @@
 //!
 //! A pid alone names nobody: it is used again. Here a process is its pid and its start time.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 use std::{fs, io};
@@ -9,6 +10,8 @@ use std::{fs, io};
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 use serde::{Deserialize, Serialize};
+
+use crate::command::Role;
 
 /// One process, for as long as it lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -185,12 +188,37 @@ pub fn orphans(master: i32) -> Vec<Worker> {
     group(master).into_iter().filter_map(|member| worker(member.pid)).collect()
 }
 
+/// The process groups of workers that have this unix socket open, or a connection to it: those of the masters that opened it, dead or alive.
+///
+/// A dead master's workers are found so whether a note names it or not.
+pub fn groups_on(socket: &Path) -> BTreeSet<i32> {
+    let sockets = fs::read_to_string("/proc/net/unix").unwrap_or_default();
+    let inodes: BTreeSet<&str> = sockets.lines().filter_map(|line| inode_at(line, socket)).collect();
+    if inodes.is_empty() {
+        return BTreeSet::new();
+    }
+    let holds = |pid: i32| {
+        let entries = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+        let target = |entry: fs::DirEntry| fs::read_link(entry.path()).ok()?.to_str().map(str::to_owned);
+        entries.filter_map(target).any(|target| {
+            target.strip_prefix("socket:[").and_then(|rest| rest.strip_suffix(']')).is_some_and(|inode| inodes.contains(inode))
+        })
+    };
+    let workers = pids().into_iter().filter(|pid| worker(*pid).is_some());
+    workers.filter(|pid| holds(*pid)).filter_map(|pid| Some(stat(pid)?.group)).collect()
+}
+
+/// The inode of a line of `/proc/net/unix` whose path is this one.
+fn inode_at<'a>(line: &'a str, socket: &Path) -> Option<&'a str> {
+    let (fields, path) = line.split_at(line.find('/')?);
+    fields.split_ascii_whitespace().nth(6).filter(|_| Path::new(path) == socket)
+}
+
 /// A worker bears its master's title until it is ready to accept connections. Processes that look after caches accept none.
 fn worker(pid: i32) -> Option<Worker> {
-    let title = title(pid);
+    let role = Role::of(&title(pid));
     let id = identity(pid)?;
-    let serves = title.starts_with("nginx: ") && !title.starts_with("nginx: cache ");
-    serves.then(|| Worker { id, leaving: title.contains("shutting down") })
+    matches!(role, Role::Master | Role::Worker | Role::Leaving).then(|| Worker { id, leaving: role == Role::Leaving })
 }
 
 /// The same worker as it is now; `None` when it is gone.
@@ -201,6 +229,16 @@ pub fn refresh(id: Identity) -> Option<Worker> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sockets_are_known_by_their_whole_path() {
+        let line = "000000009e930b06: 00000002 00000000 00010000 0001 01  1234 /run/a b/control.sock";
+        assert_eq!(inode_at(line, Path::new("/run/a b/control.sock")), Some("1234"));
+        for other in ["/run/a", "/control.sock", "/run/a b/control.sock2"] {
+            assert_eq!(inode_at(line, Path::new(other)), None, "{other}");
+        }
+        assert_eq!(inode_at("000000009e930b06: 00000003 00000000 00000000 0001 03 13707922", Path::new("/")), None);
+    }
 
     #[test]
     fn a_handler_is_seen_in_the_masks() {

@@ -3,6 +3,7 @@
 //! Every type has `FromStr` with an error that says what was expected ([`Invalid`]), and `Display` that parses back to the same value.
 //! What an Ingress, a Secret or a ConfigMap says becomes one of these types or nothing.
 
+pub mod directives;
 pub mod lexer;
 
 mod blocked;
@@ -66,7 +67,7 @@ pub use size::Size;
 pub use snippet::{Snippet, SnippetError};
 pub use status::ErrorStatus;
 pub use template::{Part, RewriteTarget, Template, VhostTemplate};
-pub use time::{Seconds, Time};
+pub use time::{Seconds, Time, parse_duration};
 pub use tokens::TokenList;
 pub use url::{RedirectTemplate, UrlTemplate};
 pub use variable::is_known as is_known_variable;

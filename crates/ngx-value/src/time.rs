@@ -1,7 +1,10 @@
-//! Lengths of time.
+//! Lengths of time, in the grammars of those that write them: whole seconds (annotations), NGINX's times, and Go's durations (Kubernetes).
+//!
+//! They differ on purpose: in NGINX's `M` is a month and a bare number is seconds, in Go's numbers may have fractions and none is without a unit.
 
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 use crate::Invalid;
 use crate::number::parse_integer;
@@ -96,6 +99,35 @@ impl fmt::Display for Time {
     }
 }
 
+const DURATION: Invalid = Invalid::new("a duration such as 250ms, 30s or 1h30m (units ns, us, ms, s, m, h)");
+
+/// Reads a duration as Go writes it: `300ms`, `2.5s`, `1h30m`; the units in any order. Not below 0.
+///
+/// # Errors
+/// The text is no such duration, or longer than a [`Duration`] can be.
+pub fn parse_duration(text: &str) -> Result<Duration, Invalid> {
+    let is_number = |c: char| c.is_ascii_digit() || c == '.';
+    let (mut rest, mut seconds) = (text.strip_prefix('+').unwrap_or(text), 0.0);
+    loop {
+        let (number, after) = rest.split_at(rest.find(|c| !is_number(c)).ok_or(DURATION)?);
+        let (unit, after) = after.split_at(after.find(is_number).unwrap_or(after.len()));
+        let factor = match unit {
+            "ns" => 1e-9,
+            "us" | "µs" | "μs" => 1e-6,
+            "ms" => 1e-3,
+            "s" => 1.0,
+            "m" => 60.0,
+            "h" => 3600.0,
+            _ => return Err(DURATION),
+        };
+        seconds += number.parse::<f64>().map_err(|_| DURATION)? * factor;
+        if after.is_empty() {
+            return Duration::try_from_secs_f64(seconds).map_err(|_| DURATION);
+        }
+        rest = after;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -134,6 +166,16 @@ mod tests {
         }
         for text in ["", "s", "1x", "-1s", "1m1h", "1s1s", "1 s", "90 30", "1ms1s", "69y", "99999999999999999999s", "1.5h"] {
             assert!(text.parse::<Time>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_go_reads_is_a_duration() {
+        for (text, millis) in [("300ms", 300), ("1h30m", 5_400_000), ("2.5s", 2500), ("1m0.5s", 60_500), ("+1s", 1000), ("0s", 0)] {
+            assert_eq!(parse_duration(text), Ok(Duration::from_millis(millis)), "{text}");
+        }
+        for text in ["", "+", "5", "m", "-5m", "5 m", "5d", "1..2s", "1.2.3s", ".s", "1s2", "1e400", &format!("{}h", "9".repeat(20))] {
+            assert!(parse_duration(text).is_err(), "{text}");
         }
     }
 

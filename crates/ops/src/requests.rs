@@ -5,10 +5,10 @@ mod series;
 mod text;
 
 use std::collections::{BTreeMap, HashSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub use line::Labels;
 use line::Line;
+use parking_lot::Mutex;
 use series::{HISTOGRAMS, Series};
 
 /// Names of hosts that clients made up and that have a label of their own; the others have the label [`NO_HOST`].
@@ -78,17 +78,12 @@ impl RequestMetrics {
         Self { options, counted: Mutex::default() }
     }
 
-    fn counted(&self) -> MutexGuard<'_, Counted> {
-        // Every change is whole: nothing is lost with a thread that panicked elsewhere.
-        self.counted.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Adds an answer to `GET /requests` (`docs/live-protocol.md`): a number, then batches, each of which begins with what names its bounds.
     /// `None` for an empty one. What is not `known` any more is left out.
     pub fn take(&self, answer: &str, known: impl Fn(&Labels) -> bool) -> Option<Taken> {
         let (number, lines) = answer.split_once('\n')?;
         let mut taken = Taken { number: number.to_owned(), unreadable: None, without_histograms: 0 };
-        let mut counted = self.counted();
+        let mut counted = self.counted.lock();
         let mut comparable = false;
         for text in lines.lines() {
             if text.starts_with('"') {
@@ -109,12 +104,12 @@ impl RequestMetrics {
 
     /// Forgets the series of what is not `known` any more.
     pub fn retain(&self, known: impl Fn(&Labels) -> bool) {
-        self.counted().series.retain(|_, series| known(&series.labels));
+        self.counted.lock().series.retain(|_, series| known(&series.labels));
     }
 
     /// Appends the families in Prometheus' text format.
     pub fn write(&self, out: &mut String) {
-        let counted = self.counted();
+        let counted = self.counted.lock();
         text::write(&self.options, counted.series.iter().map(|(labels, series)| (&**labels, series)), out);
     }
 }

@@ -10,10 +10,11 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use ngx_proc::find::{Locator, Master, find};
+use ngx_proc::generation::serving_since;
 use nix::sys::signal::Signal;
 use tokio::time::Instant;
 
-use crate::apply::{apply, serving_since};
+use crate::apply::apply;
 use crate::queue::Source;
 use crate::reading::{Reading, Reads, missed};
 use crate::report::{Outcome, Report, Tested};

@@ -44,7 +44,6 @@ mod state;
 mod target;
 mod tester;
 mod tree;
-mod writing;
 
 pub use access::{Access, Peer};
 pub use before::{Before, BeforeHandle};
@@ -58,7 +57,7 @@ pub use metrics::Metrics;
 pub use news::{Herald, News};
 pub use outlet::Outlets;
 pub use peers::{Peers, own_addresses};
-pub use policy::{DENIED, NamePattern, Policy};
+pub use policy::{NamePattern, Policy};
 pub use queue::{Queue, Source};
 pub use quit::{QuitError, QuitOptions, QuitOutcome, quit};
 pub use report::{Outcome, Report, Tested};

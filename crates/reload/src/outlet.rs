@@ -1,12 +1,12 @@
 //! Where results go: the log, a file with the state, and a file with the error next to the user's files.
 
-use std::fs;
 use std::io;
 use std::path::PathBuf;
 
+use ngx_proc::files::{remove, replace_text};
+
 use crate::news::Herald;
 use crate::report::{Outcome, Report, Tested};
-use crate::writing::replace_text;
 
 /// Where results are written to.
 #[derive(Debug, Clone, Default)]
@@ -73,10 +73,7 @@ impl Writer {
         }
         match &wanted {
             Some(text) => replace_text(path, text)?,
-            None => match fs::remove_file(path) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                Ok(()) | Err(_) => {}
-            },
+            None => remove(path)?,
         }
         self.error = wanted;
         Ok(())
@@ -116,6 +113,8 @@ fn log(report: &Report) {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

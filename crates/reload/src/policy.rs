@@ -8,36 +8,10 @@ mod place;
 use std::path::Path;
 use std::str::FromStr;
 
+use ngx_value::directives::{DIRECTIVES, FileRefusal, name_matches};
 use ngx_value::lexer::{Directive, LexErrorKind, parse};
 
 use crate::snapshot::Tree;
-
-/// What is denied unless it is allowed by name: code, processes, users and modules of the master, which runs as root.
-pub const DENIED: [&str; 23] = [
-    "load_module",
-    "user",
-    "daemon",
-    "master_process",
-    "worker_processes",
-    "pid",
-    "lock_file",
-    "env",
-    "working_directory",
-    "worker_rlimit_core",
-    "debug_points",
-    "ssl_engine",
-    "google_perftools_profiles",
-    "*_by_lua*",
-    "lua_package_path",
-    "lua_package_cpath",
-    "lua_load_*",
-    "perl*",
-    "js_*",
-    "modsecurity_rules*",
-    "passenger_*",
-    "xslt_stylesheet",
-    "xml_entities",
-];
 
 /// The name of a directive; `*` stands for any text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,12 +20,12 @@ pub struct NamePattern(String);
 /// The policy.
 #[derive(Debug, Clone, Default)]
 pub struct Policy {
-    /// Refused.
+    /// Whether what the table of directives says of files holds.
+    pub is_strict: bool,
+    /// Refused as well.
     pub deny: Vec<NamePattern>,
     /// Let through whatever else is said, arguments too.
     pub allow: Vec<NamePattern>,
-    /// Whether the arguments of some directives are looked at: paths that the master opens, makes or gives away.
-    pub check_paths: bool,
 }
 
 /// Something that a file may not say.
@@ -86,27 +60,19 @@ impl std::fmt::Display for NamePattern {
 
 impl NamePattern {
     fn matches(&self, name: &str) -> bool {
-        let mut parts = self.0.split('*');
-        let first = parts.next().unwrap_or_default();
-        let Some(mut rest) = name.strip_prefix(first) else { return false };
-        let Some(last) = parts.next_back() else { return rest.is_empty() };
-        for part in parts {
-            let Some(at) = rest.find(part) else { return false };
-            rest = &rest[at + part.len()..];
-        }
-        rest.ends_with(last)
+        name_matches(&self.0, name)
     }
 }
 
 impl Policy {
-    /// The default for files that somebody else writes: [`DENIED`], and paths are looked at.
+    /// The default for files of other users.
     pub fn strict() -> Self {
-        Self { deny: DENIED.iter().map(|name| NamePattern((*name).to_owned())).collect(), allow: Vec::new(), check_paths: true }
+        Self { is_strict: true, ..Self::default() }
     }
 
     /// What is wrong with the files, in the order of paths and lines. `to` is where they will stand.
     pub(crate) fn check(&self, tree: &Tree, to: &Path) -> Vec<Refusal> {
-        if self.deny.is_empty() && !self.check_paths {
+        if self.deny.is_empty() && !self.is_strict {
             return Vec::new();
         }
         let mut found = Vec::new();
@@ -136,18 +102,25 @@ impl Policy {
     fn walk(&self, directives: &[Directive], to: &Path, refuse: &mut impl FnMut(u32, String)) {
         for directive in directives {
             let name = directive.name();
-            if !self.allow.iter().any(|pattern| pattern.matches(name)) {
-                if let Some(pattern) = self.deny.iter().find(|pattern| pattern.matches(name)) {
-                    let why = if DENIED.contains(&&*pattern.0) { String::new() } else { format!("by --deny-directive {pattern}; ") };
-                    refuse(directive.line, format!("the directive {name:?} is not allowed here: {why}--allow-directive {name} allows it"));
-                } else if self.check_paths
-                    && let Some(why) = place::refuses(directive, to)
-                {
-                    refuse(directive.line, format!("{name} {why}; --allow-directive {name} allows it"));
-                }
+            if !self.allow.iter().any(|pattern| pattern.matches(name))
+                && let Some(why) = self.refuses(directive, to)
+            {
+                refuse(directive.line, format!("{why}--allow-directive {name} allows it"));
             }
             self.walk(directive.children(), to, refuse);
         }
+    }
+
+    /// The reason against a directive, as far as `--allow-directive` in a message.
+    fn refuses(&self, directive: &Directive, to: &Path) -> Option<String> {
+        let name = directive.name();
+        let rows = DIRECTIVES.iter().filter(|rule| self.is_strict && rule.names(name));
+        let by_table = rows.filter_map(|rule| rule.file).find_map(|refusal| match refusal {
+            FileRefusal::Always(_) => Some(format!("the directive {name:?} is not allowed here: ")),
+            FileRefusal::Unless(paths) => place::refuses(paths, directive, to).map(|why| format!("{name} {why}; ")),
+        });
+        let by_name = || self.deny.iter().find(|pattern| pattern.matches(name));
+        by_table.or_else(|| by_name().map(|pattern| format!("the directive {name:?} is not allowed here: by --deny-directive {pattern}; ")))
     }
 }
 
@@ -194,11 +167,6 @@ mod tests {
         check(&policy, "js_import x; proxy_temp_path x; proxy_pass y;", &["proxy_temp_path"]);
         check(&Policy::default(), "load_module x.so;", &[]);
         assert!("a b".parse::<NamePattern>().is_err() && "".parse::<NamePattern>().is_err());
-        for (pattern, name, expected) in
-            [("*", "x", true), ("a*c", "abc", true), ("a*c", "ab", false), ("ab", "abc", false), ("*_by_lua*", "set_by_lua", true)]
-        {
-            assert_eq!(NamePattern(pattern.into()).matches(name), expected, "{pattern} {name}");
-        }
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! One run at a time: triggers coalesce, and whoever waits gets the result of a run that began after they asked.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 
 use crate::report::Report;
@@ -90,7 +91,7 @@ impl Default for Queue {
 impl Queue {
     /// Wants a run; returns its number.
     pub fn trigger(&self, source: Source) -> u64 {
-        let number = self.shared.state.lock().unwrap_or_else(PoisonError::into_inner).want(source);
+        let number = self.shared.state.lock().want(source);
         self.shared.wanted.notify_one();
         number
     }
@@ -117,7 +118,7 @@ impl Queue {
     /// Waits until a run is wanted, and begins it: its number and what asked for it. For the one who runs.
     pub async fn next(&self) -> (u64, Vec<Source>) {
         loop {
-            if let Some(begun) = self.shared.state.lock().unwrap_or_else(PoisonError::into_inner).begin() {
+            if let Some(begun) = self.shared.state.lock().begin() {
                 return begun;
             }
             self.shared.wanted.notified().await;

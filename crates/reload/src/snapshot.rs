@@ -215,7 +215,7 @@ impl Revision {
                 part(file.bytes.as_deref().unwrap_or_default());
             }
         }
-        Self(hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect::<String>().into())
+        Self(const_hex::encode(&hash.finalize()[..8]).into())
     }
 }
 

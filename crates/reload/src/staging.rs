@@ -6,12 +6,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use ngx_proc::files::hidden_name;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use crate::policy::Policy;
 use crate::snapshot::{Roots, Snapshot, Tree};
 use crate::tree;
-use crate::writing::hidden_name;
 
 /// Where the files go, and which are let through.
 #[derive(Debug, Clone)]

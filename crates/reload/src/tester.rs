@@ -6,6 +6,7 @@ use std::process::{Output, Stdio};
 use std::time::Duration;
 
 use ngx_proc::find::Master;
+use ngx_proc::verdict::TestVerdict;
 use tokio::process::Command;
 
 use crate::dump::Dump;
@@ -200,24 +201,18 @@ impl Tester {
     }
 }
 
-/// What `nginx -t` (or a command) says.
+/// Reads the end of a test. A command may use other words than NGINX: all of them count then.
 fn judge(output: &Output, tested: Tested) -> Verdict {
     let text = String::from_utf8_lossy(&output.stderr);
-    let messages = || text.lines().filter_map(ngx_proc::log::parse);
-    if output.status.success() {
-        let warnings = messages().filter(|message| message.level == "warn").map(|message| message.text).collect();
-        return Verdict::Accepted { tested, warnings };
-    }
-    let severe = ["emerg", "alert", "crit", "error"].into_iter().find_map(|level| messages().find(|message| message.level == level));
-    let message = match severe {
-        Some(message) => message.text,
-        None => {
-            let out = String::from_utf8_lossy(&output.stdout);
-            let said = format!("{}\n{}", text.trim(), out.trim());
-            if said.trim().is_empty() { format!("the test ended with {} and no word", output.status) } else { said.trim().to_owned() }
+    match ngx_proc::verdict::judge(output.status, &text) {
+        TestVerdict::Accepted { warnings } => Verdict::Accepted { tested, warnings },
+        TestVerdict::Refused(message) | TestVerdict::Doubtful(message) => Verdict::Refused { tested, message },
+        TestVerdict::Failed(_) => {
+            let said = format!("{}\n{}", text.trim(), String::from_utf8_lossy(&output.stdout).trim());
+            let silent = || format!("the test ended with {} and no word", output.status);
+            Verdict::Refused { tested, message: Some(said.trim()).filter(|said| !said.is_empty()).map_or_else(silent, str::to_owned) }
         }
-    };
-    Verdict::Refused { tested, message }
+    }
 }
 
 #[cfg(test)]

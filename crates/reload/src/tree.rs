@@ -5,11 +5,11 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
+use ngx_proc::files::{create, hidden_name, replace};
 use nix::unistd::geteuid;
 use rustix::fs::symlinkat;
 
 use crate::snapshot::{File, Snapshot, Tree};
-use crate::writing::{create, hidden_name, replace};
 
 /// Private copies of the trees of a snapshot. Removed when dropped.
 #[derive(Debug)]
@@ -56,7 +56,7 @@ pub(crate) fn write(directory: &Path, tree: &Tree) -> io::Result<()> {
 /// Writes one file by rename, so that no reader sees half of it.
 pub(crate) fn put(path: &Path, file: &File) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o755).create(path.parent().unwrap_or(Path::new("/")))?;
-    replace(path, |directory, name| {
+    replace(path, hidden_name(""), |directory, name| {
         let Some(bytes) = &file.bytes else { return Ok(symlinkat("/nonexistent", directory, name)?) };
         let mut out = create(directory, name, 0o600)?;
         out.write_all(bytes)?;

@@ -54,7 +54,7 @@ pub(crate) fn certificate_header(shell: Option<&Shell>) -> Option<Printed> {
 
 /// The same for one route.
 pub(crate) fn certificate_header_of(shell: Option<&Shell>, route: &Route) -> Option<Printed> {
-    let value = if route.passes_certificate { "$ssl_client_escaped_cert" } else { "\"\"" };
+    let value = if route.auth_tls_pass_certificate_to_upstream { "$ssl_client_escaped_cert" } else { "\"\"" };
     shell?.clients.as_ref().map(|_| Printed::fixed(value))
 }
 

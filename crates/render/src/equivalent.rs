@@ -123,7 +123,7 @@ fn server(model: &Model, caps: &Capabilities, paths: &Paths, group: &Group<'_>, 
         server: ServerView {
             begin,
             end,
-            common: common.with_client_page(record.client_page.as_deref())?,
+            common: common.with_client_page(record.auth_tls_error_page.as_deref())?,
             health_check: if catch_all { HealthCheck::new(globals, record)? } else { None },
             app_root: record.app_root.as_deref().map(AppRoot::new).transpose()?,
             redirect: record.redirect_to.as_deref().map(|host| HostRedirect::new(globals, host)).transpose()?,

@@ -46,8 +46,7 @@ pub(crate) fn is_used(fixed: &Fixed) -> bool {
 /// The file of some rules. Its name says what is in it.
 fn file_of(rules: &FirewallRules) -> PathBuf {
     let digest = Sha256::digest(rules.as_str().as_bytes());
-    let digest: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-    format!("modsecurity/rules-{digest}.conf").into()
+    format!("modsecurity/rules-{}.conf", const_hex::encode(&digest[..8])).into()
 }
 
 fn path(paths: &Paths, file: &Path) -> Result<Printed, RenderError> {

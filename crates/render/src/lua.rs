@@ -13,7 +13,6 @@ use crate::Capabilities;
 use crate::files::File;
 use crate::globals::Form;
 use crate::profile::answers;
-use crate::render::CATCH_ALL;
 use crate::server::has_ipv6;
 
 /// `lua/narthex/*.lua`: path below the work directory, and content. In the order of names.
@@ -164,8 +163,7 @@ struct ShellSettings<'a> {
 }
 
 fn shells(fixed: &Fixed) -> BTreeMap<&str, ShellSettings<'_>> {
-    let own = fixed.shells.iter().filter(|(host, _)| &***host != CATCH_ALL);
-    let settings = own.map(|(host, shell)| {
+    let settings = fixed.shells.iter().map(|(host, shell)| {
         let names = std::iter::once(&**host).chain(shell.aliases.iter().map(|alias| &**alias)).collect();
         let profiles = crate::profile::of_server(fixed, Some(shell)).into_iter().map(|(id, _)| id).collect();
         (&**host, ShellSettings { names, profiles })

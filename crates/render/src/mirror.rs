@@ -63,7 +63,7 @@ pub(crate) fn of_host(model: &Model, record: &HostRecord) -> Result<Vec<MirrorLo
     }
     let location = |(body, mirror): (bool, &std::sync::Arc<model::live::Mirror>)| {
         // Variables of both are meant.
-        let (host, text) = (Printed::quoted(&mirror.host)?, Some(Printed::quoted(&mirror.target)?));
+        let (host, text) = (Printed::quoted(&mirror.mirror_host)?, Some(Printed::quoted(&mirror.mirror_target)?));
         Ok(MirrorLocation { uri: Printed::quoted(&uri(&mirror.id))?, body, host, text })
     };
     found.into_values().map(location).collect()

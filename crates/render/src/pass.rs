@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::files::File;
 use crate::print::Printed;
-use crate::proxy::{LOCATION, timeouts};
+use crate::proxy::{LOCATION, own_timeouts, timeouts};
 use crate::{Paths, RenderError};
 
 /// The upstream block of plain HTTP.
@@ -102,7 +102,7 @@ impl PassView {
 
     /// In the equivalent text, where one upstream block stands for all.
     pub(crate) fn text(config: &Config, paths: &Paths, profile: &Profile, route: &Route) -> Result<Self, RenderError> {
-        let mut view = Self::new(config, paths, profile, route.timeouts.unwrap_or(timeouts(config)), PLAIN_UPSTREAM)?;
+        let mut view = Self::new(config, paths, profile, own_timeouts(config, route), PLAIN_UPSTREAM)?;
         if let Some(fastcgi) = &mut view.fastcgi {
             fastcgi.index = route.fastcgi_index.as_ref().map(Printed::word).transpose()?;
             fastcgi.params = params(&profile.transport, str::to_owned)?;

@@ -82,17 +82,10 @@ impl ProxyView {
 
     /// The same for one route, complete.
     pub(crate) fn location(config: &Config, profile: &Profile, route: &Route) -> Result<Self, RenderError> {
-        let body_size = route.body_limit_bytes.map(Size::new).or(profile.body_size);
+        let body_size = route.proxy_body_size.map(Size::new).or(profile.body_size);
         let profile = &Profile { body_size, ..profile.clone() };
-        let tries = route.tries.unwrap_or(config.proxy_next_upstream_tries);
-        Self::new(
-            config,
-            LOCATION,
-            profile,
-            route.timeouts.unwrap_or(timeouts(config)),
-            tries,
-            ReplacementsView::location(config, profile, route)?,
-        )
+        let tries = route.proxy_next_upstream_tries.unwrap_or(config.proxy_next_upstream_tries);
+        Self::new(config, LOCATION, profile, own_timeouts(config, route), tries, ReplacementsView::location(config, profile, route)?)
     }
 
     fn new(
@@ -147,14 +140,14 @@ impl HeadersView {
 
     /// The same for one route.
     pub(crate) fn location(globals: &Globals, profile: &Profile, route: &Route) -> Result<Self, RenderError> {
-        let connection = Printed::fixed(route.connection.map_or(CONNECTION, |connection| connection.as_str()));
+        let connection = Printed::fixed(route.connection_proxy_header.map_or(CONNECTION, |connection| connection.as_str()));
         let host = match &route.upstream_vhost {
             // Its variables are meant.
             Some(vhost) => Printed::quoted(vhost)?,
             None => Printed::fixed("$best_http_host"),
         };
         // As above.
-        let prefix = route.forwarded_prefix.as_deref().map(Printed::quoted).transpose()?;
+        let prefix = route.x_forwarded_prefix.as_deref().map(Printed::quoted).transpose()?;
         let connection = Some(connection).filter(|_| !crate::pass::is_grpc(&profile.transport));
         Ok(Self { prefix, ..Self::new(globals, LOCATION, host, connection)? })
     }
@@ -200,6 +193,12 @@ const CONNECTION: &str = "$connection_upgrade";
 /// Connect, send and read timeout in seconds.
 pub(crate) fn timeouts(config: &Config) -> [u32; 3] {
     [config.proxy_connect_timeout, config.proxy_send_timeout, config.proxy_read_timeout].map(|seconds| seconds.0)
+}
+
+/// The same for one route.
+pub(crate) fn own_timeouts(config: &Config, route: &Route) -> [u32; 3] {
+    let [connect, send, read] = timeouts(config);
+    [route.proxy_connect_timeout.unwrap_or(connect), route.proxy_send_timeout.unwrap_or(send), route.proxy_read_timeout.unwrap_or(read)]
 }
 
 /// Whether backends get the whole chain of addresses.

@@ -18,7 +18,7 @@ use crate::proxy::HeadersView;
 use crate::server::{Names, ServerView, Side, unix};
 use crate::{Capabilities, Paths, RenderError, clients, firewall, lua, mirror, pass, passthrough, stream};
 
-/// The host of requests for no other; its server is the default one.
+/// The name of the default server.
 pub(crate) const CATCH_ALL: &str = "_";
 
 /// Longest path of a unix socket, without the byte that ends it.
@@ -141,12 +141,10 @@ fn blocks(fixed: &Fixed, caps: &Capabilities, paths: &Paths, revision: &str, nam
     page.block("http.conf", &view)?;
     auth::upstreams(&mut page, fixed, Form::Router)?;
 
-    let default_shell = fixed.shells.get(CATCH_ALL).map(|shell| &**shell);
     for side in Side::all(globals).iter().copied() {
-        let view = ServerView::catch_all(fixed, caps, paths, default_shell, side)?;
-        server(&mut page, fixed, paths, view, default_shell.map(|_| CATCH_ALL), named)?;
+        server(&mut page, fixed, paths, ServerView::catch_all(fixed, caps, paths, side)?, None, named)?;
         for names in [Names::Own, Names::Regexes] {
-            for (host, shell) in fixed.shells.iter().filter(|(host, shell)| &***host != CATCH_ALL && names.has(shell)) {
+            for (host, shell) in fixed.shells.iter().filter(|(_, shell)| names.has(shell)) {
                 server(&mut page, fixed, paths, ServerView::shell(globals, caps, paths, host, shell, side, names)?, Some(host), named)?;
             }
         }
@@ -161,8 +159,8 @@ fn blocks(fixed: &Fixed, caps: &Capabilities, paths: &Paths, revision: &str, nam
 /// A server of the router. Named locations are a server's own: the default one has all of them, a shell's those of its host's routes.
 fn server(page: &mut Page, fixed: &Fixed, paths: &Paths, view: ServerView, shell: Option<&str>, named: bool) -> Result<(), RenderError> {
     let config = &fixed.globals.config;
-    let of_server = fixed.shells.get(shell.unwrap_or(CATCH_ALL)).map(|shell| &**shell);
-    let profiles = profile::of_server(fixed, of_server.filter(|_| shell != Some(CATCH_ALL)));
+    let of_server = shell.and_then(|host| fixed.shells.get(host)).map(|shell| &**shell);
+    let profiles = profile::of_server(fixed, of_server);
     let block = |page: &mut Page| {
         let inline = lua::serves_base_inline(config);
         let headers = |snippet: Option<&Snippet>| {
@@ -220,5 +218,5 @@ fn address(conf: &[u8], others: &[File]) -> String {
         digest.update(file.bytes.len().to_le_bytes());
         digest.update(&file.bytes);
     }
-    digest.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    const_hex::encode(&digest.finalize()[..8])
 }

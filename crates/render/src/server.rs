@@ -96,13 +96,7 @@ impl Side {
 
 impl ServerView {
     /// The server of every host that has none of its own.
-    pub(crate) fn catch_all(
-        fixed: &Fixed,
-        caps: &Capabilities,
-        paths: &Paths,
-        shell: Option<&Shell>,
-        side: Side,
-    ) -> Result<Self, RenderError> {
+    pub(crate) fn catch_all(fixed: &Fixed, caps: &Capabilities, paths: &Paths, side: Side) -> Result<Self, RenderError> {
         let globals = &*fixed.globals;
         let comment = Printed::comment("every host: Lua finds the route");
         // Those that another server's pattern would catch: a literal name wins.
@@ -110,7 +104,7 @@ impl ServerView {
             fixed.literals.iter().map(|name| &**name).partition(|name| name.starts_with('*'));
         let names = ["_".to_owned()].into_iter().chain(literals.into_iter().map(str::to_owned));
         let names: Vec<String> = names.chain(server_names(&wildcards)).collect();
-        Ok(Self::new(globals, comment, Common::new(globals, caps, paths, &names, shell, true, side)?))
+        Ok(Self::new(globals, comment, Common::new(globals, caps, paths, &names, None, true, side)?))
     }
 
     /// The server of a host with text of its own.

@@ -11,10 +11,10 @@ use annotations::groups::{BackendProtocol, Buffers, ConnectionHeader};
 use model::live::{Cors, Mirror, Redirects, Replacements};
 use model::profile::{BackendName, BackendTls, BackendTrust, Proxying, Replacement, TlsMaterial, Transport};
 use model::settings::PemPair;
-use model::{Alternative, BackendRecord, Fixed, HostRecord, Model, Profile, Route, Shell, Stickiness};
+use model::{Alternative, BackendRecord, Fixed, HostRecord, Model, Policy, Profile, Route, Shell, Stickiness};
 use ngx_value::{Seconds, Size, Snippet};
 use render::{Capabilities, ConfFilter, FileSet, Paths};
-use support::{accepted_by_nginx, config, fixed, installed, model, paths, record, regex_record, route};
+use support::{accepted_by_nginx, config, fixed, installed, model, paths, record, regex_record, route, with};
 
 #[track_caller]
 fn compare(name: &str, set: &FileSet, conf: &str) {
@@ -187,16 +187,26 @@ fn transports_have_connections_of_their_own() {
 #[test]
 fn text_of_transports() {
     let profiles = transports();
-    let mirror = Mirror { target: "https://test.example.com$request_uri".into(), host: "test.example.com".into(), id: "123-456".into() };
+    let mirror = Mirror {
+        mirror_target: "https://test.example.com$request_uri".into(),
+        mirror_host: "test.example.com".into(),
+        id: "123-456".into(),
+    };
     let pair = |from: &str, to: &str| Some([from.to_owned(), to.to_owned()]);
-    let replacements =
-        Replacements { cookie_domain: pair("localhost", "example.org"), cookie_path: None, location: pair("http://a/?b", "/c") };
+    let replacements = Replacements {
+        proxy_cookie_domain: pair("localhost", "example.org"),
+        proxy_cookie_path: None,
+        proxy_redirect: pair("http://a/?b", "/c"),
+    };
     let routes = profiles.iter().zip(["https", "tls", "auto", "grpc", "grpcs", "fcgi", "mirror"]).map(|(profile, name)| Route {
         profile: profile.id(),
-        mirror: profile.mirror.map(|_| Arc::new(mirror.clone())),
-        replacements: profile.proxying.location.as_ref().map(|_| Arc::new(replacements.clone())),
-        tries: Some(7),
-        connection: Some(ConnectionHeader::Close),
+        policy: Arc::new(Policy {
+            mirror: profile.mirror.map(|_| Arc::new(mirror.clone())),
+            replacements: profile.proxying.location.as_ref().map(|_| Arc::new(replacements.clone())),
+            proxy_next_upstream_tries: Some(7),
+            connection_proxy_header: Some(ConnectionHeader::Close),
+            ..Policy::default()
+        }),
         ..route(name, &format!("/{name}/"))
     });
     let routes: Vec<Route> = routes.collect();
@@ -263,20 +273,23 @@ fn proxy_protocol() {
 #[test]
 fn text_of_plain_hosts() {
     let own = Profile { proxying: buffers(4, 8), snippet: snippet("chunked_transfer_encoding on;"), ..Profile::default() };
-    let shop = Route {
-        profile: own.id(),
-        timeouts: Some([10, 20, 30]),
-        body_limit_bytes: Some(8 << 20),
+    let policy = Policy {
+        proxy_connect_timeout: Some(10),
+        proxy_send_timeout: Some(20),
+        proxy_read_timeout: Some(30),
+        proxy_body_size: Some(8 << 20),
         upstream_vhost: Some("shop.internal:${server_port}".into()),
-        ..route("shop", "/")
+        ..Policy::default()
     };
-    let blocked = Route {
+    let shop = with(policy, Route { profile: own.id(), ..route("shop", "/") });
+    let policy = Policy {
         denied: true,
-        no_access_log: true,
+        enable_access_log: false,
         force_ssl_redirect: Some(true),
         preserve_trailing_slash: Some(true),
-        ..route("blocked", "/a\"b\\c $d{e};é")
+        ..Policy::default()
     };
+    let blocked = with(policy, route("blocked", "/a\"b\\c $d{e};é"));
     let acme = route("acme", "/.well-known/acme-challenge/x");
     let routes = record(
         &[("/a\"b\\c $d{e};é", 1), ("/exact/", 2), ("/.well-known/acme-challenge/x", 2)],
@@ -298,7 +311,7 @@ fn text_of_plain_hosts() {
 
 #[test]
 fn text_of_regex_hosts() {
-    let rewritten = Route { rewrite: Some(("/app(/|$)(.*)".into(), "/$2".into())), ..route("app", "/app(/|$)(.*)") };
+    let rewritten = Route { rewrite_target: Some("/$2".into()), ..route("app", "/app(/|$)(.*)") };
     let wild = regex_record(&[("^/app(/|$)(.*)", 0), ("^/", 1)], vec![rewritten, route("root", "/")]);
     let catch_all = regex_record(&[("^/id/[0-9]{2}$", 0)], vec![route("id", "/id/[0-9]{2}$")]);
     check_conf(
@@ -313,19 +326,21 @@ fn text_of_answers() {
     let cors = |origins: Option<&[&str]>| {
         let headers = vec![header("Access-Control-Allow-Methods", "GET, PUT"), header("Access-Control-Max-Age", "200")];
         let origins = origins.map(|origins| origins.iter().map(|origin| Arc::from(*origin)).collect());
-        Some(Arc::new(Cors { origins, headers }))
+        Some(Arc::new(Cors { cors_allow_origin: origins, headers }))
     };
-    let open = Route { cors: cors(None), headers: vec![header("X-Price", "5$ \"each\"")], ..route("open", "/") };
-    let listed = Route { cors: cors(Some(&["https://a.example:8443", "https://*.example", "null"])), ..route("listed", "/listed") };
+    let policy = Policy { cors: cors(None), custom_headers: vec![header("X-Price", "5$ \"each\"")], ..Policy::default() };
+    let open = with(policy, route("open", "/"));
+    let policy = Policy { cors: cors(Some(&["https://a.example:8443", "https://*.example", "null"])), ..Policy::default() };
+    let listed = with(policy, route("listed", "/listed"));
     let answer = Some((301, Arc::from("/new?a=b")));
-    let moved =
-        Route { redirects: Some(Arc::new(Redirects { answer, relative: true, with_port: Some(true) })), ..route("moved", "/moved") };
+    let redirects = Redirects { answer, relative_redirects: true, use_port_in_redirects: Some(true) };
+    let moved = with(Policy { redirects: Some(Arc::new(redirects)), ..Policy::default() }, route("moved", "/moved"));
     let away = Route {
-        rewrite: Some(("/away/(.*)".into(), "https://other.example/$1".into())),
-        forwarded_prefix: Some("/away/$1".into()),
-        force_ssl_redirect: Some(true),
+        rewrite_target: Some("https://other.example/$1".into()),
+        x_forwarded_prefix: Some("/away/$1".into()),
         ..route("away", "/away/(.*)")
     };
+    let away = with(Policy { force_ssl_redirect: Some(true), ..Policy::default() }, away);
     let mut host = (*record(&[], &[("/", 0), ("/listed/", 1), ("/moved/", 2), ("/away/", 3)], vec![open, listed, moved, away])).clone();
     host.app_root = Some("/app".into());
     let twin = Arc::new(HostRecord { redirect_to: Some("shop.example".into()), ..HostRecord::default() });
@@ -335,19 +350,19 @@ fn text_of_answers() {
 
 #[test]
 fn text_of_a_canary_and_affinity() {
-    let sticky = Route { issues_cookie: true, ..route("sticky", "/sticky") };
+    let sticky = with(Policy { issues_cookie: true, ..Policy::default() }, route("sticky", "/sticky"));
     let routes = record(&[], &[("/", 0), ("/sticky/", 1), ("/plain/", 2)], vec![route("split", "/"), sticky, route("plain", "/plain")]);
     let mut model = model(fixed(Config::default(), []), vec![("shop.example", routes)], &[]);
     let mut change = |key: &str, change: fn(&mut BackendRecord)| {
         change(Arc::make_mut(model.live.backends.get_mut(key).expect("a route names it")));
     };
     change("default/split:80", |backend| {
-        let canary = Alternative { backend: "default/new:80".into(), weight: 20, total: 100, ..Alternative::default() };
+        let canary = Alternative { backend: "default/new:80".into(), canary_weight: 20, ..Alternative::default() };
         backend.alternative = Some(Arc::new(canary));
     });
     change("default/sticky:80", |backend| {
-        let cookie = Stickiness { name: "route".into(), ..Stickiness::default() };
-        backend.sticky = Some(Arc::new(cookie));
+        let cookie = Stickiness { session_cookie_name: "route".into(), ..Stickiness::default() };
+        backend.affinity = Some(Arc::new(cookie));
     });
     check_conf("text_of_a_canary_and_affinity", &model);
 }

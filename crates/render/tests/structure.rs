@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use annotations::Config;
 use model::live::{Cors, Redirects};
-use model::{BackendRecord, Fixed, Globals, HostRecord, Live, Model, Route, Shell};
+use model::{BackendRecord, Fixed, Globals, HostRecord, Live, Model, Policy, Route, Shell};
 use ngx_value::lexer::{self, Body, Directive};
 use proptest::prelude::*;
 use render::{Capabilities, ConfFilter, RenderError};
@@ -22,6 +22,14 @@ type Texts = [String; 16];
 fn model(texts: &Texts) -> Model {
     let text = |at: usize| -> Arc<str> { format!("a{at}{}z", texts[at]).into() };
     let path = |at: usize| -> Arc<str> { format!("/{}", text(at)).into() };
+    let policy = Policy {
+        upstream_vhost: Some(text(8)),
+        force_ssl_redirect: Some(true),
+        redirects: Some(Arc::new(Redirects { answer: Some((302, text(0))), relative_redirects: true, use_port_in_redirects: Some(true) })),
+        cors: Some(Arc::new(Cors { cors_allow_origin: Some(vec![text(1)]), headers: vec![("Access-Control-Max-Age".into(), text(2))] })),
+        custom_headers: vec![("X-Custom".into(), text(3))],
+        ..Policy::default()
+    };
     let route = Route {
         namespace: text(0),
         ingress: text(1),
@@ -29,13 +37,9 @@ fn model(texts: &Texts) -> Model {
         port: text(3),
         path: path(4),
         backend: text(5),
-        rewrite: Some((path(6), path(7))),
-        upstream_vhost: Some(text(8)),
-        force_ssl_redirect: Some(true),
-        forwarded_prefix: Some(path(4)),
-        redirects: Some(Arc::new(Redirects { answer: Some((302, text(0))), relative: true, with_port: Some(true) })),
-        cors: Some(Arc::new(Cors { origins: Some(vec![text(1)]), headers: vec![("Access-Control-Max-Age".into(), text(2))] })),
-        headers: vec![("X-Custom".into(), text(3))],
+        rewrite_target: Some(path(7)),
+        x_forwarded_prefix: Some(path(4)),
+        policy: Arc::new(policy),
         ..Route::default()
     };
     let routes = vec![Arc::new(route)];

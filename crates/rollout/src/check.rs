@@ -6,11 +6,12 @@ use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 use std::process::Stdio;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use children::{Children, late};
 use ngx_value::lexer;
+use parking_lot::Mutex;
 use tokio::process::Command;
 use tokio::sync::OnceCell;
 
@@ -48,7 +49,7 @@ impl Checks {
 
     /// The place for the outcome of a check of this content; what is known of other content is forgotten.
     pub(crate) fn cell(&self, namespace: &str, id: &ContentId, digest: &Digest, check: Check) -> Cell {
-        let mut known = self.known.lock().expect("nobody panics while holding it");
+        let mut known = self.known.lock();
         let entry = known.entry((namespace.to_owned(), id.clone())).or_insert_with(|| (digest.clone(), HashMap::new()));
         if entry.0 != *digest {
             *entry = (digest.clone(), HashMap::new());

@@ -7,6 +7,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use k8s_openapi::ByteString;
 use serde::{Deserialize, Serialize};
 use sha1::Sha1;
@@ -52,7 +54,7 @@ pub(crate) struct Digests {
 /// Of a ConfigMap.
 pub(crate) fn of_config_map(data: Option<&BTreeMap<String, String>>, binary: Option<&BTreeMap<String, ByteString>>) -> Digests {
     let text = data.into_iter().flatten().map(|(key, value)| (key.as_str(), value.as_bytes().to_vec()));
-    let binary = binary.into_iter().flatten().map(|(key, value)| (key.as_str(), base64(&value.0).into_bytes()));
+    let binary = binary.into_iter().flatten().map(|(key, value)| (key.as_str(), STANDARD.encode(&value.0).into_bytes()));
     of(&text.chain(binary).collect::<Vec<_>>())
 }
 
@@ -78,29 +80,13 @@ fn of(pairs: &[(&str, Vec<u8>)]) -> Digests {
 }
 
 fn hex(bytes: &[u8]) -> Digest {
-    Digest(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    Digest(const_hex::encode(bytes))
 }
 
 /// Whether a value reads like more pairs: `;`, the characters of a key, `=`.
 fn is_ambiguous(value: &[u8]) -> bool {
     let is_key = |c: &u8| c.is_ascii_alphanumeric() || b"-._".contains(c);
     value.split(|c| *c == b';').skip(1).any(|part| part.iter().position(|c| !is_key(c)).is_some_and(|end| end > 0 && part[end] == b'='))
-}
-
-/// Standard base64 with padding.
-fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let bits = chunk.iter().fold(0_u32, |bits, byte| bits << 8 | u32::from(*byte)) << (8 * (3 - chunk.len()));
-        for place in 0..4 {
-            match place <= chunk.len() {
-                true => text.push(char::from(DIGITS[(bits >> (18 - 6 * place)) as usize & 63])),
-                false => text.push('='),
-            }
-        }
-    }
-    text
 }
 
 #[cfg(test)]
@@ -116,7 +102,7 @@ mod tests {
     }
 
     fn plain(joined: &str) -> String {
-        Sha512_256::digest(joined).iter().map(|byte| format!("{byte:02x}")).collect()
+        const_hex::encode(Sha512_256::digest(joined))
     }
 
     #[test]
@@ -144,12 +130,5 @@ mod tests {
         assert_ne!(one.ours, two.ours);
         let nginx = "server { listen 80; server_name x; set $a b=c; }";
         assert_eq!(of_config_map(Some(&text(&[("n.conf", nginx)])), None).ours.as_str(), plain(&format!("n.conf={nginx}")));
-    }
-
-    #[test]
-    fn base64_is_padded() {
-        for (bytes, expected) in [(&b""[..], ""), (b"f", "Zg=="), (b"fo", "Zm8="), (b"foo", "Zm9v"), (b"foob", "Zm9vYg==")] {
-            assert_eq!(base64(bytes), expected);
-        }
     }
 }

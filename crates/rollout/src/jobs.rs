@@ -44,7 +44,7 @@ fn name_digest(workload: &Workload, plan: &Plan) -> String {
         hash.update(part.as_bytes());
         hash.update([0]);
     }
-    hash.finalize().iter().take(5).map(|byte| format!("{byte:02x}")).collect()
+    const_hex::encode(&hash.finalize()[..5])
 }
 
 /// A Job to be made again under its name.

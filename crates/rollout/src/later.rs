@@ -1,7 +1,6 @@
 //! What nobody waits for, such as telling people: it goes on beside the decisions, and is finished at the end.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
+use parking_lot::Mutex;
 use tokio::task::JoinSet;
 
 /// Tasks beside the work. Dropping it ends them.
@@ -9,13 +8,9 @@ use tokio::task::JoinSet;
 pub(crate) struct Later(Mutex<JoinSet<()>>);
 
 impl Later {
-    fn tasks(&self) -> MutexGuard<'_, JoinSet<()>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Starts one.
     pub(crate) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
-        let mut tasks = self.tasks();
+        let mut tasks = self.0.lock();
         // Those that ended are forgotten.
         while tasks.try_join_next().is_some() {}
         tasks.spawn(work);
@@ -24,7 +19,7 @@ impl Later {
     /// Waits for all, and for those that they start.
     pub(crate) async fn finish(&self) {
         loop {
-            let mut tasks = std::mem::take(&mut *self.tasks());
+            let mut tasks = std::mem::take(&mut *self.0.lock());
             if tasks.is_empty() {
                 return;
             }

@@ -15,7 +15,6 @@ mod check;
 mod complaint;
 mod content;
 mod decide;
-mod duration;
 mod engine;
 mod jobs;
 mod kind;

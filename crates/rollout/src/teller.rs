@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use backon::{ExponentialBuilder, Retryable};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::Stop;
@@ -11,10 +12,10 @@ use crate::apply::Hands;
 use crate::kind::ContentId;
 use crate::state::{Event, News, State};
 
-/// Attempts for one change.
-const ATTEMPTS: u32 = 6;
+/// Attempts for one change after the first.
+const RETRIES: usize = 5;
 /// Wait after the first failed attempt; doubles.
-const RETRY: Duration = Duration::from_millis(500);
+const WAIT: Duration = Duration::from_millis(500);
 /// Changes that wait for their turn. More are dropped, oldest first.
 const BACKLOG: usize = 1000;
 
@@ -71,16 +72,12 @@ pub(crate) async fn run(
 }
 
 async fn tell(hands: Arc<Hands>, url: String, namespace: String, id: ContentId) {
-    for attempt in 0..ATTEMPTS {
+    let attempt = async || {
         let told = hands.sender.tell(&url).await;
         hands.metrics.webhook(told.is_ok());
-        match told {
-            Ok(()) => {
-                tracing::info!(namespace, object = %id, "changed; the webhook was told");
-                return;
-            }
-            Err(why) => tracing::warn!(namespace, object = %id, why, attempt, "changed, but the webhook could not be told"),
-        }
-        tokio::time::sleep(RETRY * 2_u32.pow(attempt)).await;
+        told.inspect_err(|why| tracing::warn!(namespace, object = %id, why, "changed, but the webhook could not be told"))
+    };
+    if attempt.retry(ExponentialBuilder::new().with_min_delay(WAIT).with_max_times(RETRIES)).await.is_ok() {
+        tracing::info!(namespace, object = %id, "changed; the webhook was told");
     }
 }

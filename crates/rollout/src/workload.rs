@@ -125,7 +125,8 @@ fn pause(kind: Kind, object: &DynamicObject, names: &Names, complaints: &mut Vec
     }
     let own = object.annotations();
     let period = own.get(&names.pause_period).and_then(|text| {
-        let period = crate::duration::parse(text);
+        let period = ngx_value::parse_duration(text.trim()).ok().filter(|period| !period.is_zero());
+        let period = period.and_then(|period| SignedDuration::try_from(period).ok());
         if period.is_none() {
             complaints
                 .push(format!("annotation {} {text:?} is not a duration such as 30s or 5m: changes are not collected", names.pause_period));

@@ -4,9 +4,10 @@
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use anyhow::Context;
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio::net::UdpSocket;
 
@@ -37,27 +38,23 @@ struct Table {
 impl Names {
     /// Sets or replaces what `name` resolves to.
     pub fn set(&self, name: &str, answer: Answer) {
-        self.table().answers.insert(canonical(name), answer);
+        self.0.lock().answers.insert(canonical(name), answer);
     }
 
     /// Makes `name` unknown.
     pub fn remove(&self, name: &str) {
-        self.table().answers.remove(&canonical(name));
+        self.0.lock().answers.remove(&canonical(name));
     }
 
     /// How many queries for `name` came so far, of any type, known or not.
     pub fn queries(&self, name: &str) -> u64 {
-        self.table().queries.get(&canonical(name)).copied().unwrap_or(0)
+        self.0.lock().queries.get(&canonical(name)).copied().unwrap_or(0)
     }
 
     fn ask(&self, name: &str) -> Option<Answer> {
-        let mut table = self.table();
+        let mut table = self.0.lock();
         *table.queries.entry(canonical(name)).or_default() += 1;
         table.answers.get(&canonical(name)).cloned()
-    }
-
-    fn table(&self) -> MutexGuard<'_, Table> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

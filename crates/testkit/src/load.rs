@@ -5,10 +5,11 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, RwLock};
 use std::time::{Duration, Instant};
 
+use parking_lot::RwLock;
 use tokio::task::JoinSet;
 
 use crate::http::{Connection, Request, Unanswered};
@@ -84,7 +85,7 @@ impl Running {
     /// # Panics
     /// A worker panicked, which is a fault of this module.
     pub fn turn_to(&self, request: Request) {
-        *self.shared.request.write().expect("a load worker doesn't panic") = Arc::new(request);
+        *self.shared.request.write() = Arc::new(request);
     }
 
     /// Begins no more requests, waits for the open ones, and reports.
@@ -195,7 +196,7 @@ async fn worker(shared: Arc<Shared>) -> Report {
         if shared.stop.load(Ordering::Relaxed) {
             break;
         }
-        let request = Arc::clone(&shared.request.read().expect("a load worker doesn't panic"));
+        let request = Arc::clone(&shared.request.read());
         let exchange = exchange(&mut connection, &request, &mut report.resent);
         match tokio::time::timeout(request.timeout, exchange).await {
             Ok(Ok(status)) if status == load.expected_status => report.latencies.push(shared.started.elapsed().saturating_sub(at)),

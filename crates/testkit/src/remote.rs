@@ -7,12 +7,13 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use nix::errno::Errno;
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, unshare};
+use parking_lot::Mutex;
 
 /// By name: the content, and when it was written.
 type Files = Arc<Mutex<BTreeMap<String, (Vec<u8>, Duration)>>>;
@@ -45,7 +46,7 @@ impl Remote {
     /// Changes a file, from elsewhere.
     pub fn put(&self, name: &str, text: &str) {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        lock(&self.files).insert(name.to_owned(), (text.as_bytes().to_vec(), now));
+        self.files.lock().insert(name.to_owned(), (text.as_bytes().to_vec(), now));
     }
 }
 
@@ -53,10 +54,6 @@ impl Drop for Remote {
     fn drop(&mut self) {
         let _ = umount2(&self.directory, MntFlags::MNT_DETACH);
     }
-}
-
-fn lock(files: &Files) -> MutexGuard<'_, BTreeMap<String, (Vec<u8>, Duration)>> {
-    files.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 const ROOT: u64 = 1;
@@ -99,7 +96,7 @@ fn number(bytes: &[u8], at: usize, length: usize) -> u64 {
 
 /// `None`: no answer is expected.
 fn answer(operation: u64, node: u64, body: &[u8], files: &Files) -> Option<Result<Vec<u8>, Errno>> {
-    let files = lock(files);
+    let files = files.lock();
     let file = |node: u64| files.iter().nth(usize::try_from(node - 2).ok()?);
     Some(match operation {
         // FORGET, INTERRUPT, BATCH_FORGET

@@ -7,14 +7,14 @@ crc() { printf '%s' "$1" | gzip -c | tail -c8 | od -An -tu4 -N4 | tr -d ' '; }
 
 check "empty" "0 0 0" "$(state digest) $(state entries) $(state rev)"
 check "revision and no generation" "r1 null" "$(state revision) $(state generation)"
-put h a.test '{"routes":[]}'
+put h a.test '{"locations":[]}'
 put s a.test x
-one=$(($(crc "h${T}a.test${T}{\"routes\":[]}") + $(crc "s${T}a.test${T}x")))
+one=$(($(crc "h${T}a.test${T}{\"locations\":[]}") + $(crc "s${T}a.test${T}x")))
 check "digest" "$one 2 2" "$(state digest) $(state entries) $(state rev)"
-put h a.test '{"routes":[]}'
+put h a.test '{"locations":[]}'
 check "the same again counts as a batch and changes nothing" "$one 2 3" "$(state digest) $(state entries) $(state rev)"
-put h a.test '{"routes":[],"x":1}'
-check "replaced" "$(($(crc "h${T}a.test${T}{\"routes\":[],\"x\":1}") + $(crc "s${T}a.test${T}x"))) 2" "$(state digest) $(state entries)"
+put h a.test '{"locations":[],"x":1}'
+check "replaced" "$(($(crc "h${T}a.test${T}{\"locations\":[],\"x\":1}") + $(crc "s${T}a.test${T}x"))) 2" "$(state digest) $(state entries)"
 put s empty ''
 check "an empty value is a value" 3 "$(state entries)"
 drop s empty
@@ -42,6 +42,10 @@ check "an empty batch" 200 "$(status /live -X POST -d '')"
 
 check "generation" "g-1 g-1" "$(control /generation -d g-1 | field generation) $(state generation)"
 check "a marker that is too long or empty" "400 400" "$(status /generation -d "$(printf 'x%.0s' {1..65})") $(status /generation -X POST -d '')"
+
+check "what is meant for this master's workers is taken" 200 "$(status /live -X POST -d '' -H "Narthex-Master: $(<"$PREFIX/nginx.pid")")"
+check "what is meant for another's is not" "421 421" "$(status /live -H 'Narthex-Master: 1' -d "=s${T}stray${T}1") $(status /audit -H 'Narthex-Master: x')"
+check "and has no effect" 404 "$(status '/record?t=s&k=stray')"
 
 digest=$(state digest)
 entries=$(state entries)

@@ -5,7 +5,7 @@ hashed() { # RULE PORT...
     local rule=$1 eps= port
     shift
     for port in "$@"; do eps="$eps${eps:+,}[\"127.0.0.1\",$port]"; done
-    put b ns/h:80 '{"name":"ns-h-80","hash":{'"$rule"'},"eps":['"$eps"']}'
+    put b n/h:80 '{"name":"n-h-80","hash":{'"$rule"'},"endpoints":['"$eps"']}'
 }
 keys() { many h.test "/?k=[1-${1:-300}]" | sed -n 's/^port=\([0-9]*\).* uri=\([^ ]*\) .*/\2 \1/p'; }
 moved() { join <(sort <<<"$1") <(sort <<<"$2") | awk '$2 != $3 { n++ } END { print n + 0 }'; }
@@ -22,54 +22,54 @@ expected() { # KEY PORT...
         print $points{$point // $sorted[0]}, "\n";' "$@"
 }
 
-put h h.test '{"prefix":{"/":0},"routes":[{"path":"/","be":"ns/h:80"}]}'
-hashed '"by":"$request_uri"' "$A" "$B" "$C"
+put h h.test '{"prefix":{"/":0},"policies":[{"namespace":"n"}],"locations":[{"path":"/","service":"h","port":"80"}]}'
+hashed '"upstream_hash_by":"$request_uri"' "$A" "$B" "$C"
 check "one key, one endpoint" 1 "$(for _ in {1..10}; do get h.test /same | port_of; done | sort -u | wc -l)"
 for path in /a /b /c /d; do
     check "the owner of $path by the rule" "$(expected "$path" "$A" "$B" "$C")" "$(get h.test "$path" | port_of)"
 done
-hashed '"by":"id-${arg_k}$no_such_thing"' "$A" "$B" "$C"
+hashed '"upstream_hash_by":"id-${arg_k}$no_such_thing"' "$A" "$B" "$C"
 check "text and variables; what does not exist is empty" "$(expected id-7 "$A" "$B" "$C")" "$(get h.test '/?k=7' | port_of)"
 
-hashed '"by":"$arg_k"' "$A" "$B" "$C"
+hashed '"upstream_hash_by":"$arg_k"' "$A" "$B" "$C"
 before=$(keys)
 check "every endpoint has keys" 3 "$(cut -d' ' -f2 <<<"$before" | sort -u | wc -l)"
-hashed '"by":"$arg_k"' "$A" "$B" "$C" "$SLOW"
+hashed '"upstream_hash_by":"$arg_k"' "$A" "$B" "$C" "$SLOW"
 more=$(keys 200)
 before_200=$(head -200 <<<"$before")
 check "a fourth endpoint takes at most 1.5 quarters of the keys" 1 "$([ "$(moved "$before_200" "$more")" -le 75 ] && echo 1)"
 check "and takes some" 1 "$([ "$(moved "$before_200" "$more")" -ge 10 ] && echo 1)"
 check "keys move to the new endpoint only" 0 "$(join <(sort <<<"$before_200") <(sort <<<"$more") | awk -v new="$SLOW" '$2 != $3 && $3 != new' | wc -l)"
-hashed '"by":"$arg_k"' "$A" "$B" "$C"
+hashed '"upstream_hash_by":"$arg_k"' "$A" "$B" "$C"
 check "they come back when it leaves" "$before" "$(keys)"
-hashed '"by":"$arg_k"' "$A" "$B"
+hashed '"upstream_hash_by":"$arg_k"' "$A" "$B"
 less=$(keys)
 check "only the keys of an endpoint that leaves move" 0 "$(join <(sort <<<"$before") <(sort <<<"$less") | awk -v gone="$C" '$2 != $3 && $2 != gone' | wc -l)"
-hashed '"by":"$arg_j"' "$A" "$B"
+hashed '"upstream_hash_by":"$arg_j"' "$A" "$B"
 check "another rule holds at once" 1 "$(keys 30 | cut -d' ' -f2 | sort -u | wc -l)"
 
-hashed '"by":"$arg_k"' "$A" "$DEAD" "$DEAD2"
+hashed '"upstream_hash_by":"$arg_k"' "$A" "$DEAD" "$DEAD2"
 check "a retry goes on to what was not tried" 60 "$(keys 60 | awk -v a="$A" '$2 == a' | wc -l)"
-hashed '"by":"$arg_k"' "$DEAD"
+hashed '"upstream_hash_by":"$arg_k"' "$DEAD"
 check "with one dead endpoint: 502" 502 "$(answer h.test '/?k=1')"
-hashed '"by":"$arg_k"' "$DEAD" "$DEAD2"
+hashed '"upstream_hash_by":"$arg_k"' "$DEAD" "$DEAD2"
 check "with two" 502 "$(answer h.test '/?k=1')"
 
-put h re.test '{"regex":[["/user/([a-z]+)/(.*)",0]],"routes":[{"path":"/user/([a-z]+)/(.*)","be":"ns/r:80","rw":["/user/([a-z]+)/(.*)","/$2"]}]}'
-put b ns/r:80 '{"name":"r","hash":{"by":"$1"},"eps":[["127.0.0.1",'"$A"'],["127.0.0.1",'"$B"'],["127.0.0.1",'"$C"']]}'
+put h re.test '{"regex":[["/user/([a-z]+)/(.*)",0]],"policies":[{"namespace":"n"}],"locations":[{"path":"/user/([a-z]+)/(.*)","service":"r","port":"80","rewrite_target":"/$2"}]}'
+put b n/r:80 '{"name":"r","hash":{"upstream_hash_by":"$1"},"endpoints":[["127.0.0.1",'"$A"'],["127.0.0.1",'"$B"'],["127.0.0.1",'"$C"']]}'
 for user in ann bob cid dan; do
     check "a capture of the path: $user" "$(expected "$user" "$A" "$B" "$C")" "$(get re.test "/user/$user/list" | port_of)"
 done
 
-hashed '"by":"$arg_k","subset":2' "$A" "$B" "$C"
+hashed '"upstream_hash_by":"$arg_k","upstream_hash_by_subset_size":2' "$A" "$B" "$C"
 owners() { for _ in {1..24}; do get h.test "/?k=$1" | port_of; done | sort -u | tr '\n' ' '; }
 check "a subset has its size, one of the two" 1 "$(owners 1 | grep -cx "$A $B \|$A $C ")"
 check "keys know different subsets" 2 "$(for k in {1..12}; do owners "$k"; echo; done | sort -u | wc -l)"
-hashed '"by":"$arg_k","subset":3' "$A" "$B"
+hashed '"upstream_hash_by":"$arg_k","upstream_hash_by_subset_size":3' "$A" "$B"
 check "a subset larger than the backend is the backend" "$A $B " "$(owners 1)"
-hashed '"by":"$arg_k","subset":1' "$A" "$DEAD" "$DEAD2"
+hashed '"upstream_hash_by":"$arg_k","upstream_hash_by_subset_size":1' "$A" "$DEAD" "$DEAD2"
 check "a retry leaves a subset without anything untried" 40 "$(keys 40 | awk -v a="$A" '$2 == a' | wc -l)"
-hashed '"by":"$arg_k","subset":2' "$DEAD" "$DEAD2"
+hashed '"upstream_hash_by":"$arg_k","upstream_hash_by_subset_size":2' "$DEAD" "$DEAD2"
 check "a subset without anything alive" 502 "$(answer h.test '/?k=1')"
-hashed '"by":"$arg_k"' "$A"
+hashed '"upstream_hash_by":"$arg_k"' "$A"
 check "from a subset to the whole" "$A" "$(get h.test '/?k=1' | port_of)"

@@ -1,17 +1,17 @@
 # shellcheck shell=bash disable=SC2154
 # Request metrics: what is counted, under which labels, and how it is handed over.
 
-control /generation -d spec >/dev/null
+complete
 METRICS='"metrics":{"key":"k","time":[5,50,500],"length":[10,100],"size":[10,1000],"unknown":"UNKNOWN"}'
 records() {
-    backend ns/a:80 "$A"
-    backend ns/slow:80 "$SLOW"
-    backend ns/flaky:80 "$DEAD" "$A"
-    backend ns/canary:80 "$B"
-    put b ns/main:80 '{"name":"ns-main-80","eps":[["127.0.0.1",'"$A"']],"alt":{"be":"ns/canary:80","header":"Canary"}}'
-    put h count.test '{"prefix":{"/":0,"/slow/":1,"/flaky/":2,"/main/":3,"/none/":4},"routes":[{"ns":"n","ing":"i","svc":"s","path":"/","be":"ns/a:80"},{"ns":"n","ing":"i","svc":"slow","path":"/slow","be":"ns/slow:80"},{"ns":"n","ing":"i","svc":"flaky","path":"/flaky","be":"ns/flaky:80"},{"ns":"n","ing":"i","svc":"main","path":"/main","be":"ns/main:80"},{"ns":"n","ing":"i","svc":"none","path":"/none","be":"ns/none:80"}]}'
-    put h '*.wild.test' '{"prefix":{"/":0},"routes":[{"ns":"n","ing":"wild","svc":"s","path":"/","be":"ns/a:80"}]}'
-    put h part.test '{"prefix":{"/in/":0},"routes":[{"ns":"n","ing":"part","svc":"s","path":"/in","be":"ns/a:80"}]}'
+    backend n/a:80 "$A"
+    backend n/slow:80 "$SLOW"
+    backend n/flaky:80 "$DEAD" "$A"
+    backend n/canary:80 "$B"
+    put b n/main:80 '{"name":"n-main-80","endpoints":[["127.0.0.1",'"$A"']],"alternative":{"backend":"n/canary:80","canary_by_header":"Canary"}}'
+    put h count.test '{"prefix":{"/":0,"/slow/":1,"/flaky/":2,"/main/":3,"/none/":4},"policies":[{"namespace":"n","ingress":"i"}],"locations":[{"path":"/","service":"a","port":"80"},{"path":"/slow","service":"slow","port":"80"},{"path":"/flaky","service":"flaky","port":"80"},{"path":"/main","service":"main","port":"80"},{"path":"/none","service":"none","port":"80"}]}'
+    put h '*.wild.test' '{"prefix":{"/":0},"policies":[{"namespace":"n","ingress":"wild"}],"locations":[{"path":"/","service":"a","port":"80"}]}'
+    put h part.test '{"prefix":{"/in/":0},"policies":[{"namespace":"n","ingress":"part"}],"locations":[{"path":"/in","service":"a","port":"80"}]}'
 }
 # The line of the number, which is that of the last answer, in a file: most of this runs in subshells.
 : >"$PREFIX/number"
@@ -55,7 +55,7 @@ check "nothing is counted while it is off" "" "$(fetch)"
 
 with skip r2
 for _ in 1 2 3; do get count.test /x >/dev/null; done
-check "requests of a route are one series" '["n","i","s","\/","count.test","","GET"],200,false,3' "$(labels 3)"
+check "requests of a route are one series" '["n","i","a","\/","count.test","","GET"],200,false,3' "$(labels 3)"
 check "what is acknowledged is gone" "" "$(fetch)"
 get count.test /x >/dev/null
 check "with a histogram each of times, and of sizes" 1 "$(shows ",1,\[$ANY,$ANY,$ANY,$ANY,\[[0-9]+,[12],1\],\[[0-9]+,2,1\],\[[0-9]+,1,1\]\]\]$")"
@@ -67,25 +67,25 @@ for _ in 1 2; do
 done
 get count.test /none/ >/dev/null
 check "without an endpoint there are no times of one" 1 "$(shows "\"none\".*,503,false,1,\[$ANY,\[\],\[\],\[\],$ANY")"
-put h _ '{"prefix":{"/":0},"routes":[{"path":"/"}]}'
+put h _ '{"prefix":{"/":0},"policies":[{}],"locations":[{"path":"/"}]}'
 get unknown.test / >/dev/null
 get count.test / >/dev/null
-check "a host that no Ingress has is not counted, also where there is a record for the default backend" '["n","i","s","\/","count.test","","GET"],200,false,1' "$(labels 1)"
-put h _ '{"prefix":{"/":0},"routes":[{"ns":"n","ing":"all","svc":"s","path":"/","be":"ns/a:80"}]}'
+check "a host that no Ingress has is not counted, also where there is a record for the default backend" '["n","i","a","\/","count.test","","GET"],200,false,1' "$(labels 1)"
+put h _ '{"prefix":{"/":0},"policies":[{"namespace":"n","ingress":"all"}],"locations":[{"path":"/","service":"a","port":"80"}]}'
 get unknown.test / >/dev/null
-check "a rule without a host has all" '["n","all","s","\/","_","","GET"],200,false,1' "$(labels 1)"
+check "a rule without a host has all" '["n","all","a","\/","_","","GET"],200,false,1' "$(labels 1)"
 drop h _
 get count.test /main/ -H 'Canary: always' >/dev/null
 get count.test /main/ >/dev/null
 check "the canary is a label" '["n","i","main","\/main","count.test","","GET"],200,false,1
-["n","i","main","\/main","count.test","ns-canary-80","GET"],200,false,1' "$(labels 2)"
+["n","i","main","\/main","count.test","n-canary-80","GET"],200,false,1' "$(labels 2)"
 get count.test / -X DELETE >/dev/null
 get count.test / -X FROBNICATE >/dev/null
 get count.test / -X BREW >/dev/null
-check "methods that clients make up are one" '["n","i","s","\/","count.test","","DELETE"],200,false,1
-["n","i","s","\/","count.test","","OTHER"],200,false,2' "$(labels 3)"
+check "methods that clients make up are one" '["n","i","a","\/","count.test","","DELETE"],200,false,1
+["n","i","a","\/","count.test","","OTHER"],200,false,2' "$(labels 3)"
 for name in a b; do get $name.wild.test / >/dev/null; done
-check "a wildcard's requests are those of its rule" '["n","wild","s","\/","*.wild.test","","GET"],200,false,2' "$(labels 2)"
+check "a wildcard's requests are those of its rule" '["n","wild","a","\/","*.wild.test","","GET"],200,false,2' "$(labels 2)"
 get nobody.test / >/dev/null
 get part.test /out >/dev/null
 nameless / >/dev/null
@@ -97,7 +97,7 @@ get count.test / >/dev/null
 waiting() { control "/requests?done=$(number)" | grep -c '"GET"'; }
 until_is 1 waiting
 check "an answer that was lost is given again" "1 1" "$(waiting) $(waiting)"
-check "until it is acknowledged" '["n","i","s","\/","count.test","","GET"],200,false,1 0' "$(labels 1) $(waiting)"
+check "until it is acknowledged" '["n","i","a","\/","count.test","","GET"],200,false,1 0' "$(labels 1) $(waiting)"
 
 # While the worker is told to go, with a request that is under way.
 many count.test '/[1-50]' >/dev/null
@@ -107,13 +107,13 @@ configure r3 ',"other"' ",${METRICS/UNKNOWN/skip}"
 reload r3
 many count.test '/[1-50]' >/dev/null
 wait $!
-check "a reload loses nothing" '["n","i","s","\/","count.test","","GET"],200,false,101' "$(labels 101)"
+check "a reload loses nothing" '["n","i","a","\/","count.test","","GET"],200,false,101' "$(labels 101)"
 
 with name r4
 for name in a.wild.test nobody.test count.test; do get $name / >/dev/null; done
 check "every host by its own name" '["","","","","nobody.test","","GET"],404,true,1
-["n","i","s","\/","count.test","","GET"],200,false,1
-["n","wild","s","\/","a.wild.test","","GET"],200,true,1' "$(labels 3)"
+["n","i","a","\/","count.test","","GET"],200,false,1
+["n","wild","a","\/","a.wild.test","","GET"],200,true,1' "$(labels 3)"
 get $'\xe9.wild.test' / >/dev/null
 check "bytes that are no text" 1 "$(labels 1 | grep -c '"?[^"]*test"')"
 

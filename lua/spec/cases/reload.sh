@@ -1,11 +1,11 @@
 # shellcheck shell=bash disable=SC2154
 # State over reloads, several workers, workers that are being replaced, bad configurations.
 
-backend ns/a:80 "$A"
-backend ns/b:80 "$B"
-put h keep.test '{"prefix":{"/":0},"routes":[{"path":"/","be":"ns/a:80"}]}'
-put h guarded.test '{"prefix":{"/":0},"routes":[{"path":"/","be":"ns/a:80"}]}'
-for kind in pw acl certs cn forbid deny; do put h $kind.test '{"prefix":{"/":0},"routes":[{"path":"/","be":"ns/a:80"}]}'; done
+backend n/a:80 "$A"
+backend n/b:80 "$B"
+put h keep.test '{"prefix":{"/":0},"policies":[{"namespace":"n"}],"locations":[{"path":"/","service":"a","port":"80"}]}'
+put h guarded.test '{"prefix":{"/":0},"policies":[{"namespace":"n"}],"locations":[{"path":"/","service":"a","port":"80"}]}'
+for kind in password addresses verified auth_tls_match_cn forbidden denied; do put h $kind.test '{"prefix":{"/":0},"policies":[{"namespace":"n"}],"locations":[{"path":"/","service":"a","port":"80"}]}'; done
 before=$(control /state | sed 's/.*"digest":"\([0-9]*\)".*/\1/')
 control /generation -d mark >/dev/null
 
@@ -17,7 +17,7 @@ exec 7<>"/dev/tcp/127.0.0.1/$HTTP" 8<>"/dev/tcp/127.0.0.1/$HTTP" 9<>"/dev/tcp/12
 printf 'GET / HTTP/1.0\r\nHost: keep' >&7
 printf 'GET / HTTP/1.0\r\nHost: new' >&8
 printf 'GET / HTTP/1.0\r\nHost: guarded' >&9
-for kind in pw acl certs cn forbid deny; do
+for kind in password addresses verified auth_tls_match_cn forbidden denied; do
     get $kind.test / >/dev/null
     exec {half[$kind]}<>"/dev/tcp/127.0.0.1/$HTTP"
     printf 'GET / HTTP/1.0\r\nHost: %s' $kind >&"${half[$kind]}"
@@ -25,9 +25,9 @@ done
 configure r2 ',"other","fresh"'
 reload r2
 check "records, digest and marker survive a reload" "$A $before mark" "$(get keep.test / | port_of) $(control /state | field digest) $(control /state | field generation)"
-put h keep.test '{"prefix":{"/":0},"routes":[{"path":"/","be":"ns/b:80","prof":"fresh"}]}'
-put h guarded.test '{"prefix":{"/":0},"routes":[{"path":"/","be":"ns/b:80","prof":"fresh","auth":{"url":"http://127.0.0.1:1/check","host":"x"}}]}'
-put h new.test '{"prefix":{"/":0},"routes":[{"path":"/","be":"ns/b:80","prof":"fresh"}]}'
+put h keep.test '{"prefix":{"/":0},"policies":[{"namespace":"n"}],"locations":[{"path":"/","service":"b","port":"80","profile":"fresh"}]}'
+put h guarded.test '{"prefix":{"/":0},"policies":[{"namespace":"n","external_auth":{"auth_url":"http://127.0.0.1:1/check","host":"x"}}],"locations":[{"path":"/","service":"b","port":"80","profile":"fresh"}]}'
+put h new.test '{"prefix":{"/":0},"policies":[{"namespace":"n"}],"locations":[{"path":"/","service":"b","port":"80","profile":"fresh"}]}'
 printf '.test\r\n\r\n' >&7
 printf '.test\r\n\r\n' >&8
 printf '.test\r\n\r\n' >&9
@@ -35,9 +35,10 @@ check "an old worker serves the route that it held" "$A" "$(port_of <&7)"
 check "and closes one that it never held, whose profile may protect" "HTTP/1.1 503 Service Temporarily Unavailable" "$(head -1 <&8 | tr -d '\r')"
 check "and closes one that has come to be protected" "HTTP/1.1 503 Service Temporarily Unavailable" "$(head -1 <&9 | tr -d '\r')"
 exec 7>&- 8>&- 9>&-
-declare -A protection=([pw]='{"users":"none"}' [acl]='{"allow":["10.0.0.1"]}' [certs]='"x"' [cn]='"CN=a"' [forbid]=true [deny]=true)
-for kind in pw acl certs cn forbid deny; do
-    put h $kind.test '{"prefix":{"/":0},"routes":[{"path":"/","ns":"n","be":"ns/b:80","prof":"fresh","'$kind'":'"${protection[$kind]}"'}]}'
+declare -A protection=([password]='{"users":"none"}' [addresses]='{"allowlist_source_range":["10.0.0.1"]}' [verified]='"x"'
+    [auth_tls_match_cn]='"CN=a"' [forbidden]=true [denied]=true)
+for kind in password addresses verified auth_tls_match_cn forbidden denied; do
+    put h $kind.test '{"prefix":{"/":0},"policies":[{"namespace":"n","'$kind'":'"${protection[$kind]}"'}],"locations":[{"path":"/","service":"b","port":"80","profile":"fresh"}]}'
     printf '.test\r\n\r\n' >&"${half[$kind]}"
     check "nor does it serve the open version of one that has come to have $kind" 1 "$(head -1 <&"${half[$kind]}" | grep -cE ' (401|403|503) ')"
     exec {half[$kind]}>&-
@@ -65,12 +66,12 @@ check "a refused configuration leaves the old one serving" "r3 503" "$(revision)
 stop
 configure r1 '' '' 3
 start
-backend ns/a:80 "$A"
-backend ns/b:80 "$B"
+backend n/a:80 "$A"
+backend n/b:80 "$B"
 stale=0
 for ((i = 0; i < 60; i++)); do
-    if ((i % 2)); then key=ns/a:80 port=$A; else key=ns/b:80 port=$B; fi
-    put h many.test '{"prefix":{"/":0},"routes":[{"path":"/","be":"'$key'"}]}'
+    if ((i % 2)); then service=a port=$A; else service=b port=$B; fi
+    put h many.test '{"prefix":{"/":0},"policies":[{"namespace":"n"}],"locations":[{"path":"/","service":"'$service'","port":"80"}]}'
     [ "$(get many.test / | port_of)" = "$port" ] || stale=$((stale + 1))
 done
 check "several workers: the next request sees every change" 0 "$stale"

@@ -22,6 +22,10 @@ check "wildcard covers one label" static.test "$(subject a.b.wild.test)"
 check "no entry for _" static.test "$(subject other.test)"
 put s _ default
 check "unknown name" default.test "$(subject other.test)"
+put s b.wild.test -
+check "none of its own, nor that of the wildcard above" default.test "$(subject b.wild.test)"
+drop s b.wild.test
+check "that of the wildcard again" '*.wild.test' "$(subject b.wild.test)"
 check "no name" default.test "$(subject -)"
 put c renewed "$(pair renewed renewed)"
 put s one.test renewed
@@ -44,8 +48,8 @@ for bad in junk mismatch weak nonsense; do
 done
 check "no key in the log" 0 "$(logged 'PRIVATE KEY' error)"
 
-backend ns/a:80 "$A"
-put h tls.test '{"prefix":{"/":0,"/slash/":0,"/deny/":1},"routes":[{"path":"/","be":"ns/a:80"},{"path":"/deny","deny":true}]}'
+backend n/a:80 "$A"
+put h tls.test '{"prefix":{"/":0,"/slash/":0,"/deny/":1},"policies":[{"namespace":"n"},{"denied":true}],"locations":[{"path":"/","service":"a","port":"80"},{"path":"/deny","policy":1}]}'
 header() { tls tls.test "$1" -o /dev/null -w "%header{$2}" "${@:3}"; }
 check "HSTS replaces the backend's" max-age=100 "$(header / strict-transport-security)"
 check "HSTS on HTTP/1.1" max-age=100 "$(header / strict-transport-security --http1.1)"

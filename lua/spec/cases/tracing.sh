@@ -1,12 +1,12 @@
 # shellcheck shell=bash disable=SC2154
 # Traces: the context to the backend, and the spans that wait.
 
-control /generation -d spec >/dev/null
+complete
 TRACING='"tracing":{"on":false,"trust":true,"sampler":"AlwaysOn","ratio":0.5,"parent_based":true,"queue":3,"export":true,"name":"HTTP $request_method $uri"}'
 configure r2 ',"other"' ",$TRACING"
 reload r2
-backend ns/a:80 "$A"
-put h trace.test '{"prefix":{"/":0,"/named/":1,"/own/":2,"/off/":3},"routes":[{"ns":"n","ing":"i","path":"/","be":"ns/a:80","trace":{"on":true}},{"path":"/named","be":"ns/a:80","trace":{"on":true,"name":"my op"}},{"path":"/own","be":"ns/a:80","trace":{"on":true,"trust":false}},{"path":"/off","be":"ns/a:80"}]}'
+backend n/a:80 "$A"
+put h trace.test '{"prefix":{"/":0,"/named/":1,"/own/":2,"/off/":3},"policies":[{"namespace":"n","ingress":"i","tracing":{"enable_opentelemetry":true}},{"namespace":"n","tracing":{"enable_opentelemetry":true,"opentelemetry_operation_name":"my op"}},{"namespace":"n","tracing":{"enable_opentelemetry":true,"opentelemetry_trust_incoming_span":false}},{"namespace":"n"}],"locations":[{"path":"/","service":"a","port":"80"},{"path":"/named","service":"a","port":"80","policy":1},{"path":"/own","service":"a","port":"80","policy":2},{"path":"/off","service":"a","port":"80","policy":3}]}'
 spans() { control '/spans?n=100'; }
 TRACE=0af7651916cd43dd8448eb211c80319c
 parent() { get trace.test "$1" -H "traceparent: 00-$TRACE-b7ad6b7169203331-$2" -H 'tracestate: a=b'; }

@@ -5,6 +5,7 @@
 mod account;
 mod answers;
 pub mod helm;
+pub mod hostile;
 mod live;
 mod objects;
 pub mod receiver;
@@ -16,7 +17,6 @@ use std::fs::File;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Mutex;
 use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
@@ -24,6 +24,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::api::networking::v1::IngressClass;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{Api, Patch, PatchParams, PostParams};
+use parking_lot::Mutex;
 use testkit::bed::Bed;
 use testkit::http::{Request, Response};
 use testkit::kube::{Namespace, mk_ingress_class};
@@ -232,7 +233,7 @@ impl Controller {
         let address = self.health();
         let child = Mutex::new(self.child.as_mut().context("the controller is not running")?);
         let ended = poll(PATIENCE, || async {
-            if let Some(status) = child.lock().expect("nobody panics with it").try_wait()? {
+            if let Some(status) = child.lock().try_wait()? {
                 return Ok(Some(status));
             }
             let response = Request::get(address, "/healthz").send().await?;

@@ -54,7 +54,7 @@ impl Controller {
     pub async fn endpoints(&self, backend: &str) -> anyhow::Result<Vec<String>> {
         let record = self.record('b', backend).await?.with_context(|| format!("NGINX has no backend {backend}"))?;
         let record: Value = serde_json::from_str(&record)?;
-        let endpoints = record["eps"].as_array().context("a backend has endpoints")?;
+        let endpoints = record["endpoints"].as_array().context("a backend has endpoints")?;
         let mut endpoints: Vec<String> =
             endpoints.iter().map(|endpoint| format!("{}:{}", endpoint[0].as_str().unwrap_or_default(), endpoint[1])).collect();
         endpoints.sort();

@@ -1,9 +1,10 @@
 //! Something that is told things over HTTP or HTTPS and remembers them; also a proxy on the way there.
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use anyhow::{Context, ensure};
+use parking_lot::Mutex;
 use testkit::echo::tls::{TLS12, TLS13, acceptor};
 use testkit::kube::Certificate;
 use testkit::poll;
@@ -75,7 +76,7 @@ impl Receiver {
 
     /// All that it was told.
     pub fn told(&self) -> Vec<Told> {
-        self.told.lock().expect("nobody panics with it").clone()
+        self.told.lock().clone()
     }
 
     /// Waits until it was told something whose body contains `text`.
@@ -104,7 +105,7 @@ async fn read(mut connection: impl AsyncRead + AsyncWrite + Unpin, all: &Mutex<V
         if body.len() < length.unwrap_or(0) {
             continue;
         }
-        all.lock().expect("nobody panics with it").push((head.to_owned(), body.to_owned()));
+        all.lock().push((head.to_owned(), body.to_owned()));
         if let Some(target) = head.strip_prefix("CONNECT ").and_then(|rest| rest.split(' ').next()) {
             let mut target = TcpStream::connect(target).await?;
             connection.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await?;

@@ -4,7 +4,6 @@ use std::fs::File;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Mutex;
 
 use anyhow::{Context, bail, ensure};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
@@ -12,6 +11,7 @@ use kube::api::{Api, ApiResource, DynamicObject, Patch, PatchParams};
 use kube::core::GroupVersionKind;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use testkit::http::Request;
 use testkit::poll;
@@ -71,7 +71,7 @@ impl Rollout {
         let address = self.address();
         let child = Mutex::new(&mut self.child);
         let ended = poll(PATIENCE, || async {
-            if let Some(status) = child.lock().expect("nobody panics with it").try_wait()? {
+            if let Some(status) = child.lock().try_wait()? {
                 return Ok(Some(status));
             }
             let response = Request::get(address, "/live").send().await?;
@@ -135,7 +135,7 @@ impl Rollout {
     pub async fn ended(&mut self) -> anyhow::Result<()> {
         let child = Mutex::new(&mut self.child);
         let status = poll(PATIENCE, || async {
-            let status = child.lock().expect("nobody panics with it").try_wait()?;
+            let status = child.lock().try_wait()?;
             status.context("it is still running")
         });
         let status = status.await?;

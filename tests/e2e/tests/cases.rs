@@ -20,6 +20,7 @@ mod cases {
     mod guard;
     mod hdr;
     mod host;
+    mod hostile;
     mod icon;
     mod lb;
     mod life;
@@ -28,6 +29,7 @@ mod cases {
     mod log;
     mod mirror;
     mod modsec;
+    mod nameless;
     mod obs;
     mod owners;
     mod pass;

@@ -143,7 +143,7 @@ impl Side {
             client.post(batch.join("\n")).await?;
         }
         self.live = live.clone();
-        let state = client.set_generation("complete").await?;
+        let state = client.set_generation(model::live::wire::format()).await?;
         anyhow::ensure!(state.digest == live.digest(), "it holds other records than were posted: {state:?}");
         Ok(())
     }

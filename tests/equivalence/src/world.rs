@@ -4,7 +4,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use model::{Builder, ObjectKey, Settings, Snapshot};
 use render::Capabilities;
 use testkit::http::{Request, Response};
@@ -71,6 +72,14 @@ impl World {
     pub fn config_map(mut self, name: &str, data: &[(&str, &str)]) -> Self {
         let data = data.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         self.snapshot.config_maps.insert(key(name), Arc::new(ConfigMap { data: Some(data), ..ConfigMap::default() }));
+        self
+    }
+
+    /// With a Secret.
+    #[must_use]
+    pub fn secret(mut self, name: &str, data: &[(&str, &str)]) -> Self {
+        let data = data.iter().map(|(name, value)| ((*name).to_owned(), ByteString(value.as_bytes().to_vec()))).collect();
+        self.snapshot.secrets.insert(key(name), Arc::new(Secret { data: Some(data), ..Secret::default() }));
         self
     }
 

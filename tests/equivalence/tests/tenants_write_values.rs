@@ -170,11 +170,14 @@ fn check(what: &str, text: &str) {
 async fn accepted(what: &str, model: &Model, caps: &Capabilities, paths: &Paths, supervisor: &mut Supervisor) {
     let mut set = render::render(&model.fixed, caps, paths).unwrap_or_else(|error| panic!("{what}: {error}"));
     check(what, std::str::from_utf8(set.conf()).unwrap());
-    supervisor.test(&set).await.unwrap_or_else(|error| panic!("{what}: {error}\n{}", String::from_utf8_lossy(set.conf())));
+    supervisor
+        .test(&set, supervisor.patience())
+        .await
+        .unwrap_or_else(|error| panic!("{what}: {error}\n{}", String::from_utf8_lossy(set.conf())));
     let text = render::conf(model, caps, paths, ConfFilter::default()).unwrap_or_else(|error| panic!("{what}: {error}"));
     check(what, &text);
     set.files[0].bytes = text.clone().into_bytes();
-    supervisor.test(&set).await.unwrap_or_else(|error| panic!("{what}: the equivalent text: {error}\n{text}"));
+    supervisor.test(&set, supervisor.patience()).await.unwrap_or_else(|error| panic!("{what}: the equivalent text: {error}\n{text}"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -9,5 +9,7 @@ mod counted;
 mod missing;
 #[path = "wire/redirected.rs"]
 mod redirected;
+#[path = "wire/rewritten.rs"]
+mod rewritten;
 #[path = "wire/server_name.rs"]
 mod server_name;

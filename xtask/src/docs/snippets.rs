@@ -1,12 +1,12 @@
 //! The policy for snippets.
 
-use annotations::{SNIPPET_RULES, SnippetRule};
+use ngx_value::directives::{DIRECTIVES, FileRefusal, SnippetRefusal};
 
 use super::{NOTICE, row};
 
 /// The page.
 pub(super) fn page() -> String {
-    let mut page = String::from(NOTICE);
+    let mut page = NOTICE.replace("tables in crates/annotations", "table in crates/ngx-value/src/directives.rs");
     page.push_str(
         "# Snippets\n\n\
          Snippets of Ingresses need `allow-snippet-annotations: \"true\"` and `annotations-risk-level: Critical`, and may hold no word of \
@@ -21,25 +21,46 @@ pub(super) fn page() -> String {
          [Security](../security.md#snippets) says what that means.\n\n\
          | directive | refused in | but not | why |\n|---|---|---|---|\n",
     );
-    for rule in SNIPPET_RULES {
-        row(&mut page, &line(rule));
+    let mut rows: Vec<(SnippetRefusal, Vec<&str>)> = Vec::new();
+    for (refusal, names) in DIRECTIVES.iter().filter_map(|rule| Some((rule.snippet?, rule.names))) {
+        match rows.iter_mut().find(|(same, _)| *same == refusal) {
+            Some((_, row)) => row.extend(names),
+            None => rows.push((refusal, names.to_vec())),
+        }
+    }
+    for (refusal, names) in rows {
+        row(&mut page, &line(refusal, &names));
     }
     page
 }
 
-fn line(rule: &SnippetRule) -> String {
-    let list = |names: &[&str]| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-    let names = match rule.with {
-        Some(argument) => format!("{} with `{argument}` in an argument", list(rule.names)),
-        None => list(rule.names),
+/// What `docs/watch.md`, which is written by hand, does not say of files: each name stands in a row, with its reason.
+pub(super) fn missing(watch: &str) -> Vec<String> {
+    let says = |name: &str, refusal: FileRefusal| {
+        let reason = match refusal {
+            FileRefusal::Always(reason) => format!("| {reason} |"),
+            FileRefusal::Unless(_) => String::new(),
+        };
+        watch.lines().any(|line| line.contains(&format!("`{name}`")) && line.ends_with(&reason))
     };
-    let places = if rule.only_in.is_empty() { "all".to_owned() } else { list(rule.only_in) };
+    let files = DIRECTIVES.iter().filter_map(|rule| Some((rule.names, rule.file?)));
+    let silent = files.flat_map(|(names, refusal)| names.iter().filter(move |name| !says(name, refusal)));
+    silent.map(|name| format!("docs/watch.md: does not say of {name} why files may not have it")).collect()
+}
+
+fn line(refusal: SnippetRefusal, names: &[&str]) -> String {
+    let list = |names: &[&str]| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    let names = match refusal.with {
+        Some(argument) => format!("{} with `{argument}` in an argument", list(names)),
+        None => list(names),
+    };
+    let places = refusal.only_in.map_or("all".to_owned(), |only| list(&[only]));
     let mut exceptions = Vec::new();
-    if !rule.unless.is_empty() {
-        exceptions.push(format!("with {}", list(rule.unless)));
+    if !refusal.unless.is_empty() {
+        exceptions.push(format!("with {}", list(refusal.unless)));
     }
-    if rule.outside_locations {
+    if refusal.outside_locations {
         exceptions.push("inside of a `location` of the snippet's own".to_owned());
     }
-    format!("| {names} | {places} | {} | {} |", exceptions.join(", "), rule.reason)
+    format!("| {names} | {places} | {} | {} |", exceptions.join(", "), refusal.reason)
 }

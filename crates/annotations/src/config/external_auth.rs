@@ -10,27 +10,27 @@ settings! {
     ExternalAuthDefaults in external_auth;
 
     /// The service that each request is put before first, unless its Ingress has an `auth-url` of its own or `enable-global-auth: "false"`. A text that is no URL lets nobody through.
-    url: Option<UrlTemplate> = None, "global-auth-url", URL;
+    url: Option<UrlTemplate> = None, "global-auth-url", URL, "http://auth.example.com/verify", [Routes];
     /// Method of the request to it. Empty: GET.
-    method: Option<Method> = None, "global-auth-method", optional("GET, HEAD, POST, PUT, PATCH, DELETE, CONNECT, OPTIONS, TRACE, or empty");
+    method: Option<Method> = None, "global-auth-method", optional("GET, HEAD, POST, PUT, PATCH, DELETE, CONNECT, OPTIONS, TRACE, or empty"), "HEAD", [Routes];
     /// Where clients are sent instead of a 401.
-    signin: Option<RedirectTemplate> = None, "global-auth-signin", optional("a URL, perhaps with variables, or empty");
+    signin: Option<RedirectTemplate> = None, "global-auth-signin", optional("a URL, perhaps with variables, or empty"), "https://auth.example.com/login", [Routes];
     /// The parameter there that holds the original URL. Empty: `rd`.
-    signin_redirect_param: Option<QueryName> = None, "global-auth-signin-redirect-param", optional("the name of a query parameter, or empty");
+    signin_redirect_param: Option<QueryName> = None, "global-auth-signin-redirect-param", optional("the name of a query parameter, or empty"), "next", [Routes];
     /// Headers of the service's answer that replace those of the request to the backend.
-    response_headers: Vec<HeaderName> = Vec::new(), "global-auth-response-headers", HEADER_NAMES;
+    response_headers: Vec<HeaderName> = Vec::new(), "global-auth-response-headers", HEADER_NAMES, "X-User,X-Groups", [Routes];
     /// The header `X-Auth-Request-Redirect` of the request to it. Empty: the URI of the request.
-    request_redirect: Option<HeaderTemplate> = None, "global-auth-request-redirect", optional("text with NGINX variables, or empty");
+    request_redirect: Option<HeaderTemplate> = None, "global-auth-request-redirect", optional("text with NGINX variables, or empty"), "$scheme://$host$request_uri", [Routes];
     /// Text for the location of the request to it.
-    snippet: Option<Snippet> = None, "global-auth-snippet", SNIPPET;
+    snippet: Option<Snippet> = None, "global-auth-snippet", SNIPPET, "proxy_set_header X-From narthex;", [Routes];
     /// Keep its answers by this key. Empty: they are not kept.
-    cache_key: Option<Template> = None, "global-auth-cache-key", optional("text with NGINX variables, or empty");
+    cache_key: Option<Template> = None, "global-auth-cache-key", optional("text with NGINX variables, or empty"), "$http_authorization", [Routes];
     /// How long its answers are kept; `off`: not at all. Empty or unusable: `200 202 401 5m`.
-    cache_duration: Option<CacheRules> = None, "global-auth-cache-duration", DURATION;
+    cache_duration: Option<CacheRules> = None, "global-auth-cache-duration", DURATION, "200 202 10m", [Routes];
     /// Cookies of its answer go to the client whatever the status.
-    always_set_cookie: bool = false, "global-auth-always-set-cookie", BOOL;
+    always_set_cookie: bool = false, "global-auth-always-set-cookie", BOOL, "true", [Routes];
     /// Rule paths that begin with one of these are served without any authentication, an Ingress's own included.
-    no_auth_locations: Vec<String> = vec!["/.well-known/acme-challenge".to_owned()], "no-auth-locations", LIST;
+    no_auth_locations: Vec<String> = vec!["/.well-known/acme-challenge".to_owned()], "no-auth-locations", LIST, "/.well-known/acme-challenge,/healthz", [Routes];
 }
 
 /// A service that never answers, so that nobody is let through.

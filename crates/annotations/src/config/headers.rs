@@ -11,17 +11,17 @@ settings! {
     HeaderDefaults in headers;
 
     /// ConfigMap with headers of every answer: they replace the backend's. Variables in the values are meant.
-    add_headers: Option<Reference> = None, "add-headers", OBJECT;
+    add_headers: Option<Reference> = None, "add-headers", OBJECT, "ingress/answer-headers", [Text];
     /// ConfigMap with headers of every request to a backend. They follow those that are always sent, so one of the same name is sent twice, and an empty one is not sent. Variables in the values are meant.
-    proxy_set_headers: Option<Reference> = None, "proxy-set-headers", OBJECT;
+    proxy_set_headers: Option<Reference> = None, "proxy-set-headers", OBJECT, "ingress/request-headers", [Text];
     /// Headers of the backends' answers that clients don't get.
-    hide_headers: Vec<HeaderName> = Vec::new(), "hide-headers", HEADER_NAMES;
+    hide_headers: Vec<HeaderName> = Vec::new(), "hide-headers", HEADER_NAMES, "X-Powered-By", [Text];
     /// Let clients see the backend's `Server`. Only with `server-tokens`, as the header is removed otherwise.
-    allow_backend_server_header: bool = false, "allow-backend-server-header", BOOL;
+    allow_backend_server_header: bool = false, "allow-backend-server-header", BOOL, "true", [Text];
     /// Take headers whose names have underscores.
-    enable_underscores: bool = false, "enable-underscores-in-headers", BOOL;
+    enable_underscores: bool = false, "enable-underscores-in-headers", BOOL, "true", [Text];
     /// Drop headers whose names have other characters than letters, digits and `-`.
-    ignore_invalid: bool = true, "ignore-invalid-headers", BOOL;
+    ignore_invalid: bool = true, "ignore-invalid-headers", BOOL, "false", [Text];
 }
 
 /// Another object, of any namespace.

@@ -1,13 +1,14 @@
 //! How the keys of the ConfigMap are written down.
 
-/// Defines a struct of settings, its defaults and its keys from one list: documentation, field, type, default, key, grammar.
+/// Defines a struct of settings, its defaults and its keys from one list: documentation, field, type, default, key, grammar, another value as an
+/// example, what a change invalidates.
 ///
 /// `topics` are further fields that a file of their own defines; `in` says in which field of [`super::Config`] such a struct lies, or `all`.
 macro_rules! settings {
     (
         $(#[doc = $outer:literal])+ $struct:ident in $place:tt;
         $(topics { $($(#[doc = $topic_doc:literal])+ $topic_field:ident: $topic_type:ty,)* })?
-        $($(#[doc = $doc:literal])+ $field:ident: $type:ty = $default:expr, $name:literal, $grammar:expr;)*
+        $($(#[doc = $doc:literal])+ $field:ident: $type:ty = $default:expr, $name:literal, $grammar:expr, $example:literal, [$($part:ident),*];)*
     ) => {
         $(#[doc = $outer])+
         #[derive(Debug, Clone, PartialEq)]
@@ -29,6 +30,8 @@ macro_rules! settings {
                 name: $name,
                 value: GRAMMAR.value,
                 doc: concat!($($doc),+),
+                example: $example,
+                invalidates: &[$($crate::config::Derived::$part),*],
                 set: |config, text, notes| {
                     $crate::config::table::place!(config, $place).$field = (GRAMMAR.read)(text, notes)?;
                     Ok(())

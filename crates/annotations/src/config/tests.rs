@@ -30,6 +30,16 @@ fn names_are_keys_and_every_default_reads_back() {
 }
 
 #[test]
+fn every_example_is_another_value() {
+    let all: Vec<(&str, &str)> = CONFIG_KEYS.iter().map(|entry| (entry.name, entry.example)).collect();
+    let (config, findings) = read(&all);
+    assert_eq!(findings, Vec::new());
+    for entry in CONFIG_KEYS.iter() {
+        assert!(!(entry.same)(&config, &Config::default()), "{}", entry.name);
+    }
+}
+
+#[test]
 fn an_empty_configmap_is_the_default() {
     assert_eq!(read(&[]), (Config::default(), Vec::new()));
 }
@@ -186,7 +196,8 @@ fn keys_that_are_not_in_the_table_are_reported() {
 #[test]
 fn changed_keys_are_named() {
     let changed = Config { ssl_redirect: false, keep_alive: ngx_value::Seconds(1), ..Config::default() };
-    assert_eq!(changed.changed_keys(&Config::default()), ["ssl-redirect", "keep-alive"]);
+    let names: Vec<&str> = changed.changed_keys(&Config::default()).into_iter().map(|entry| entry.name).collect();
+    assert_eq!(names, ["ssl-redirect", "keep-alive"]);
     assert!(changed.changed_keys(&changed).is_empty());
 }
 

@@ -198,7 +198,7 @@ static ENTRIES: &[Entry] = &[
         config_key: Some("ssl-ciphers"),
         applies: Applies::Shell,
         value: "ciphers as OpenSSL lists them (ciphers(1)), between colons",
-        doc: "Ciphers of the host up to TLS 1.2.",
+        doc: "Ciphers of the host up to TLS 1.2. Without effect on rules without a host.",
         example: "ECDHE-RSA-AES128-GCM-SHA256:HIGH:!aNULL",
         on_invalid: OnInvalid::Refuse,
         parse: |text, draft| {
@@ -224,7 +224,7 @@ static ENTRIES: &[Entry] = &[
         scope: Scope::Host,
         applies: Applies::Shell,
         value: BOOL,
-        doc: "Whether the order of the server's ciphers counts, not the client's.",
+        doc: "Whether the order of the server's ciphers counts, not the client's. Without effect on rules without a host.",
         example: "false",
         parse: |text, draft| set(&mut draft.spec.client_tls.prefer_server_ciphers, parse_bool(text).map(Some)),
         ..LOCATION

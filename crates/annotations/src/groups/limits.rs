@@ -39,13 +39,6 @@ pub struct Limits {
     pub body_buffer: Option<Size>,
 }
 
-impl Limits {
-    /// How many requests beyond the rate are let through at once.
-    pub fn burst(&self, rate: NonZeroU32) -> u32 {
-        rate.get().saturating_mul(self.burst_multiplier.map_or(5, NonZeroU32::get))
-    }
-}
-
 const COUNT: &str = "a whole number; 0 and less is no limit";
 
 static ENTRIES: &[Entry] = &[
@@ -211,12 +204,11 @@ mod tests {
 
     #[test]
     fn a_burst_is_a_multiple_of_the_rate() {
-        let rate = NonZeroU32::new(10).unwrap();
-        assert_eq!(good(&[("limit-rps", "10"), ("limit-burst-multiplier", "3")]).limits.burst(rate), 30);
+        assert_eq!(good(&[("limit-rps", "10"), ("limit-burst-multiplier", "3")]).limits.burst_multiplier, NonZeroU32::new(3));
         for value in ["0", "-1", "x"] {
             let pairs = [("limit-rps", "10"), ("limit-burst-multiplier", value)];
             let expected = [("limit-burst-multiplier", Invalid, "expected a whole number from 1; it is ignored")];
-            assert_eq!(bad(&pairs, Accepted, &expected).limits.burst(rate), 50);
+            assert_eq!(bad(&pairs, Accepted, &expected).limits.burst_multiplier, None);
         }
         bad(&[("limit-burst-multiplier", "3")], Accepted, &[("limit-burst-multiplier", Surprise, "it has no effect without")]);
     }

@@ -47,7 +47,7 @@ static ENTRIES: &[Entry] = &[
         risk: Risk::Medium,
         value: PATH,
         doc: "What the URI becomes; the query stays. If it differs from the path, every location of the host is matched as a regular expression, \
-            anchored at its start only and whatever the letter case.",
+            anchored at its start only and whatever the letter case. Where a capture makes a path with segments `.` or `..`, requests get 400.",
         example: "/$2",
         parse: |text, draft| set(&mut draft.spec.path.rewrite_target, trimmed(text)),
         ..LOCATION

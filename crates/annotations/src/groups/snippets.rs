@@ -44,7 +44,7 @@ static ENTRIES: &[Entry] = &[
         risk: Risk::Critical,
         applies: Applies::Shell,
         value: DIRECTIVES,
-        doc: "Text for the server block; the oldest Ingress of the host that has any decides. It must be balanced: it can't close the block it stands in.",
+        doc: "Text for the server block; the oldest Ingress of the host that has any decides. Paths of rules without a host answer 503 with it. It must be balanced: it can't close the block it stands in.",
         example: "location = /robots.txt { return 200; }",
         on_invalid: OnInvalid::Refuse,
         parse: |text, draft| set(&mut draft.spec.snippets.server, snippet(text)),

@@ -96,10 +96,3 @@ fn the_line_is_that_of_the_directive() {
     let begin = "expected directives that an Ingress may use, but line 3: root: it serves files of the controller's";
     assert!(message.starts_with(begin), "{message}");
 }
-
-#[test]
-fn every_rule_has_names_and_a_reason() {
-    for rule in SNIPPET_RULES {
-        assert!(!rule.names.is_empty() && !rule.reason.is_empty() && !rule.reason.ends_with('.'), "{rule:?}");
-    }
-}

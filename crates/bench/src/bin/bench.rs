@@ -1,6 +1,6 @@
 //! The end-to-end benchmarks; run by `make bench` inside the bed.
 //!
-//! Usage: `bench OUT.md [CRITERION.md]`. `BENCH_SIZES=1000,10000` chooses the numbers of Ingresses; none: only plain NGINX is measured.
+//! Usage: `bench OUT.md [CRITERION.md]`, or `bench hostile` for what tenants notice of a hostile one alone, without a file. `BENCH_SIZES=1000,10000` chooses the numbers of Ingresses; none: only plain NGINX is measured.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -28,7 +28,11 @@ const SAMPLES: usize = 200;
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() -> anyhow::Result<()> {
     let mut args = std::env::args_os().skip(1).map(PathBuf::from);
-    let out = args.next().context("usage: bench OUT.md [CRITERION.md]")?;
+    let out = args.next().context("usage: bench OUT.md [CRITERION.md], or bench hostile")?;
+    let mut report = Report::default();
+    if out.as_os_str() == "hostile" {
+        return bench::hostile::measure(&mut report).await;
+    }
     let criterion = args.next().map(std::fs::read_to_string).transpose()?.unwrap_or_default();
     let sizes = std::env::var("BENCH_SIZES").unwrap_or_else(|_| "1000,10000".into());
     // Now: later the load is our own.
@@ -37,7 +41,6 @@ async fn main() -> anyhow::Result<()> {
     let ports = testkit::ports::Ports::take(3)?;
     let a = echo::start(address(11, ports[0]), Identity::named("a")).await?;
     let b = echo::start(address(12, ports[0]), Identity::named("b")).await?;
-    let mut report = Report::default();
     let narthex = std::env::var("NARTHEX_BIN").context("NARTHEX_BIN names no binary: run `make bench`")?;
     bench::follow::measure(&mut report, &narthex).await?;
     bench::leave::measure(&mut report, &narthex).await?;
@@ -63,6 +66,7 @@ async fn main() -> anyhow::Result<()> {
             world.annotate(&mut controller, &mut report).await?;
         }
     }
+    bench::hostile::measure(&mut report).await?;
     report.write(&out, &machine, &criterion)?;
     Ok(())
 }

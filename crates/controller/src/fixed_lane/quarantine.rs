@@ -1,6 +1,8 @@
 //! What NGINX refused, looked at again from time to time: a module may have been installed since, or a file may be there now.
 
+use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use model::{Built, ObjectKey};
@@ -12,6 +14,8 @@ const FIRST_LOOK: Duration = Duration::from_secs(30);
 const LAST_LOOK: Duration = Duration::from_secs(30 * 60);
 /// Parts that are tested in one turn: a test takes a while, and changes wait for it.
 const AT_ONCE: usize = 4;
+/// How long what a namespace asks for is tested alone first, after it made a test too slow.
+const SUSPICION: Duration = Duration::from_secs(30 * 60);
 
 /// What asked for a part that NGINX refuses.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,6 +23,16 @@ pub(crate) enum Subject {
     Ingress(ObjectKey),
     /// A key of the ConfigMap.
     Setting(String),
+}
+
+impl Subject {
+    /// The namespace of an Ingress.
+    pub(super) fn namespace(&self) -> Option<&Arc<str>> {
+        match self {
+            Self::Ingress(key) => Some(&key.namespace),
+            Self::Setting(_) => None,
+        }
+    }
 }
 
 impl fmt::Display for Subject {
@@ -73,5 +87,31 @@ impl HeldParts {
             (held.part.clone(), held.subjects.clone())
         })
         .collect()
+    }
+}
+
+/// Namespaces that asked for what makes a test too slow. To find that takes long, and changes of others wait: so it is not to happen again and again.
+#[derive(Debug, Default)]
+pub(super) struct Suspects(BTreeMap<Arc<str>, Instant>);
+
+impl Suspects {
+    pub(super) fn add(&mut self, subjects: &[Subject]) {
+        let now = Instant::now();
+        self.0.retain(|_, since| *since + SUSPICION > now);
+        self.0.extend(subjects.iter().filter_map(Subject::namespace).map(|namespace| (namespace.clone(), now)));
+    }
+
+    /// Whether nothing but them asks for something.
+    pub(super) fn alone_ask(&self, subjects: &[Subject]) -> bool {
+        let suspect = |subject: &Subject| subject.namespace().is_some_and(|namespace| self.has(namespace));
+        !subjects.is_empty() && subjects.iter().all(suspect)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn has(&self, namespace: &Arc<str>) -> bool {
+        self.0.get(namespace).is_some_and(|since| *since + SUSPICION > Instant::now())
     }
 }

@@ -5,17 +5,27 @@
 //! 1. A doubtful complaint counts when what is known to be sound passes the same test at the same moment and the candidate fails again, twice.
 //! 2. The settings are tested before any object: alone, on what is always there. No object is tried on settings that don't stand alone.
 //! 3. Then the new parts of objects are added to the settings: all at once, without the one that NGINX points at, or by halves.
+//! 4. Slowness is a doubtful complaint, and what is known to be sound must pass quickly beside it: a machine that is starved is slow with any text. Parts of
+//!    namespaces that ask for little are added first, so that where only the sum is too slow it is the largest that is blamed.
 //!
 //! A test that comes to no result ends the search without one.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
-use model::{Basis, Data, Fixed, ObjectKey, Profile, ProfileId, Shell, Snippet};
+use model::{Built, Data, Fixed, ObjectKey, Profile, ProfileId, Shell, Snippet};
 
+use super::quarantine::Subject;
 use crate::port::{ApplyError, Culprit, Nginx};
 
 /// How often a doubtful complaint must be seen beside a sound configuration.
 const PROOFS: usize = 2;
+/// Of the time that a test may take: what the search adds to nothing any more, and within what the sound configuration must pass beside a slow one.
+const SLOW: u32 = 2;
+pub(super) const FAST: u32 = 4;
+/// Parts of one namespace that are looked for one by one when they are too slow.
+const MOST_OF_ONE: usize = 2;
 
 /// A part of a configuration that an object or a key of the ConfigMap asks for.
 #[derive(Debug, Clone, PartialEq)]
@@ -50,21 +60,54 @@ impl Part {
             Self::Stream(ingress, text) => fixed.streams.push((ingress.clone(), text.clone())),
         }
     }
+
+    /// What asked for it.
+    pub(super) fn subjects(&self, built: &Built) -> Vec<Subject> {
+        let ingresses = match self {
+            Self::Setting(key, _) => return vec![Subject::Setting(key.clone())],
+            Self::Profile(id, _) => built.users_of_profile(id),
+            Self::Shell(host, _) => built.users_of_shell(host),
+            Self::Stream(ingress, _) => vec![ingress.clone()],
+        };
+        ingresses.into_iter().map(Subject::Ingress).collect()
+    }
+
+    /// The namespace of the first Ingress that asked for it.
+    fn owner(&self, built: &Built) -> Option<Arc<str>> {
+        self.subjects(built).into_iter().find_map(|subject| subject.namespace().cloned())
+    }
+
+    /// Bytes of what is special about it.
+    fn bytes(&self) -> u64 {
+        match self {
+            Self::Setting(_, value) => value.len() as u64,
+            Self::Profile(_, profile) => profile.text_bytes(),
+            Self::Shell(_, shell) => shell.text_bytes(),
+            Self::Stream(_, text) => text.as_str().len() as u64,
+        }
+    }
 }
 
 /// A part, and what NGINX says against it.
-pub(super) type Faulty = (Part, String);
+#[derive(Debug)]
+pub(super) struct Faulty {
+    pub(super) part: Part,
+    pub(super) message: String,
+    /// It takes too long.
+    pub(super) slow: bool,
+}
 
 /// What NGINX says against a candidate, and which part of it it points at.
 struct Refusal {
     message: String,
     culprit: Option<Culprit>,
+    slow: bool,
 }
 
 /// A search beside what is known to be sound.
 pub(super) struct Search<'a, N> {
     pub(super) nginx: &'a mut N,
-    pub(super) basis: &'a Basis,
+    pub(super) built: &'a Built,
     /// What NGINX runs, as far as it is known.
     pub(super) running: Option<&'a Fixed>,
 }
@@ -75,11 +118,14 @@ impl<N: Nginx> Search<'_, N> {
     /// # Errors
     /// When a test comes to no result, or the fault lies outside of the configuration.
     pub(super) async fn faulty(&mut self, wanted: &Fixed, confirmed: &Data, error: ApplyError) -> Result<Vec<Faulty>, ApplyError> {
-        if self.proven(wanted, error).await?.is_none() {
+        let slow = matches!(error, ApplyError::Slow(_));
+        // What is blamed in the end is proven again.
+        let proofs = if slow { 1 } else { PROOFS };
+        if self.proven(wanted, error, proofs, self.nginx.patience()).await?.is_none() {
             return Ok(Vec::new());
         }
         let known = self.running.filter(|running| running.globals == wanted.globals);
-        let mut base = Fixed { literals: wanted.literals.clone(), globals: wanted.globals.clone(), ..self.basis.alone(self.basis.data()) };
+        let mut base = Fixed { literals: wanted.literals.clone(), globals: wanted.globals.clone(), ..self.alone() };
         if known.is_none() && self.refusal(&base).await?.is_some() {
             return self.faulty_settings(confirmed).await;
         }
@@ -88,13 +134,16 @@ impl<N: Nginx> Search<'_, N> {
             let runs = known.is_some_and(|running| parts_of(running).any(|known| known == part));
             if runs { part.add_to(&mut base) } else { parts.push(part) }
         }
+        if slow {
+            parts = self.least_first(parts);
+        }
         self.faulty_parts(base, parts).await
     }
 
     /// The keys of the ConfigMap that NGINX refuses, beside those that it has confirmed.
     async fn faulty_settings(&mut self, confirmed: &Data) -> Result<Vec<Faulty>, ApplyError> {
         let (mut base, mut new) = (Data::new(), Vec::new());
-        for (key, value) in self.basis.data() {
+        for (key, value) in self.built.basis.data() {
             if confirmed.get(key) == Some(value) {
                 base.insert(key.clone(), value.clone());
             } else {
@@ -102,7 +151,7 @@ impl<N: Nginx> Search<'_, N> {
             }
         }
         // What was confirmed together with something that is gone now need not stand without it.
-        if !base.is_empty() && self.refusal(&self.basis.alone(&base)).await?.is_some() {
+        if !base.is_empty() && self.refusal(&self.built.basis.alone(&base)).await?.is_some() {
             new.extend(std::mem::take(&mut base));
         }
         let mut faulty = Vec::new();
@@ -113,7 +162,7 @@ impl<N: Nginx> Search<'_, N> {
             while let Some(group) = groups.pop() {
                 let mut candidate = base.clone();
                 candidate.extend(group.iter().cloned());
-                let Some(refusal) = self.refusal(&self.basis.alone(&candidate)).await? else {
+                let Some(refusal) = self.refusal(&self.built.basis.alone(&candidate)).await? else {
                     base = candidate;
                     continue;
                 };
@@ -130,28 +179,43 @@ impl<N: Nginx> Search<'_, N> {
                 break;
             }
         }
-        Ok(faulty.into_iter().map(|(key, value, message)| (Part::Setting(key, value), message)).collect())
+        Ok(faulty.into_iter().map(|(key, value, message)| Faulty { part: Part::Setting(key, value), message, slow: false }).collect())
     }
 
     /// Those of `parts` that NGINX refuses beside `base` and beside those that it accepts.
     async fn faulty_parts(&mut self, mut base: Fixed, parts: Vec<Part>) -> Result<Vec<Faulty>, ApplyError> {
+        let first = base.clone();
         let mut faulty = Vec::new();
         let mut groups = vec![parts];
         while let Some(mut group) = groups.pop() {
             let mut candidate = base.clone();
             group.iter().for_each(|part| part.add_to(&mut candidate));
-            let Some(refusal) = self.refusal(&candidate).await? else {
+            let refusal = match self.nginx.test(&candidate, self.limit()).await {
+                Ok(_) => None,
+                // Only what is blamed needs a proof.
+                Err(ApplyError::Slow(message)) if group.len() > 1 => Some(Refusal { message, culprit: None, slow: true }),
+                Err(error) => self.proven(&candidate, error, PROOFS, self.limit()).await?,
+            };
+            let Some(Refusal { message, culprit, slow }) = refusal else {
                 base = candidate;
                 continue;
             };
-            let named = refusal.culprit.as_ref().and_then(|culprit| group.iter().position(|part| part.is(culprit)));
+            let named = culprit.as_ref().and_then(|culprit| group.iter().position(|part| part.is(culprit)));
             match (named, group.len()) {
                 (_, 0) => {}
                 (Some(at), _) => {
-                    faulty.push((group.remove(at), refusal.message));
+                    faulty.push(Faulty { part: group.remove(at), message, slow });
                     groups.push(group);
                 }
-                (None, 1) => faulty.extend(group.pop().map(|part| (part, refusal.message))),
+                (None, 1) if slow => {
+                    let owner = group[0].owner(self.built);
+                    if self.is_one_of_many(&first, &group[0], &owner, &faulty).await? {
+                        group.extend(groups.iter_mut().flat_map(|group| group.extract_if(.., |part| part.owner(self.built) == owner)));
+                    }
+                    let about = |part: &Part| format!("{message}; it has {} KiB of the text", part.bytes().div_ceil(1 << 10));
+                    faulty.extend(group.into_iter().map(|part| Faulty { message: about(&part), part, slow }));
+                }
+                (None, 1) => faulty.extend(group.pop().map(|part| Faulty { part, message, slow })),
                 (None, length) => {
                     let half = group.split_off(length / 2);
                     groups.extend([half, group]);
@@ -161,6 +225,26 @@ impl<N: Nginx> Search<'_, N> {
         Ok(faulty)
     }
 
+    /// Whether what is left of a namespace is to blame with a part that is too slow: it is the sum, or there have been some already and each costs a search.
+    async fn is_one_of_many(
+        &mut self,
+        first: &Fixed,
+        part: &Part,
+        owner: &Option<Arc<str>>,
+        faulty: &[Faulty],
+    ) -> Result<bool, ApplyError> {
+        if faulty.iter().filter(|faulty| faulty.slow && faulty.part.owner(self.built) == *owner).count() >= MOST_OF_ONE {
+            return Ok(true);
+        }
+        let mut candidate = first.clone();
+        part.add_to(&mut candidate);
+        match self.nginx.test(&candidate, self.limit()).await {
+            Ok(_) => Ok(true),
+            Err(ApplyError::Slow(_)) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Whether NGINX accepts a part again, beside what it runs.
     ///
     /// # Errors
@@ -168,51 +252,90 @@ impl<N: Nginx> Search<'_, N> {
     pub(super) async fn accepts(&mut self, part: &Part) -> Result<bool, ApplyError> {
         let candidate = match part {
             Part::Setting(key, value) => {
-                let mut data = self.basis.data().clone();
+                let mut data = self.built.basis.data().clone();
                 data.insert(key.clone(), value.clone());
-                self.basis.alone(&data)
+                self.built.basis.alone(&data)
             }
             part => {
-                let mut candidate = self.running.cloned().unwrap_or_else(|| self.basis.alone(self.basis.data()));
+                let mut candidate = self.running.cloned().unwrap_or_else(|| self.alone());
                 part.add_to(&mut candidate);
                 candidate
             }
         };
-        Ok(self.refusal(&candidate).await?.is_none())
+        match self.nginx.test(&candidate, self.limit()).await {
+            Ok(_) => Ok(true),
+            Err(error @ ApplyError::Slow(_)) => Err(error),
+            Err(error) => Ok(self.proven(&candidate, error, PROOFS, self.limit()).await?.is_none()),
+        }
+    }
+
+    /// The settings alone.
+    fn alone(&self) -> Fixed {
+        self.built.basis.alone(self.built.basis.data())
+    }
+
+    /// How long the test of a candidate may take: less than that of a text that is applied, so that what is left has time.
+    fn limit(&self) -> Duration {
+        self.nginx.patience() / SLOW
+    }
+
+    /// Those of namespaces that ask for the least text first, and of each the smallest first.
+    fn least_first(&self, parts: Vec<Part>) -> Vec<Part> {
+        let mut parts: Vec<(Option<Arc<str>>, Part)> = parts.into_iter().map(|part| (part.owner(self.built), part)).collect();
+        let mut sums: BTreeMap<Option<Arc<str>>, u64> = BTreeMap::new();
+        for (owner, part) in &parts {
+            *sums.entry(owner.clone()).or_default() += part.bytes();
+        }
+        parts.sort_by_cached_key(|(owner, part)| (sums[owner], owner.clone(), part.bytes()));
+        parts.into_iter().map(|(_, part)| part).collect()
     }
 
     /// What NGINX says against a candidate; `None`: it accepts it.
     async fn refusal(&mut self, candidate: &Fixed) -> Result<Option<Refusal>, ApplyError> {
-        match self.nginx.test(candidate).await {
-            Ok(()) => Ok(None),
-            Err(error) => self.proven(candidate, error).await,
+        match self.nginx.test(candidate, self.limit()).await {
+            Ok(_) => Ok(None),
+            Err(error) => self.proven(candidate, error, PROOFS, self.limit()).await,
         }
     }
 
     /// A refusal as it is, and a doubtful complaint that is seen again while what is sound passes; `None`: the candidate passes after all.
-    async fn proven(&mut self, candidate: &Fixed, error: ApplyError) -> Result<Option<Refusal>, ApplyError> {
-        let (message, culprit) = match error {
-            ApplyError::Refused { message, culprit } => return Ok(Some(Refusal { message, culprit })),
-            ApplyError::Doubtful { message, culprit } => (message, culprit),
+    async fn proven(
+        &mut self,
+        candidate: &Fixed,
+        error: ApplyError,
+        proofs: usize,
+        limit: Duration,
+    ) -> Result<Option<Refusal>, ApplyError> {
+        let (mut message, culprit, slow) = match error {
+            ApplyError::Refused { message, culprit } => return Ok(Some(Refusal { message, culprit, slow: false })),
+            ApplyError::Doubtful { message, culprit } => (message, culprit, false),
+            ApplyError::Slow(message) => (message, None, true),
             error => return Err(error),
         };
-        let sound = self.running.cloned().unwrap_or_else(|| self.basis.alone(&Data::new()));
-        for _ in 0..PROOFS {
-            if self.nginx.test(&sound).await.is_err() {
-                return Err(ApplyError::Failed(format!("{message} (and so it says of what it runs)")));
-            }
-            match self.nginx.test(candidate).await {
-                Ok(()) => return Ok(None),
+        let sound = self.running.cloned().unwrap_or_else(|| self.built.basis.alone(&Data::new()));
+        let patience = self.nginx.patience();
+        for _ in 0..proofs {
+            let Ok(took) = self.nginx.test(&sound, if slow { patience / FAST } else { patience }).await else {
+                return Err(ApplyError::Failed(format!("{message} (and so it is with what it runs)")));
+            };
+            match self.nginx.test(candidate, limit).await {
+                Ok(_) => return Ok(None),
+                Err(ApplyError::Slow(_)) if slow => {
+                    let took = took.as_secs_f64();
+                    message = format!(
+                        "with it the test of the configuration takes longer than {limit:?}, and {took:.1} s without; it may take {patience:?}"
+                    );
+                }
                 Err(ApplyError::Refused { .. } | ApplyError::Doubtful { .. }) => {}
                 Err(error) => return Err(error),
             }
         }
-        Ok(Some(Refusal { message, culprit }))
+        Ok(Some(Refusal { message, culprit, slow }))
     }
 }
 
 /// What objects ask for in a configuration.
-fn parts_of(fixed: &Fixed) -> impl Iterator<Item = Part> {
+pub(super) fn parts_of(fixed: &Fixed) -> impl Iterator<Item = Part> {
     let profiles = fixed.profiles.iter().map(|(id, profile)| Part::Profile(id.clone(), profile.clone()));
     let shells = fixed.shells.iter().map(|(host, shell)| Part::Shell(host.clone(), shell.clone()));
     let streams = fixed.streams.iter().map(|(ingress, text)| Part::Stream(ingress.clone(), text.clone()));

@@ -57,19 +57,18 @@ impl Refused {
 
     /// Sets the clock after everything sendable was sent; `freed`: something was removed, so that there may be room at once.
     pub(super) fn wait(&mut self, freed: bool) {
-        let pause = match self.next {
-            _ if self.records.is_empty() => {
-                self.next = None;
-                return;
-            }
-            Some((at, pause)) if at > Instant::now() && !freed => {
-                self.next = Some((at, pause));
-                return;
-            }
-            Some((_, pause)) if !freed => (pause * 2).min(LAST_RETRY),
-            _ => FIRST_RETRY,
+        if self.records.is_empty() {
+            self.next = None;
+            return;
+        }
+        let (wait, pause) = match self.next {
+            // What was added found the place of what it replaces taken: removals come last.
+            _ if freed => (Duration::ZERO, FIRST_RETRY / 2),
+            Some((at, _)) if at > Instant::now() => return,
+            Some((_, pause)) => ((pause * 2).min(LAST_RETRY), (pause * 2).min(LAST_RETRY)),
+            None => (FIRST_RETRY, FIRST_RETRY),
         };
-        self.next = Some((Instant::now() + pause, pause));
+        self.next = Some((Instant::now() + wait, pause));
     }
 
     /// When to try again.

@@ -1,6 +1,10 @@
 //! The lane over an NGINX that counts.
 
+use std::sync::Arc;
 use std::time::Duration;
+
+use model::ObjectKey;
+use model::object::{Backend, Ingress, IngressPath, IngressRule, PortRef};
 
 use crate::fake::{Bed, World};
 
@@ -35,4 +39,34 @@ async fn what_nginx_holds_of_nothing_that_is_wanted_is_removed() {
     let mut live = bed.handle.live.clone();
     live.wait_for(|live| live.synced).await.unwrap();
     assert!(!bed.fake.world().records.contains_key("h\tgone.example.com"));
+}
+
+/// An Ingress of a namespace with so many hosts.
+fn ingress(namespace: &str, hosts: usize) -> (ObjectKey, Arc<Ingress>) {
+    let backend = Backend::Service { name: "web".into(), port: PortRef::Number(80) };
+    let rule = |at: usize| IngressRule {
+        host: format!("h{at}.{namespace}.example").into(),
+        paths: [IngressPath { path: "/".into(), path_type: "Prefix".into(), backend: backend.clone() }].into(),
+    };
+    let annotations = [("kubernetes.io/ingress.class".to_owned(), "nginx".to_owned())].into();
+    let ingress = Ingress { annotations, rules: (0..hosts).map(rule).collect(), ..Ingress::default() };
+    (ObjectKey::new(namespace, "web"), Arc::new(ingress))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_does_not_wait_for_the_many_that_another_namespace_made_before() {
+    let bed = Bed::started(1000).await;
+    let mut live = bed.handle.live.clone();
+    live.wait_for(|live| live.synced).await.unwrap();
+    bed.fake.world().post_takes = Duration::from_millis(10);
+    let many = [ingress("aaa", 3000)];
+    bed.publish_ingresses(&many);
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    bed.publish_ingresses(&[many[0].clone(), ingress("zzz", 1)]);
+    tokio::time::sleep(Duration::from_millis(60)).await;
+    let count = |bed: &Bed| bed.fake.world().records.keys().filter(|key| key.starts_with("h\th")).count();
+    let small = |bed: &Bed| bed.fake.world().records.contains_key("h\th0.zzz.example");
+    assert_eq!((small(&bed), count(&bed) < 3000), (true, true));
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert_eq!(count(&bed), 3001, "the rest follows");
 }

@@ -1,10 +1,9 @@
 //! Connections that carry one request after the other.
 
-use std::sync::Mutex;
-
 use http_body_util::Empty;
 use hyper::body::Bytes;
 use hyper::client::conn::http1::SendRequest;
+use parking_lot::Mutex;
 use tokio::task::JoinHandle;
 
 use crate::answer::Shown;
@@ -36,7 +35,7 @@ pub(super) struct Pool(Mutex<Vec<(Use, Link)>>);
 impl Pool {
     /// An open one.
     pub(super) fn take(&self, wanted: &Use) -> Option<Link> {
-        let mut idle = self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut idle = self.0.lock();
         idle.retain(|(_, link)| !link.sender.is_closed());
         let at = idle.iter().rposition(|(own, _)| own == wanted)?;
         Some(idle.remove(at).1)
@@ -44,7 +43,7 @@ impl Pool {
 
     /// One that is free again.
     pub(super) fn put(&self, own: Use, link: Link) {
-        let mut idle = self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut idle = self.0.lock();
         if idle.len() >= IDLE {
             idle.remove(0);
         }

@@ -85,7 +85,7 @@ pub(super) fn shown(der: &[u8]) -> Shown {
         }
     }
     let names = if unique.is_empty() { "a certificate without names".to_owned() } else { unique.join(", ") };
-    Shown { fingerprint: hex(&Sha256::digest(der)), names, generated }
+    Shown { fingerprint: const_hex::encode(Sha256::digest(der)), names, generated }
 }
 
 fn names(der: &[u8]) -> (String, Vec<String>) {
@@ -97,13 +97,4 @@ fn names(der: &[u8]) -> (String, Vec<String>) {
         _ => None,
     });
     (common, names.collect())
-}
-
-/// Lower-case hexadecimal.
-pub(super) fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write;
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }

@@ -86,6 +86,15 @@ pub(super) const TABLE: &[Known] = &[
         },
     },
     Known {
+        id: "rewritten-dots",
+        counts: false,
+        why: "rewrite-target would make a path with segments . or .., which leads the backend out of what the rule is for: such a request gets 400",
+        applies: |case| {
+            let rewritten = case.context.rules(case.request).iter().any(|rule| rule.annotation("rewrite-target").is_some());
+            case.change.aspect == Aspect::Status && case.new.status == 400 && rewritten && case.request.path().contains('.')
+        },
+    },
+    Known {
         id: "slash-twins",
         counts: true,
         why: "one Ingress has this path with, another one without a slash at its end: the older one keeps the prefix, the newer one has what is left",

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use imbl::OrdMap;
 
 use super::Quarantine;
-use super::index::Counted;
+use super::claims::Claims;
 use super::settings::Basis;
 use crate::Model;
 use crate::key::{BackendId, ObjectKey};
@@ -28,11 +28,11 @@ pub struct Built {
     pub quarantined: Quarantine,
     /// Keys of the ConfigMap whose value NGINX refused.
     pub refused_keys: Arc<BTreeSet<String>>,
-    /// What the Ingresses ask for of what is finite.
+    /// What all objects ask for of what is finite.
     pub usage: Usage,
     pub(super) entries: OrdMap<ObjectKey, Arc<Entry>>,
     pub(super) problems: OrdMap<Origin, Arc<[Problem]>>,
-    pub(super) external_names: Counted<Arc<str>>,
+    pub(super) external_names: Claims<BackendId, Arc<str>>,
 }
 
 /// What a finding came from: replaced as a whole when that is built again.
@@ -41,10 +41,21 @@ pub(super) enum Origin {
     Config,
     Ingress(ObjectKey),
     Share(ObjectKey),
+    Secret(ObjectKey),
     Host(Arc<str>),
     Name(Arc<str>),
     Backend(BackendId),
     DefaultCertificate,
+}
+
+impl Origin {
+    /// The Ingress whose annotations and rules, or whose share of what is finite, a finding is about.
+    pub(super) fn ingress(&self) -> Option<&ObjectKey> {
+        match self {
+            Self::Ingress(key) | Self::Share(key) => Some(key),
+            _ => None,
+        }
+    }
 }
 
 impl Built {
@@ -77,6 +88,11 @@ impl Built {
         users
     }
 
+    /// The Ingresses whose routes on one host use a profile.
+    pub fn users_of_profile_on(&self, host: &str, id: &ProfileId) -> Vec<ObjectKey> {
+        self.model.live.hosts.get(host).map(|record| host::owners(record, |route| route.profile == *id)).unwrap_or_default()
+    }
+
     /// The Ingresses that gave a host its server-level text.
     pub fn users_of_shell(&self, name: &str) -> Vec<ObjectKey> {
         let asks = |entry: &Entry| host::SHELL.iter().any(|annotation| host::asks_for(entry, annotation));
@@ -100,6 +116,6 @@ impl Built {
 
     /// Names that ExternalName Services point to and that must be resolved (IP literals excluded).
     pub fn external_names(&self) -> Vec<Arc<str>> {
-        self.external_names.keys().cloned().collect()
+        self.external_names.claimants.keys().cloned().collect()
     }
 }

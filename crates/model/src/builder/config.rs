@@ -1,17 +1,25 @@
-//! The global settings of a build: the ConfigMap, the headers that it names, the profiles that are always there.
+//! The global settings of a build: the ConfigMap, the headers that it names, the profiles that are always there, and what a change invalidates.
 
 use std::sync::Arc;
 
-use annotations::Config;
+use annotations::{Config, ConfigEntry, Derived};
 
+use super::built::Origin;
+use super::changes::Changes;
+use super::dirty::Dirty;
 use super::{Basis, Builder, Data, settings};
 use crate::fixed::GlobalHeaders;
 use crate::key::ObjectRef;
 use crate::modules::{collector_remark, withhold};
 use crate::passes::globals;
+use crate::passes::ingress::{CATCH_ALL, Entry};
+use crate::passes::weigh::weigh;
 use crate::problem::{Problem, ProblemKind, of_value};
 use crate::profile::stock;
 use crate::snapshot::Snapshot;
+
+/// The owner of the profiles that are always there: no host has this name.
+const NO_HOST: &str = "";
 
 impl Builder {
     pub(super) fn read_config(&mut self, snapshot: &Snapshot, problems: &mut Vec<Problem>) -> (Config, Data) {
@@ -50,11 +58,32 @@ impl Builder {
         built.basis = Arc::new(Basis::new(self.settings.clone(), data, headers));
     }
 
-    pub(super) fn stock_profiles(&mut self) {
-        for profile in stock(&self.state.config) {
-            let id = profile.id();
-            self.state.profiles.add(&id);
-            self.state.built.model.fixed.profiles.insert(id, Arc::new(profile));
+    /// Goes over to other settings, and marks what the keys that changed invalidate; none of them has a say in how annotations are read.
+    pub(super) fn replace_config(&mut self, config: Arc<Config>, changed: &[&ConfigEntry], changes: &mut Changes, dirty: &mut Dirty) {
+        let invalidates = |part| changed.iter().any(|key| key.invalidates.contains(&part));
+        let state = &mut self.state;
+        state.config = config;
+        // What NGINX refused it refused beside the settings of then.
+        changes.ingresses.extend(std::mem::take(&mut state.built.quarantined).keys().cloned());
+        if invalidates(Derived::Routes) || changed.iter().any(|key| key.is_default_of_annotations()) {
+            changes.ingresses.extend(state.built.problems.keys().filter_map(Origin::ingress).cloned());
         }
+        if invalidates(Derived::Routes) {
+            let has_other_weight = |entry: &&Arc<Entry>| weigh(entry, &state.config) != *entry.claim;
+            changes.ingresses.extend(state.built.entries.values().filter(has_other_weight).map(|entry| entry.key().clone()));
+            dirty.hosts.extend(state.hosts.keys().cloned().chain([CATCH_ALL.into()]));
+            self.stock_profiles();
+        }
+        if invalidates(Derived::Backends) {
+            dirty.backends.extend(self.state.backends.keys().cloned());
+            dirty.default_backend = true;
+        }
+    }
+
+    /// Brings the profiles that are always there up to date.
+    pub(super) fn stock_profiles(&mut self) {
+        let state = &mut self.state;
+        let profiles = stock(&state.config).map(|profile| (profile.id(), Arc::new(profile))).collect();
+        state.profiles.replace_in(&mut state.built.model.fixed.profiles, &NO_HOST.into(), profiles);
     }
 }

@@ -13,6 +13,8 @@ pub(super) struct Dirty {
     pub(super) hosts: BTreeSet<Arc<str>>,
     pub(super) backends: BTreeSet<BackendId>,
     pub(super) services: BTreeSet<ObjectKey>,
+    /// Those that changed, or that an Ingress began or ceased to name.
+    pub(super) secrets: BTreeSet<ObjectKey>,
     pub(super) default_backend: bool,
     pub(super) default_certificate: bool,
 }
@@ -21,5 +23,7 @@ impl Dirty {
     pub(super) fn touch(&mut self, entry: &Entry) {
         self.hosts.extend(entry.hosts());
         self.backends.extend(entry.backends());
+        self.secrets.extend(entry.secrets());
+        self.secrets.extend(entry.resolved.users.iter().map(|users| users.secret.clone()));
     }
 }

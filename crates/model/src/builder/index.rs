@@ -99,6 +99,11 @@ impl<K: Ord + Clone, V: Ord + Clone> Index<K, V> {
     pub(crate) fn keys_from(&self, key: &K) -> impl Iterator<Item = &K> {
         self.0.range(key.clone()..).map(|(key, _)| key)
     }
+
+    /// Keys that have a value, in order.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &K> {
+        self.0.keys()
+    }
 }
 
 /// How often each key is in use.
@@ -130,9 +135,19 @@ impl<K: Ord + Clone> Counted<K> {
         last
     }
 
-    /// Keys in use, in order.
-    pub(crate) fn keys(&self) -> impl Iterator<Item = &K> {
-        self.0.keys()
+    /// Counts one use more or less.
+    pub(crate) fn set(&mut self, key: &K, present: bool) {
+        let _ = if present { self.add(key) } else { self.remove(key) };
+    }
+
+    /// Whether a key is in use.
+    pub(crate) fn has(&self, key: &K) -> bool {
+        self.0.contains_key(key)
+    }
+
+    /// Keys in use from `key` on, in order.
+    pub(crate) fn keys_from(&self, key: &K) -> impl Iterator<Item = &K> {
+        self.0.range(key.clone()..).map(|(key, _)| key)
     }
 }
 

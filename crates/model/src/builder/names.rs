@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::built::Origin;
-use super::state::{set, set_if_changed};
+use super::state::{Shown, State, set, set_if_changed};
 use super::{Builder, host};
 use crate::fixed::Shell;
 use crate::key::ObjectRef;
@@ -19,32 +19,17 @@ const PATTERNS: &str = "~";
 impl Builder {
     /// Replaces the further names of a host. Returns those that it had or has.
     pub(super) fn set_names(&mut self, name: &Arc<str>, aliases: Vec<Arc<str>>, twin: Option<Arc<str>>) -> Vec<Arc<str>> {
-        let state = &mut self.state;
-        let old: Vec<Arc<str>> = state.host_aliases.get(name).iter().flat_map(|aliases| aliases.iter().cloned()).collect();
-        for alias in &old {
-            state.aliases.remove(alias, name);
-        }
-        for alias in &aliases {
-            state.aliases.add(alias, name);
-        }
-        set(&mut state.host_aliases, name, (!aliases.is_empty()).then(|| aliases.clone().into()));
-
-        let old_twin = state.host_twins.get(name).cloned();
-        if let Some(old) = &old_twin {
-            state.twins.remove(old, name);
-        }
-        if let Some(twin) = &twin {
-            state.twins.add(twin, name);
-        }
-        set(&mut state.host_twins, name, twin.clone());
-        old.into_iter().chain(aliases).chain(old_twin).chain(twin).collect()
+        let State { aliases: of_hosts, twins, .. } = &mut self.state;
+        let (_, lost_aliases) = of_hosts.replace(name, aliases);
+        let (_, lost_twin) = twins.replace(name, twin.into_iter().collect());
+        let lost = lost_aliases.into_iter().chain(lost_twin);
+        lost.chain(of_hosts.items(name).iter().chain(twins.items(name)).cloned()).collect()
     }
 
     /// Settles what a name means after hosts changed.
     pub(super) fn name(&mut self, name: &Arc<str>) {
         let is_host = self.is_host(name);
-        let twin_of = if is_host { None } else { self.claimant(self.state.twins.values(name)) };
-        let alias_of = if is_host || twin_of.is_some() { None } else { self.claimant(self.state.aliases.values(name)) };
+        let (twin_of, alias_of) = self.stands_for(name);
         let hosts = &mut self.state.built.model.live.hosts;
         if let Some(host) = &twin_of {
             set_if_changed(hosts, name, HostRecord { redirect_to: Some(host.clone()), ..HostRecord::default() });
@@ -53,8 +38,9 @@ impl Builder {
             set(hosts, name, record);
         }
         let mut problems = if is_host { self.lost_names(name) } else { Vec::new() };
-        let certificate = match twin_of.or(alias_of) {
-            Some(host) => match self.choose(&host).0 {
+        let host = twin_of.or(alias_of);
+        let certificate = match &host {
+            Some(host) => match self.choose(host).0 {
                 Choice::Own(certificate, _) if certificate.covers(name) => Some(certificate),
                 _ => None,
             },
@@ -69,17 +55,54 @@ impl Builder {
             }
         };
         self.state.set_problems(Origin::Name(name.clone()), problems);
-        self.state.set_certificate(name, certificate);
+        let shown = match certificate {
+            Some(certificate) => Shown::Own(certificate),
+            None if self.is_below_stranger(name, host.as_ref().unwrap_or(name)) => Shown::NotAbove,
+            None => Shown::Above,
+        };
+        self.state.set_certificate(name, shown);
+    }
+
+    /// The host that is redirected to, and the host whose alias it is, if a name is one of these.
+    fn stands_for(&self, name: &Arc<str>) -> (Option<Arc<str>>, Option<Arc<str>>) {
+        let state = &self.state;
+        let is_host = self.is_host(name);
+        let twin_of = if is_host { None } else { self.claimant(state.twins.claimants.values(name)) };
+        let alias_of = if is_host || twin_of.is_some() { None } else { self.claimant(state.aliases.claimants.values(name)) };
+        (twin_of, alias_of)
+    }
+
+    /// Where hosts are owned: whether the wildcard above a name of `host` has TLS, and is another namespace's.
+    fn is_below_stranger(&self, name: &Arc<str>, host: &Arc<str>) -> bool {
+        let (false, Some((_, parent)), Some(owner)) = (is_pattern(name), name.split_once('.'), self.owner(host)) else { return false };
+        let wildcard: Arc<str> = format!("*.{parent}").into();
+        let (twin_of, alias_of) = self.stands_for(&wildcard);
+        let above = twin_of.or(alias_of).unwrap_or(wildcard);
+        let is_stranger = self.owner(&above).is_some_and(|above| above.key().namespace != owner.key().namespace);
+        is_stranger && self.entries_of(&above).any(|entry| !entry.is_canary() && !entry.tls.is_empty())
+    }
+
+    /// Where hosts are owned: the names right below those of these that are wildcards.
+    pub(super) fn below(&self, names: &BTreeSet<Arc<str>>) -> Vec<Arc<str>> {
+        let parents: BTreeSet<&str> =
+            names.iter().filter(|name| self.hosts_are_owned() && is_pattern(name)).filter_map(|name| name.strip_prefix("*.")).collect();
+        if parents.is_empty() {
+            return Vec::new();
+        }
+        let is_below = |name: &&Arc<str>| name.split_once('.').is_some_and(|(_, parent)| parents.contains(parent));
+        // One that is claimed only, by an Ingress that is refused, has no record.
+        let (hosts, claimed) = (self.state.built.model.live.hosts.keys(), self.state.host_claims.claimants.keys());
+        hosts.chain(claimed).filter(is_below).cloned().collect()
     }
 
     /// Takes from server blocks the aliases that mean something else: in NGINX the first block with a name has it, of any host.
     pub(super) fn keep_own_aliases(&mut self, hosts: &BTreeSet<Arc<str>>, names: &BTreeSet<Arc<str>>) {
-        let claimants = names.iter().flat_map(|name| self.state.aliases.values(name).cloned());
+        let claimants = names.iter().flat_map(|name| self.state.aliases.claimants.values(name).cloned());
         let touched: BTreeSet<Arc<str>> = hosts.iter().cloned().chain(claimants).collect();
         for host in touched {
             let Some(shell) = self.state.built.model.fixed.shells.get(&host).cloned() else { continue };
-            let Some(wanted) = self.state.host_aliases.get(&host) else { continue };
-            let aliases: Vec<Arc<str>> = wanted.iter().filter(|alias| self.is_alias_of(alias, &host)).cloned().collect();
+            let aliases: Vec<Arc<str>> =
+                self.state.aliases.items(&host).iter().filter(|alias| self.is_alias_of(alias, &host)).cloned().collect();
             if shell.aliases != aliases {
                 self.state.built.model.fixed.shells.insert(host, Arc::new(Shell { aliases, ..(*shell).clone() }));
             }
@@ -88,7 +111,7 @@ impl Builder {
 
     fn is_alias_of(&self, name: &Arc<str>, host: &Arc<str>) -> bool {
         let state = &self.state;
-        !state.host_profiles.contains_key(name) && !state.twins.has(name) && state.aliases.values(name).next() == Some(host)
+        !state.profiles.has_owner(name) && !state.twins.claimants.has(name) && state.aliases.claimants.values(name).next() == Some(host)
     }
 
     /// Lists the names that are patterns anew.
@@ -96,10 +119,10 @@ impl Builder {
         let state = &self.state;
         let aliases = |from: &str| {
             let from: Arc<str> = from.into();
-            let keys: Vec<Arc<str>> = state.aliases.keys_from(&from).take_while(|key| key.starts_with(&*from)).cloned().collect();
-            keys.into_iter().filter_map(|key| Some((key.clone(), self.claimant(state.aliases.values(&key))?)))
+            let keys: Vec<Arc<str>> = state.aliases.claimants.keys_from(&from).take_while(|key| key.starts_with(&*from)).cloned().collect();
+            keys.into_iter().filter_map(|key| Some((key.clone(), self.claimant(state.aliases.claimants.values(&key))?)))
         };
-        let suffixes = aliases("*.").filter(|(name, _)| !self.is_host(name) && !state.twins.has(name));
+        let suffixes = aliases("*.").filter(|(name, _)| !self.is_host(name) && !state.twins.claimants.has(name));
         let suffixes = suffixes.map(|(name, host)| (name[1..].into(), host)).collect();
         // In the order of the hosts, as NGINX would find them in its configuration.
         let mut regexes: Vec<(Arc<str>, Arc<str>)> = aliases("~").map(|(name, host)| (name[1..].into(), host)).collect();
@@ -115,7 +138,7 @@ impl Builder {
 
     /// Whether a name is a host, or belongs to an Ingress that claims it as one.
     fn is_host(&self, name: &Arc<str>) -> bool {
-        self.state.host_profiles.contains_key(name) || self.owner(name).is_some()
+        self.state.profiles.has_owner(name) || self.owner(name).is_some()
     }
 
     /// What other hosts wanted of a name that is a host itself.
@@ -130,8 +153,8 @@ impl Builder {
                 detail: format!("{name:?} is a host of its own, which keeps its name; {what}"),
             })
         };
-        let twins = state.twins.values(name).filter_map(|host| lost("from-to-www-redirect", host, "nothing is redirected"));
-        let aliases = state.aliases.values(name).filter_map(|host| lost("server-alias", host, "the alias has no effect"));
+        let twins = state.twins.claimants.values(name).filter_map(|host| lost("from-to-www-redirect", host, "nothing is redirected"));
+        let aliases = state.aliases.claimants.values(name).filter_map(|host| lost("server-alias", host, "the alias has no effect"));
         twins.chain(aliases).collect()
     }
 

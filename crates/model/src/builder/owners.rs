@@ -5,19 +5,16 @@
 
 use std::sync::Arc;
 
-use super::state::set;
 use super::{Builder, Dirty};
 use crate::key::{ObjectKey, ObjectRef};
+use crate::object::Ingress;
 use crate::passes::accept;
 use crate::passes::ingress::{CATCH_ALL, Entry, Order, claimed_hosts};
 use crate::problem::{Problem, ProblemKind};
 use crate::settings::HostOwnership;
 
-/// What an Ingress claims.
-pub(super) type Claim = (Order, Arc<[Arc<str>]>);
-
 impl Builder {
-    fn hosts_are_owned(&self) -> bool {
+    pub(super) fn hosts_are_owned(&self) -> bool {
         self.settings.host_ownership == HostOwnership::Namespace
     }
 
@@ -26,33 +23,34 @@ impl Builder {
         if !self.hosts_are_owned() {
             return;
         }
-        let new = self.claim_of(key, entry);
-        let state = &mut self.state;
-        let old = state.ingress_claims.get(key).cloned();
-        for (claim, present) in [(&old, false), (&new, true)] {
-            for (host, order) in claim.iter().flat_map(|(order, hosts)| hosts.iter().map(move |host| (host, order))) {
-                state.claims.set(host, order, present);
-                dirty.hosts.insert(host.clone());
-            }
-        }
-        set(&mut state.ingress_claims, key, new);
+        let claimed = self.claimed(key, entry);
+        let (_, lost) = self.state.host_claims.replace(key, claimed);
+        dirty.hosts.extend(lost.iter().chain(self.state.host_claims.items(key)).map(|(host, _)| host.clone()));
     }
 
-    fn claim_of(&self, key: &ObjectKey, entry: Option<&Entry>) -> Option<Claim> {
-        if let Some(entry) = entry {
-            return (!entry.is_canary()).then(|| (entry.order.clone(), entry.hosts().into()));
-        }
-        let ingress = self.state.snapshot.ingresses.get(key)?;
+    fn claimed(&self, key: &ObjectKey, entry: Option<&Entry>) -> Vec<(Arc<str>, Order)> {
+        let Some(ingress) = self.state.snapshot.ingresses.get(key) else { return Vec::new() };
+        let hosts = match entry {
+            Some(entry) if entry.is_canary() => Vec::new(),
+            Some(entry) => entry.hosts(),
+            None if self.would_claim(key, ingress) => claimed_hosts(ingress),
+            None => Vec::new(),
+        };
+        let order = entry.map_or_else(|| Order::of(key, ingress), |entry| entry.order.clone());
+        hosts.into_iter().map(|host| (host, order.clone())).collect()
+    }
+
+    /// Whether an Ingress that is not served claims its hosts.
+    fn would_claim(&self, key: &ObjectKey, ingress: &Ingress) -> bool {
         let canary = format!("{}/canary", self.settings.annotations_prefix);
-        let is_ours = accept::namespace_matches(&key.namespace, &self.state.snapshot, &self.settings)
-            && accept::class_matches(ingress, self.state.classes.as_ref(), &self.settings);
-        let claims = is_ours && ingress.annotations.get(&canary).is_none_or(|value| value != "true");
-        claims.then(|| (Order::of(key, ingress), claimed_hosts(ingress).into()))
+        accept::namespace_matches(&key.namespace, &self.state.snapshot, &self.settings)
+            && accept::class_matches(ingress, self.state.classes.as_ref(), &self.settings)
+            && ingress.annotations.get(&canary).is_none_or(|value| value != "true")
     }
 
     /// The oldest Ingress of a host, whose namespace it belongs to. `None`: it belongs to none.
     pub(super) fn owner(&self, host: &Arc<str>) -> Option<&Order> {
-        self.state.claims.values(host).next().filter(|_| self.hosts_are_owned())
+        self.state.host_claims.claimants.values(host).next().filter(|_| self.hosts_are_owned())
     }
 
     /// The Ingresses that have a say in a host, oldest first.

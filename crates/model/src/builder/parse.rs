@@ -10,46 +10,46 @@ use crate::key::{ObjectKey, ObjectRef};
 use crate::object::Ingress;
 use crate::passes::ingress::{Entry, World};
 use crate::passes::resolve::Resolved;
-use crate::passes::{accept, ingress, weigh};
+use crate::passes::{accept, ingress};
 use crate::problem::{Problem, ProblemKind};
 
 impl Builder {
-    /// Reads an Ingress; without an entry it is not served.
-    pub(super) fn parse(&mut self, key: &ObjectKey) -> (Option<Arc<Entry>>, Vec<Problem>) {
+    /// Reads an Ingress; without an entry it is not served. `accepted`: Ingresses whose present version is.
+    pub(super) fn parse(&mut self, key: &ObjectKey, accepted: &mut Vec<ObjectKey>) -> (Option<Arc<Entry>>, Vec<Problem>) {
         let Some(object) = self.state.snapshot.ingresses.get(key).cloned() else { return (None, Vec::new()) };
         if !accept::namespace_matches(&key.namespace, &self.state.snapshot, &self.settings) {
-            self.forget_kept(key, &object);
+            self.forget_last_accepted(key, &object);
             return (None, Vec::new());
         }
         let classes = self.state.classes.as_ref();
         if !accept::class_matches(&object, classes, &self.settings) {
             let unclaimed = classes.and_then(|classes| classes.unclaimed(&object, &self.settings));
-            self.forget_kept(key, &object);
+            self.forget_last_accepted(key, &object);
             return (
                 None,
                 unclaimed.map(|(field, detail)| Problem { field, ..about(key, ProblemKind::Unclaimed, detail) }).into_iter().collect(),
             );
         }
         if self.settings.disable_catch_all && object.default_backend.is_some() {
-            self.forget_kept(key, &object);
+            self.forget_last_accepted(key, &object);
             let detail = "default backends are switched off by --disable-catch-all; the Ingress is not served".to_owned();
             return (None, vec![Problem { field: "spec.defaultBackend".to_owned(), ..about(key, ProblemKind::Refused, detail) }]);
         }
         if let Some(reason) = self.state.built.quarantined.get(key) {
             let detail = format!("NGINX refuses what it asks for: {reason}");
-            let last = self.good.get(key).cloned();
+            let last = self.last_confirmed.get(key).cloned();
             return self.quarantined(key, &object, &detail, last);
         }
         let (entry, mut problems) = self.read(key, &object);
-        let too_large = entry.as_ref().and_then(|entry| weigh::weigh(entry, &self.state.config).too_large());
+        let too_large = entry.as_ref().and_then(|entry| entry.claim.too_large());
         let entry = entry.filter(|_| too_large.is_none());
-        problems.extend(too_large.map(|detail| about(key, ProblemKind::NoRoom, detail)));
+        problems.extend(too_large.map(|detail| about(key, ProblemKind::NoRoom, format!("{detail}; it is refused"))));
         if entry.is_none() {
             let (instead, problem) = self.instead(key, &object);
             problems.extend(problem);
             return (instead.map(Arc::new), problems);
         }
-        self.forget_kept(key, &object);
+        accepted.push(key.clone());
         (entry.map(Arc::new), problems)
     }
 
@@ -81,19 +81,11 @@ impl Builder {
     /// What is served of an Ingress that is refused, and what to say of that. Its last accepted version never stands for what it protects now:
     /// that version is served with the protection of this one, or the paths answer 503.
     fn instead(&mut self, key: &ObjectKey, object: &Arc<Ingress>) -> (Option<Entry>, Option<Problem>) {
-        let protects = self.protects(object);
-        let serves_the_same = |kept: &Arc<Ingress>| kept.rules == object.rules && kept.default_backend == object.default_backend;
-        if let Some(kept) = self.kept.get(key).cloned().filter(|kept| !protects || serves_the_same(kept))
-            && let version = if protects { self.guarded(&kept, object) } else { kept.clone() }
-            && let (Some(entry), _) = self.read(key, &version)
-        {
-            self.state.refer(key, Some(&kept), Some(&version));
-            self.state.refer(key, None, Some(object));
-            self.kept.replace(key, version);
+        if let Some(entry) = self.version_before(key, object) {
             let detail = "it is refused as it is now; its last accepted version stays active until the controller restarts";
             return (Some(entry), Some(about(key, ProblemKind::Refused, detail.to_owned())));
         }
-        self.forget_kept(key, object);
+        self.forget_last_accepted(key, object);
         let closed = ingress::close(key, object, &self.world());
         let problem = closed.is_some().then(|| {
             let detail = "it is refused, and its annotations protect its paths; they answer 503 until it is accepted";
@@ -102,11 +94,24 @@ impl Builder {
         (closed, problem)
     }
 
+    /// The last accepted version of an Ingress, with the protection of the present one. `None`: there is none that can be used so.
+    pub(super) fn version_before(&mut self, key: &ObjectKey, object: &Ingress) -> Option<Entry> {
+        let protects = self.protects(object);
+        let serves_the_same = |last: &Arc<Ingress>| last.rules == object.rules && last.default_backend == object.default_backend;
+        let last = self.last_accepted.get(key).cloned().filter(|last| !protects || serves_the_same(last))?;
+        let version = if protects { self.guarded(&last, object) } else { last.clone() };
+        let (Some(entry), _) = self.read(key, &version) else { return None };
+        self.state.refer(key, Some(&last), Some(&version));
+        self.state.refer(key, None, Some(object));
+        self.last_accepted.insert(key.clone(), version);
+        Some(entry)
+    }
+
     /// A version of an Ingress with the annotations of another one that decide who may pass.
-    fn guarded(&self, kept: &Ingress, present: &Ingress) -> Arc<Ingress> {
+    fn guarded(&self, last: &Ingress, present: &Ingress) -> Arc<Ingress> {
         let prefix = &self.settings.annotations_prefix;
-        let annotations = Guards::of(&present.annotations, prefix).put_into(&kept.annotations, prefix);
-        Arc::new(Ingress { annotations, ..kept.clone() })
+        let annotations = Guards::of(&present.annotations, prefix).put_into(&last.annotations, prefix);
+        Arc::new(Ingress { annotations, ..last.clone() })
     }
 
     fn protects(&self, object: &Ingress) -> bool {
@@ -115,15 +120,15 @@ impl Builder {
 
     fn world(&self) -> World<'_> {
         let State { config, snapshot, .. } = &self.state;
-        World { config, settings: &self.settings, snapshot, last: &self.last }
+        World { config, settings: &self.settings, snapshot, last_readable: &self.last_readable }
     }
 
     fn read(&self, key: &ObjectKey, object: &Ingress) -> (Option<Entry>, Vec<Problem>) {
         ingress::parse(key, object, &self.world())
     }
 
-    fn forget_kept(&mut self, key: &ObjectKey, object: &Ingress) {
-        if let Some(forgotten) = self.kept.forget(key) {
+    pub(super) fn forget_last_accepted(&mut self, key: &ObjectKey, object: &Ingress) {
+        if let Some(forgotten) = self.last_accepted.remove(key) {
             self.state.refer(key, Some(&forgotten), Some(object));
         }
     }

@@ -1,5 +1,6 @@
 //! Everything that is derived from a snapshot, in persistent maps with indexes from each object to what it influences.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use annotations::Config;
@@ -7,20 +8,31 @@ use imbl::OrdMap;
 use ngx_value::Snippet;
 
 use super::built::{Built, Origin};
+use super::claims::{Claims, PairClaims};
 use super::index::{Counted, Index};
-use super::owners::Claim;
+use super::room::Waiting;
 use crate::key::{BackendId, ObjectKey};
+use crate::live::NO_CERTIFICATE;
 use crate::object::Ingress;
 use crate::passes::accept::Classes;
 use crate::passes::canary::Candidate;
-use crate::passes::certificate::Certificate;
+use crate::passes::certificate::{Certificate, Found};
 use crate::passes::ingress::{Entry, Order};
-use crate::passes::resolve::Users;
 use crate::problem::Problem;
 use crate::profile::ProfileId;
 use crate::references::{self, Reference};
-use crate::shares::Shares;
+use crate::shares::{Level, Shares, Weight};
 use crate::snapshot::Snapshot;
+
+/// Which certificate clients of a name are shown.
+pub(super) enum Shown {
+    /// This one.
+    Own(Certificate),
+    /// That of the wildcard above, or the default one.
+    Above,
+    /// The default one, although the wildcard above has another.
+    NotAbove,
+}
 
 /// Everything derived from `snapshot`.
 #[derive(Debug, Clone, Default)]
@@ -29,41 +41,51 @@ pub(super) struct State {
     pub(super) config: Arc<Config>,
     pub(super) classes: Option<Classes>,
     pub(super) built: Built,
-    pub(super) shares: Shares,
-    /// Accepted Ingresses that have no room: in no index.
-    pub(super) held: OrdMap<ObjectKey, Arc<Entry>>,
+    /// What there is of each resource.
+    pub(super) capacity: Weight,
+    pub(super) shares: Shares<ObjectKey, Order>,
+    /// Accepted Ingresses that have no room: in no index. What is served of one is its version of before.
+    pub(super) held: OrdMap<ObjectKey, Waiting>,
+    /// What of Secrets goes to NGINX's memory, smaller ones first.
+    pub(super) secret_shares: Shares<ObjectKey, u64>,
+    pub(super) large_secrets: OrdMap<ObjectKey, Arc<str>>,
+    /// Secrets that have no room.
+    pub(super) held_secrets: BTreeSet<ObjectKey>,
+    pub(super) backend_shares: Shares<BackendId, u64>,
+    /// What each backend may have, in the namespaces above their share.
+    pub(super) levels: BTreeMap<Arc<str>, Level>,
+    /// Backends that have not all of their endpoints, or are left out.
+    pub(super) cut_backends: BTreeSet<BackendId>,
     pub(super) hosts: Index<Arc<str>, Order>,
-    /// Hosts with the Ingresses that claim them, and the other way round; only where a host belongs to one namespace.
-    pub(super) claims: Index<Arc<str>, Order>,
-    pub(super) ingress_claims: OrdMap<ObjectKey, Claim>,
+    /// Hosts that Ingresses claim; only where a host belongs to one namespace.
+    pub(super) host_claims: PairClaims<ObjectKey, Arc<str>, Order>,
     pub(super) backends: Index<BackendId, Order>,
     /// The same for Ingresses with cookie affinity.
     pub(super) sticky: Index<BackendId, Order>,
-    /// Backends with what canaries offer as alternatives, and the hosts that they came from.
-    pub(super) alternatives: Index<BackendId, Candidate>,
-    pub(super) host_alternatives: OrdMap<Arc<str>, Arc<[(BackendId, Candidate)]>>,
+    /// What canaries offer as alternatives to backends, by the host where they met.
+    pub(super) alternatives: PairClaims<Arc<str>, BackendId, Candidate>,
+    /// Secrets with certificates to the Ingresses that name them, and what these Secrets hold.
     pub(super) secrets: Index<ObjectKey, ObjectKey>,
+    pub(super) certificates_read: OrdMap<ObjectKey, Found>,
+    /// Secrets with the content address and the bytes of a list of users that is made of it, by the Ingresses that ask for it.
+    pub(super) lists: Counted<(ObjectKey, Arc<str>, u64)>,
     /// What annotations name, to the Ingresses that do, refused ones included.
     pub(super) referrers: Index<Reference, ObjectKey>,
     pub(super) slices: Index<ObjectKey, ObjectKey>,
-    /// Alias to the hosts that claim it; the first in byte order gets it.
-    pub(super) aliases: Index<Arc<str>, Arc<str>>,
-    pub(super) host_aliases: OrdMap<Arc<str>, Arc<[Arc<str>]>>,
-    /// The other name with or without `www.` to the hosts that everything there is to be redirected to; the first in byte order gets it.
-    pub(super) twins: Index<Arc<str>, Arc<str>>,
-    pub(super) host_twins: OrdMap<Arc<str>, Arc<str>>,
-    /// Hosts whose TLS connections are not decrypted, with the backends that these go to, and the other way round.
-    pub(super) passthrough: OrdMap<Arc<str>, BackendId>,
-    pub(super) passed: Index<BackendId, Arc<str>>,
-    pub(super) host_profiles: OrdMap<Arc<str>, Arc<[ProfileId]>>,
+    /// Aliases of hosts; of several hosts with one the first in byte order gets it.
+    pub(super) aliases: Claims<Arc<str>, Arc<str>>,
+    /// Of hosts that everything is to be redirected to, the other name with or without `www.`; the first in byte order gets it.
+    pub(super) twins: Claims<Arc<str>, Arc<str>>,
+    /// The backend of hosts whose TLS connections are not decrypted.
+    pub(super) passthrough: Claims<Arc<str>, BackendId>,
+    /// Profiles that the routes of hosts use. Each host that has a server uses one.
+    pub(super) profiles: Claims<Arc<str>, ProfileId, Counted<ProfileId>>,
     /// `stream-snippet`s, older Ingresses first.
     pub(super) streams: OrdMap<Order, Arc<Snippet>>,
-    pub(super) profiles: Counted<ProfileId>,
     pub(super) certificates: Counted<Arc<str>>,
-    pub(super) host_users: OrdMap<Arc<str>, Arc<[Arc<str>]>>,
-    pub(super) users: Counted<Arc<str>>,
+    /// Lists of users that hosts ask for.
+    pub(super) users: Claims<Arc<str>, Arc<str>, Counted<Arc<str>>>,
     pub(super) default_certificate: Option<Certificate>,
-    pub(super) backend_names: OrdMap<BackendId, Arc<str>>,
 }
 
 impl State {
@@ -85,6 +107,10 @@ impl State {
         for secret in entry.secrets() {
             self.secrets.set(&secret, entry.key(), present);
         }
+        if let Some(users) = &entry.resolved.users {
+            let list = (users.secret.clone(), users.id.clone(), users.bytes);
+            self.lists.set(&list, present);
+        }
     }
 
     /// Replaces what the annotations of an Ingress name.
@@ -100,16 +126,8 @@ impl State {
 
     /// Replaces the alternatives that a host leads to. Returns the backends that had or have one.
     pub(super) fn set_alternatives(&mut self, host: &Arc<str>, new: Vec<(BackendId, Candidate)>) -> Vec<BackendId> {
-        let old: Vec<(BackendId, Candidate)> = self.host_alternatives.get(host).iter().flat_map(|pairs| pairs.iter().cloned()).collect();
-        for (primary, candidate) in &old {
-            self.alternatives.remove(primary, candidate);
-        }
-        for (primary, candidate) in &new {
-            self.alternatives.add(primary, candidate);
-        }
-        let touched = old.into_iter().chain(new.iter().cloned()).map(|(primary, _)| primary).collect();
-        set(&mut self.host_alternatives, host, (!new.is_empty()).then(|| new.into()));
-        touched
+        let (_, lost) = self.alternatives.replace(host, new);
+        lost.iter().chain(self.alternatives.items(host)).map(|(primary, _)| primary.clone()).collect()
     }
 
     pub(super) fn set_problems(&mut self, origin: Origin, problems: Vec<Problem>) {
@@ -120,58 +138,32 @@ impl State {
         }
     }
 
-    pub(super) fn set_certificate(&mut self, name: &Arc<str>, certificate: Option<Certificate>) {
+    pub(super) fn set_certificate(&mut self, name: &Arc<str>, shown: Shown) {
         let live = &mut self.built.model.live;
         let old = live.servers.get(name).cloned();
-        if old.as_ref() == certificate.as_ref().map(|certificate| &certificate.id) {
+        let new = match &shown {
+            Shown::Own(certificate) => Some(certificate.id.clone()),
+            Shown::NotAbove => Some(NO_CERTIFICATE.into()),
+            Shown::Above => None,
+        };
+        if old == new {
             return;
         }
-        match certificate {
-            Some(certificate) => {
-                if self.certificates.add(&certificate.id) {
-                    live.certificates.insert(certificate.id.clone(), certificate.record);
-                }
-                live.servers.insert(name.clone(), certificate.id);
-            }
-            None => {
-                live.servers.remove(name);
-            }
+        if let Shown::Own(certificate) = shown
+            && self.certificates.add(&certificate.id)
+        {
+            live.certificates.insert(certificate.id, certificate.record);
         }
-        if let Some(old) = old
+        set(&mut live.servers, name, new);
+        if let Some(old) = old.filter(|old| **old != *NO_CERTIFICATE)
             && self.certificates.remove(&old)
         {
             live.certificates.remove(&old);
         }
     }
 
-    /// Replaces the lists of users that a host asks for.
-    pub(super) fn set_users(&mut self, host: &Arc<str>, lists: &[Users]) {
-        for users in lists {
-            if self.users.add(&users.id) {
-                self.built.model.live.users.insert(users.id.clone(), users.record.clone());
-            }
-        }
-        for id in self.host_users.get(host).cloned().iter().flat_map(|ids| ids.iter()) {
-            if self.users.remove(id) {
-                self.built.model.live.users.remove(id);
-            }
-        }
-        let ids: Arc<[Arc<str>]> = lists.iter().map(|users| users.id.clone()).collect();
-        set(&mut self.host_users, host, (!ids.is_empty()).then_some(ids));
-    }
-
     pub(super) fn set_external_name(&mut self, id: &BackendId, name: Option<Arc<str>>) {
-        let old = self.backend_names.get(id).cloned();
-        if old == name {
-            return;
-        }
-        if let Some(old) = old {
-            self.built.external_names.remove(&old);
-        }
-        if let Some(name) = &name {
-            self.built.external_names.add(name);
-        }
-        set(&mut self.backend_names, id, name);
+        self.built.external_names.replace(id, name.into_iter().collect());
     }
 }
 

@@ -28,7 +28,7 @@ impl ClientVerification {
         digest.update(trusted.id.as_bytes());
         digest.update([verify as u8]);
         digest.update(depth.to_le_bytes());
-        let id: String = digest.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+        let id = const_hex::encode(&digest.finalize()[..8]);
         Self { id: id.into(), trusted, verify, depth }
     }
 }
@@ -51,7 +51,7 @@ impl TrustedClients {
             digest.update(text.len().to_le_bytes());
             digest.update(text);
         }
-        let id: String = digest.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        let id = const_hex::encode(&digest.finalize()[..16]);
         Self { id: id.into(), ca, revoked }
     }
 }

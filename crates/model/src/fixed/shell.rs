@@ -27,6 +27,12 @@ pub struct Shell {
 }
 
 impl Shell {
+    /// Bytes of what its Ingresses wrote in it.
+    pub fn text_bytes(&self) -> u64 {
+        let snippet = self.snippet.as_ref().map_or(0, |snippet| snippet.as_str().len());
+        (snippet + self.aliases.iter().map(|alias| alias.len()).sum::<usize>()) as u64
+    }
+
     /// Whether a server block with this text does for a host that asks for `wanted`: a location that is no longer used is no harm.
     pub(crate) fn does_for(&self, wanted: &Self) -> bool {
         // Destructured so that a new field can't be forgotten.

@@ -30,7 +30,7 @@ impl UsersRecord {
                 digest.update(text);
             }
         }
-        digest.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+        const_hex::encode(&digest.finalize()[..16])
     }
 }
 

@@ -58,7 +58,7 @@ pub(crate) fn build(id: &BackendId, users: &Users<'_>, input: &Input<'_>) -> (Ba
         name: id.log_name().into(),
         load_balance,
         hash: users.first.and_then(balancing::hash),
-        sticky: sticky.map(Arc::new),
+        affinity: sticky.map(Arc::new),
         alternative: alternative.map(Arc::new),
         endpoints,
     };

@@ -11,7 +11,7 @@ use crate::live::{Alternative, HashRule, Stickiness};
 /// `upstream-hash-by` and what goes with it.
 pub(crate) fn hash(user: &Entry) -> Option<HashRule> {
     let hashing = &user.spec.hashing;
-    Some(HashRule { by: hashing.by.as_ref()?.as_str().into(), subset: hashing.subset_size() })
+    Some(HashRule { upstream_hash_by: hashing.by.as_ref()?.as_str().into(), upstream_hash_by_subset_size: hashing.subset_size() })
 }
 
 /// The affinity of a backend: the mode is that of the oldest Ingress with affinity, the cookie that of the youngest.
@@ -19,16 +19,16 @@ pub(crate) fn stickiness(oldest: &Affinity, youngest: &Affinity) -> Option<Stick
     let mode = oldest.cookie.as_ref()?.mode;
     let cookie = youngest.cookie.as_ref()?;
     Some(Stickiness {
-        name: cookie.name.as_str().into(),
+        session_cookie_name: cookie.name.as_str().into(),
         persistent: mode == AffinityMode::Persistent,
-        moves_on_failure: cookie.change_on_failure,
-        expires_seconds: cookie.expires_seconds,
-        max_age_seconds: cookie.max_age_seconds,
-        domain: cookie.domain.as_ref().map(|domain| domain.as_str().into()),
-        path: cookie.path.as_ref().map(|path| path.as_str().into()),
-        secure: cookie.secure,
-        same_site: cookie.same_site.map(SameSite::as_str),
-        conditional_same_site_none: cookie.conditional_same_site_none,
+        session_cookie_change_on_failure: cookie.change_on_failure,
+        session_cookie_expires: cookie.expires_seconds,
+        session_cookie_max_age: cookie.max_age_seconds,
+        session_cookie_domain: cookie.domain.as_ref().map(|domain| domain.as_str().into()),
+        session_cookie_path: cookie.path.as_ref().map(|path| path.as_str().into()),
+        session_cookie_secure: cookie.secure,
+        session_cookie_samesite: cookie.same_site.map(SameSite::as_str),
+        session_cookie_conditional_samesite_none: cookie.conditional_same_site_none,
     })
 }
 
@@ -38,18 +38,18 @@ pub(crate) fn alternative(canary: &Entry, candidate: &Candidate, sticky: bool) -
     let mut alternative = Alternative {
         backend: candidate.backend.wire().into(),
         sticky: sticky && canary.spec.affinity.canary_behavior == CanaryBehavior::Sticky,
-        weight: *weight,
-        total: canary.spec.canary.total(),
-        header: header.as_ref().map(|header| Arc::from(header.name.as_str())),
-        value: None,
-        pattern: None,
+        canary_weight: *weight,
+        canary_weight_total: canary.spec.canary.total(),
+        canary_by_header: header.as_ref().map(|header| Arc::from(header.name.as_str())),
+        canary_by_header_value: None,
+        canary_by_header_pattern: None,
         header_means_primary: false,
-        cookie: cookie.as_ref().map(|cookie| cookie.as_str().into()),
+        canary_by_cookie: cookie.as_ref().map(|cookie| cookie.as_str().into()),
     };
     match header.as_ref().map(|header| &header.rule) {
         None | Some(HeaderRule::Words) => {}
-        Some(HeaderRule::Value(value)) => alternative.value = Some(value.as_str().into()),
-        Some(HeaderRule::Pattern(pattern)) => alternative.pattern = Some(pattern.as_str().into()),
+        Some(HeaderRule::Value(value)) => alternative.canary_by_header_value = Some(value.as_str().into()),
+        Some(HeaderRule::Pattern(pattern)) => alternative.canary_by_header_pattern = Some(pattern.as_str().into()),
         Some(HeaderRule::Primary) => alternative.header_means_primary = true,
     }
     alternative

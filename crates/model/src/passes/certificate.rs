@@ -11,7 +11,7 @@ use x509_parser::prelude::{FromDer, X509Certificate};
 
 use super::ingress::Entry;
 use crate::key::ObjectKey;
-use crate::last::INSTEAD;
+use crate::last_readable::INSTEAD;
 use crate::live::CertificateRecord;
 use crate::settings::PemPair;
 
@@ -59,7 +59,7 @@ impl Certificate {
         hasher.update(pair.chain.len().to_le_bytes());
         hasher.update(&pair.chain);
         hasher.update(&pair.key);
-        let id: String = hasher.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        let id = const_hex::encode(&hasher.finalize()[..16]);
         Ok(Self { id: id.into(), record: Arc::new(CertificateRecord(pair)), names })
     }
 

@@ -1,7 +1,9 @@
 //! One host: its locations from all Ingresses that name it, and what becomes of each.
 
 mod clients;
+mod nameless;
 mod passthrough;
+mod policies;
 mod surprises;
 mod whole;
 
@@ -16,13 +18,13 @@ use super::canary::{self, Candidate, Primary};
 use super::ingress::{CATCH_ALL, Entry, Path};
 use super::paths::{self, Location};
 use super::resolve::Users;
-use super::route;
 use crate::fixed::Shell;
 use crate::key::{BackendId, ObjectKey, ObjectRef};
 use crate::live::{HostRecord, Route};
 use crate::problem::{Problem, ProblemKind};
 use crate::profile::{Profile, ProfileId};
 
+use policies::Policies;
 pub(crate) use whole::{SHELL, asks_for, has_server_block};
 
 /// What one host comes to.
@@ -46,8 +48,8 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    fn add_users(&mut self, entry: Option<&Entry>) {
-        if let Some(users) = entry.and_then(|entry| entry.resolved.users.as_ref())
+    fn add_users(&mut self, users: Option<&Users>) {
+        if let Some(users) = users
             && !self.users.iter().any(|known| known.id == users.id)
         {
             self.users.push(users.clone());
@@ -70,18 +72,19 @@ struct Draft<'a> {
 }
 
 /// The first location of an Ingress as it would be on a host of its own: what all of its routes have in common.
-pub(crate) fn sample(entry: &Entry, config: &Config) -> Option<(Route, Profile)> {
+pub(crate) fn sample(entry: &Entry, config: &Config) -> Option<(Route, Arc<Profile>)> {
+    let policies = &mut Policies::new(config);
     let first = entry.rules.iter().flat_map(|rule| &rule.paths).next();
     match (first, entry.is_catch_all()) {
-        (Some(path), _) => Some(draft(entry, path).route(None, config)),
-        (None, true) => Some(placeholder(CATCH_ALL, &[entry]).route(None, config)),
+        (Some(path), _) => Some(draft(entry, path).route(policies)),
+        (None, true) => Some(placeholder(CATCH_ALL, &[entry]).route(policies)),
         (None, false) => None,
     }
 }
 
 /// Builds a host from the Ingresses that name it, oldest first. False if none of them makes a server of it: then there are only Problems.
-/// `passthrough`: whether connections can go on undecrypted.
-pub(crate) fn build(host: &Arc<str>, entries: &[&Entry], config: &Config, passthrough: bool) -> (Host, bool) {
+/// `held`: Secrets that NGINX has no room for. `passthrough`: whether connections can go on undecrypted.
+pub(crate) fn build(host: &Arc<str>, entries: &[&Entry], config: &Config, held: &BTreeSet<ObjectKey>, passthrough: bool) -> (Host, bool) {
     let (canaries, entries): (Vec<&Entry>, Vec<&Entry>) = entries.iter().copied().partition(|entry| entry.is_canary());
     let mut result = Host::default();
     if entries.is_empty() && **host != *CATCH_ALL {
@@ -97,15 +100,16 @@ pub(crate) fn build(host: &Arc<str>, entries: &[&Entry], config: &Config, passth
     let host_tls = host_tls.filter(|_| !config.proxying.ssl_location_only);
     let clients = clients::decide(host, &entries, &mut result.problems);
     let (mut locations, mut profiles) = (Vec::new(), BTreeSet::new());
+    let mut policies = Policies::new(config);
+    (policies.host_tls, policies.clients, policies.held) = (host_tls, Some(&clients), held);
+    policies.closed = nameless::closed(host, &entries, &mut result.problems);
     for draft in &drafts {
         if regex_mode && !draft.check_regex(&mut result.problems) {
             continue;
         }
-        let (mut route, profile) = draft.route(host_tls, config);
-        clients.apply(&mut route);
-        if route.password.is_some() {
-            result.add_users(draft.entry);
-        }
+        let (route, profile) = draft.route(&mut policies);
+        let users = draft.entry.and_then(|entry| entry.resolved.users.as_ref()).filter(|_| route.password.is_some());
+        result.add_users(users.filter(|users| !held.contains(&users.secret)));
         locations.push(Location {
             path: draft.path.clone(),
             exact: draft.exact,
@@ -113,7 +117,7 @@ pub(crate) fn build(host: &Arc<str>, entries: &[&Entry], config: &Config, passth
             route: result.record.routes.len() as u32,
         });
         if profiles.insert(route.profile.clone()) {
-            result.profiles.push((route.profile.clone(), Arc::new(profile)));
+            result.profiles.push((route.profile.clone(), profile));
         }
         result.record.routes.push(Arc::new(route));
     }
@@ -123,12 +127,12 @@ pub(crate) fn build(host: &Arc<str>, entries: &[&Entry], config: &Config, passth
     result.record.regex = matches.regex;
 
     result.record.app_root = whole::app_root(&drafts);
-    result.record.client_page = clients.error_page();
+    result.record.auth_tls_error_page = clients.error_page();
 
     result.twin = whole::twin(host, &drafts, &mut result.problems);
     result.aliases = whole::aliases(host, &entries);
     result.record.name = (!result.aliases.is_empty()).then(|| host.clone());
-    result.shell = whole::shell(&entries, &result, clients.verification());
+    result.shell = whole::shell(host, &entries, &result, clients.verification());
     if passthrough {
         result.passthrough = passthrough::target(host, &entries, &drafts, &mut result.problems);
     }
@@ -203,7 +207,7 @@ fn field(at: (u32, u32)) -> String {
     format!("spec.rules[{}].http.paths[{}].path", at.0, at.1)
 }
 
-impl Draft<'_> {
+impl<'a> Draft<'a> {
     /// What a canary could add to.
     fn primary(&self) -> Option<Primary<'_>> {
         Some(Primary { path: &self.path, exact: self.exact, backend: self.backend? })
@@ -238,34 +242,22 @@ impl Draft<'_> {
         false
     }
 
-    fn route(&self, host_tls: Option<&Entry>, config: &Config) -> (Route, Profile) {
+    fn route(&self, policies: &mut Policies<'a>) -> (Route, Arc<Profile>) {
         let (namespace, ingress): (Arc<str>, Arc<str>) = match self.entry {
             Some(entry) => (entry.key().namespace.clone(), entry.key().name.clone()),
             None => Default::default(),
         };
-        let mut route = Route { namespace, ingress, path: self.path.clone(), ..Route::default() };
+        let (policy, id, profile) = policies.of(self);
+        let mut route = Route { namespace, ingress, path: self.path.clone(), profile: id, policy, ..Route::default() };
         if let Some(backend) = self.backend {
             route.service = backend.service.name.clone();
             route.port = backend.port.to_string().into();
             route.backend = backend.wire().into();
         }
-        let mut profile = Profile::default();
-        match self.entry {
-            Some(entry) => {
-                let location = route::Location {
-                    entry,
-                    config,
-                    path: &self.path,
-                    backend: self.backend,
-                    host_tls,
-                    redirects: self.redirects,
-                    rewrite: self.rewrite(),
-                };
-                route::annotate(&location, &mut route, &mut profile);
-            }
-            None => route.no_access_log = !config.enable_access_log_for_default_backend,
+        if let Some((entry, target)) = self.entry.zip(self.rewrite()) {
+            route.rewrite_target = Some(target.into());
+            route.x_forwarded_prefix = entry.spec.path.forwarded_prefix.as_ref().map(|prefix| prefix.as_str().into());
         }
-        route.profile = profile.id();
         (route, profile)
     }
 }

@@ -6,14 +6,16 @@ use std::sync::{Arc, LazyLock};
 use annotations::{ClientTls, Config, FindingKind, Guards, Policy, Spec, Verdict};
 use ngx_value::{HostName, Invalid};
 
-use super::inspect::suspicious;
+use super::inspect::inspect;
 use super::resolve::{Lookup, Outcome, Resolved, resolve};
 use super::variables;
+use super::weigh::weigh;
 use crate::key::{BackendId, BackendPort, ObjectKey, ObjectRef};
-use crate::last::Last;
+use crate::last_readable::LastReadable;
 use crate::object::{Backend, Ingress, IngressPath, PortRef};
 use crate::problem::{Problem, ProblemKind, of_value};
 use crate::settings::Settings;
+use crate::shares::Claim;
 use crate::snapshot::Snapshot;
 
 /// Name of the catch-all server.
@@ -91,6 +93,8 @@ pub(crate) struct Entry {
     pub(crate) default_backend: Option<BackendId>,
     pub(crate) rules: Vec<Rule>,
     pub(crate) tls: Vec<Tls>,
+    /// What it asks for of what is finite.
+    pub(crate) claim: Arc<Claim>,
 }
 
 /// One rule. Its host is lower-case; an absent or empty one is the catch-all.
@@ -200,18 +204,19 @@ pub(crate) struct World<'a> {
     pub(crate) config: &'a Config,
     pub(crate) settings: &'a Settings,
     pub(crate) snapshot: &'a Snapshot,
-    pub(crate) last: &'a Last,
+    pub(crate) last_readable: &'a LastReadable,
 }
 
 /// With what the annotations name. `None`: it is refused for that.
 fn resolved(mut entry: Entry, world: &World<'_>, problems: &mut Problems) -> Option<Entry> {
-    let World { config, settings, snapshot, last } = *world;
-    let lookup = Lookup { ingress: &entry.order.key, spec: &entry.spec, config, settings, snapshot, last };
-    let mut outcome = Outcome { prefix: &settings.annotations_prefix, denied: false, refused: false, last: Vec::new(), problems };
+    let World { config, settings, snapshot, last_readable } = *world;
+    let lookup = Lookup { ingress: &entry.order.key, spec: &entry.spec, config, settings, snapshot, last_readable };
+    let mut outcome = Outcome { prefix: &settings.annotations_prefix, denied: false, refused: false, last_readable: Vec::new(), problems };
     let resolved = resolve(&lookup, &mut outcome);
     let (denied, refused) = (outcome.denied, outcome.refused);
     entry.resolved = resolved;
     entry.denied |= denied;
+    entry.claim = Arc::new(weigh(&entry, config));
     (!refused).then_some(entry)
 }
 
@@ -303,6 +308,7 @@ fn entry(key: &ObjectKey, ingress: &Ingress, spec: Spec, settings: &Settings, pr
         default_backend,
         rules,
         tls: tls.collect(),
+        claim: Arc::default(),
     }
 }
 
@@ -332,32 +338,6 @@ fn usable_host(host: &Arc<str>) -> Result<Arc<str>, Invalid> {
         Ok(parsed) => Ok(Some(parsed.to_string()).filter(|parsed| *parsed != **host).map_or_else(|| host.clone(), Arc::from)),
         Err(invalid) => Err(invalid),
     }
-}
-
-fn inspect(ingress: &Ingress, problems: &mut Problems) -> bool {
-    let mut texts: Vec<(String, &str)> = Vec::new();
-    for (i, rule) in ingress.rules.iter().enumerate() {
-        texts.push((format!("spec.rules[{i}].host"), &rule.host));
-        for (j, path) in rule.paths.iter().enumerate() {
-            texts.push((format!("spec.rules[{i}].http.paths[{j}].path"), &path.path));
-        }
-    }
-    for (i, tls) in ingress.tls.iter().enumerate() {
-        texts.extend(tls.secret.as_deref().map(|name| (format!("spec.tls[{i}].secretName"), name)));
-        texts.extend(tls.hosts.iter().map(|host| (format!("spec.tls[{i}].hosts"), &**host)));
-    }
-    let mut clean = true;
-    for (field, text) in texts {
-        if let Some(what) = suspicious(text) {
-            clean = false;
-            problems.push(
-                field,
-                ProblemKind::Refused,
-                format!("{text:?} contains {what:?}, which no host, path or name needs; the Ingress is not served"),
-            );
-        }
-    }
-    clean
 }
 
 fn parse_path(namespace: &Arc<str>, path: &IngressPath, at: (u32, u32), problems: &mut Problems) -> Option<Path> {
@@ -425,8 +405,9 @@ mod tests {
     fn spec(annotation: &str, value: &str) -> Arc<Spec> {
         let key = ObjectKey::new("n", value);
         let ingress = Ingress { annotations: [(annotation.to_owned(), value.to_owned())].into(), ..Ingress::default() };
-        let (config, settings, snapshot, last) = <_>::default();
-        let (entry, _) = parse(&key, &ingress, &World { config: &config, settings: &settings, snapshot: &snapshot, last: &last });
+        let (config, settings, snapshot, last_readable) = <_>::default();
+        let (entry, _) =
+            parse(&key, &ingress, &World { config: &config, settings: &settings, snapshot: &snapshot, last_readable: &last_readable });
         entry.expect("it is accepted").spec
     }
 

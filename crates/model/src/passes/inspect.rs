@@ -2,6 +2,10 @@
 //!
 //! Our values can't become syntax, so this protects nothing by itself; it keeps the predecessor's answers.
 
+use super::ingress::Problems;
+use crate::object::Ingress;
+use crate::problem::ProblemKind;
+
 /// Files and directories that no host or path has a reason to name.
 const FORBIDDEN: [&str; 6] = ["/etc/passwd", "/etc/shadow", "/etc/group", "/etc/nginx", "/etc/ingress-controller", "/var/run/secrets"];
 
@@ -22,6 +26,33 @@ fn looks_like_directive(text: &str, directive: &str) -> bool {
         let rest = &text[at + directive.len()..];
         rest.starts_with(|c: char| c.is_whitespace()) && rest.contains(';')
     })
+}
+
+/// Whether nothing in the rules of an Ingress is suspicious; a Problem for what is.
+pub(super) fn inspect(ingress: &Ingress, problems: &mut Problems) -> bool {
+    let mut texts: Vec<(String, &str)> = Vec::new();
+    for (i, rule) in ingress.rules.iter().enumerate() {
+        texts.push((format!("spec.rules[{i}].host"), &rule.host));
+        for (j, path) in rule.paths.iter().enumerate() {
+            texts.push((format!("spec.rules[{i}].http.paths[{j}].path"), &path.path));
+        }
+    }
+    for (i, tls) in ingress.tls.iter().enumerate() {
+        texts.extend(tls.secret.as_deref().map(|name| (format!("spec.tls[{i}].secretName"), name)));
+        texts.extend(tls.hosts.iter().map(|host| (format!("spec.tls[{i}].hosts"), &**host)));
+    }
+    let mut clean = true;
+    for (field, text) in texts {
+        if let Some(what) = suspicious(text) {
+            clean = false;
+            problems.push(
+                field,
+                ProblemKind::Refused,
+                format!("{text:?} contains {what:?}, which no host, path or name needs; the Ingress is not served"),
+            );
+        }
+    }
+    clean
 }
 
 #[cfg(test)]

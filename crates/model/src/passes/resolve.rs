@@ -18,7 +18,7 @@ use ngx_value::{HeaderName, HeaderTemplate, Invalid};
 
 use super::ingress::Problems;
 use crate::key::{BackendId, ObjectKey};
-use crate::last::{self, INSTEAD, Last};
+use crate::last_readable::{self, INSTEAD, LastReadable};
 use crate::live::Header;
 use crate::problem::ProblemKind;
 use crate::references::Reference as Named;
@@ -49,8 +49,8 @@ pub(crate) struct Resolved {
     pub(crate) auth_headers: Vec<(HeaderName, HeaderTemplate)>,
     /// `mirror-target` is used.
     pub(crate) mirrors: bool,
-    /// What was read as it was before its last change.
-    pub(crate) last: Vec<Named>,
+    /// What was read in its last readable version.
+    pub(crate) last_readable: Vec<Named>,
 }
 
 /// Where to look.
@@ -65,8 +65,8 @@ pub(crate) struct Lookup<'a> {
     pub(crate) settings: &'a Settings,
     /// All objects.
     pub(crate) snapshot: &'a Snapshot,
-    /// Versions before the last change.
-    pub(crate) last: &'a Last,
+    /// The last readable versions of objects whose present one is not.
+    pub(crate) last_readable: &'a LastReadable,
 }
 
 impl Lookup<'_> {
@@ -76,7 +76,7 @@ impl Lookup<'_> {
         Ok(ObjectKey::new(namespace, name))
     }
 
-    /// Reads a ConfigMap; one that can't be read any more as it was before. `None`: there is none.
+    /// Reads a ConfigMap; of one that can't be read any more the last version that could. `None`: there is none.
     fn config_map<T>(
         &self,
         key: &ObjectKey,
@@ -85,8 +85,8 @@ impl Lookup<'_> {
         read: impl Fn(&ConfigMap) -> Result<T, String>,
     ) -> Option<Result<T, String>> {
         let present = self.snapshot.config_maps.get(key)?;
-        let found = last::read(key, &**present, &self.last.config_maps, read);
-        Some(found.map(|found| outcome.note_last(annotation, "ConfigMap", Named::ConfigMap(key.clone()), found)))
+        let found = last_readable::read(key, &**present, &self.last_readable.config_maps, read);
+        Some(found.map(|found| outcome.note_last_readable(annotation, "ConfigMap", Named::ConfigMap(key.clone()), found)))
     }
 
     /// The same for a Secret.
@@ -98,8 +98,8 @@ impl Lookup<'_> {
         read: impl Fn(&Secret) -> Result<T, String>,
     ) -> Option<Result<T, String>> {
         let present = self.snapshot.secrets.get(key)?;
-        let found = last::read(key, &**present, &self.last.secrets, read);
-        Some(found.map(|found| outcome.note_last(annotation, "Secret", Named::Secret(key.clone()), found)))
+        let found = last_readable::read(key, &**present, &self.last_readable.secrets, read);
+        Some(found.map(|found| outcome.note_last_readable(annotation, "Secret", Named::Secret(key.clone()), found)))
     }
 }
 
@@ -110,8 +110,8 @@ pub(crate) struct Outcome<'a> {
     pub(crate) denied: bool,
     /// The Ingress is not served.
     pub(crate) refused: bool,
-    /// What was read as it was before its last change.
-    pub(crate) last: Vec<Named>,
+    /// What was read in its last readable version.
+    pub(crate) last_readable: Vec<Named>,
     pub(crate) problems: &'a mut Problems,
 }
 
@@ -121,12 +121,12 @@ impl Outcome<'_> {
         self.problems.push(format!("metadata.annotations[{:?}]", format!("{}/{annotation}", self.prefix)), kind, detail.into());
     }
 
-    /// Reports that an object was read as it was before its last change, if it was.
-    fn note_last<T>(&mut self, annotation: &str, kind: &str, object: Named, (value, fault): (T, Option<String>)) -> T {
+    /// Reports that the last readable version of an object was read, if it was.
+    fn note_last_readable<T>(&mut self, annotation: &str, kind: &str, object: Named, (value, fault): (T, Option<String>)) -> T {
         if let Some(fault) = fault {
             let (Named::ConfigMap(key) | Named::Secret(key) | Named::Service(key)) = &object;
             self.problem(annotation, ProblemKind::InvalidValue, format!("{kind} {key}: {fault}; {INSTEAD}"));
-            self.last.push(object);
+            self.last_readable.push(object);
         }
         value
     }
@@ -156,7 +156,7 @@ pub(crate) fn resolve(lookup: &Lookup<'_>, outcome: &mut Outcome<'_>) -> Resolve
         users: users::resolve(lookup, outcome),
         auth_headers: auth_headers::resolve(lookup, outcome),
         mirrors: targets::check(lookup, outcome),
-        last: Vec::new(),
+        last_readable: Vec::new(),
     };
-    Resolved { last: std::mem::take(&mut outcome.last), ..resolved }
+    Resolved { last_readable: std::mem::take(&mut outcome.last_readable), ..resolved }
 }

@@ -4,59 +4,67 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use annotations::Config;
+use serde::Serialize;
 
 use super::host;
 use super::ingress::{CATCH_ALL, Entry};
-use crate::shares::{Claim, Common, Resource, Weight};
+use crate::live::Owned;
+use crate::shares::{Claim, Common, Resource, Weight, record_bytes};
 
-/// Share of the dictionary of routes that they may have: endpoints are in it as well.
-const STATE: (u64, u64) = (8, 10);
-/// What the dictionary needs for a record beside its key and value.
-const NODE: u64 = 96;
-/// Its pages. Smaller records share one, in sizes that are powers of two.
-const PAGE: u64 = 4096;
-/// Room for the text of profiles and server blocks.
-const TEXT: u64 = 96 << 20;
-/// Half of what a worker keeps compiled: the other half is for those of former records.
-const REGEXES: u64 = 32_768;
 /// Text of a named location, and of a server block, without what an Ingress writes in it.
 const LOCATION: u64 = 1024;
 const SERVER: u64 = 8 << 10;
-/// A path in a record beside its route: the keys of two look-ups with their indexes.
-const MATCHES: u64 = 32;
+/// A path in a record beside its route: the keys of two look-ups with their indexes, and the reference to the policy.
+const MATCHES: u64 = 48;
+/// Characters of the longest host name.
+const HOST_NAME: u64 = 253;
+/// Characters of the content address that a name with TLS leads to.
+const CONTENT_ADDRESS: u64 = 32;
 
-/// What there is of each resource.
-pub(crate) fn capacity(config: &Config) -> Weight {
-    let dictionary = config.lua_shared_dicts.get("configuration_data").map_or(0, |size| size.bytes);
-    Weight([dictionary / STATE.1 * STATE.0, TEXT, REGEXES])
-}
-
-/// What the dictionary takes for so many bytes.
-const fn slab(bytes: u64) -> u64 {
-    if bytes <= PAGE / 2 { bytes.next_power_of_two() } else { bytes.next_multiple_of(PAGE) }
+fn json_bytes(value: &impl Serialize) -> u64 {
+    serde_json::to_string(value).map_or(0, |json| json.len() as u64)
 }
 
 /// What an accepted Ingress asks for. Cost: one route, and the number of paths.
 pub(crate) fn weigh(entry: &Entry, config: &Config) -> Claim {
     let Some((route, profile)) = host::sample(entry, config) else { return Claim::default() };
     let path_bytes = |path: &Arc<str>| path.len() as u64;
-    let common = serde_json::to_string(&route).map_or(0, |json| json.len() as u64).saturating_sub(path_bytes(&route.path)) + MATCHES;
+    let common = Owned { namespace: route.namespace.clone(), ingress: route.ingress.clone(), policy: route.policy.clone() };
+    let policy = json_bytes(&common);
+    let own = json_bytes(&route) - path_bytes(&route.path) + MATCHES;
+    // The location for `/` that every host has may differ in what depends on the backend, and paths without authentication in that.
+    let exempt = |path: &Arc<str>| config.external_auth.no_auth_locations.iter().any(|prefix| path.starts_with(&**prefix));
+    let asks = (route.password.is_some() || route.external_auth.is_some())
+        && entry.rules.iter().flat_map(|rule| &rule.paths).any(|path| exempt(&path.path));
+    let policies = policy * (1 + u64::from(route.errors.is_some() || route.issues_cookie) + u64::from(asks));
     let mut hosts: BTreeMap<&str, u64> = BTreeMap::new();
     for rule in &entry.rules {
-        *hosts.entry(&rule.host).or_default() += rule.paths.iter().map(|path| common + 3 * path_bytes(&path.path)).sum::<u64>();
+        let paths = rule.paths.iter().map(|path| own + 3 * path_bytes(&path.path));
+        *hosts.entry(&rule.host).or_insert(policies + own) += paths.sum::<u64>();
     }
     if hosts.is_empty() {
-        hosts.insert(CATCH_ALL, common);
+        hosts.insert(CATCH_ALL, policies + own);
     }
     let names = 1 + entry.spec.names.server_alias.len() as u64;
-    let state = names * hosts.into_iter().map(|(host, bytes)| slab(NODE + host.len() as u64 + bytes)).sum::<u64>();
+    let state = names * hosts.into_iter().map(|(host, bytes)| record_bytes(host.len(), bytes)).sum::<u64>();
+    // The one record of all patterns has each with its host.
+    let pairs = entry.spec.names.server_alias_patterns.iter().map(|pattern| pattern.as_str().len() as u64 + MATCHES + HOST_NAME);
+    let state = state + pairs.sum::<u64>();
 
     let location = if route.profile.is_default() { 0 } else { LOCATION + profile.text_bytes() };
     let servers = if host::has_server_block(entry) { entry.hosts().len() as u64 } else { 0 };
     let snippet = entry.spec.snippets.server.as_ref().map_or(0, |snippet| snippet.as_str().len() as u64);
     let stream = entry.spec.snippets.stream.as_ref().map_or(0, |snippet| snippet.as_str().len() as u64);
-    let alias_bytes: u64 = entry.spec.names.server_alias.iter().map(|name| name.to_string().len() as u64).sum();
+    let patterns = &entry.spec.names.server_alias_patterns;
+    let pattern_bytes: u64 = patterns.iter().map(|pattern| pattern.as_str().len() as u64).sum();
+    let alias_bytes: u64 = entry.spec.names.server_alias.iter().map(|name| name.to_string().len() as u64).sum::<u64>() + pattern_bytes;
     let text = servers * (SERVER + snippet + location + alias_bytes) + stream;
+
+    let secured = if entry.tls.is_empty() { Vec::new() } else { entry.hosts() };
+    let aliases = entry.spec.names.server_alias.iter().map(|name| name.to_string().len()).filter(|_| !secured.is_empty());
+    let twins = if entry.spec.redirect.from_to_www { 2 } else { 1 };
+    let names_bytes: u64 =
+        twins * secured.iter().map(|host| host.len()).chain(aliases).map(|name| record_bytes(name, CONTENT_ADDRESS)).sum::<u64>();
 
     let mut common = Vec::new();
     if location > 0 {
@@ -68,7 +76,12 @@ pub(crate) fn weigh(entry: &Entry, config: &Config) -> Claim {
         // One finds the location, one rewrites.
         common.extend(paths.map(|path| Common { resource: Resource::Regexes, id: path.path.clone(), amount: 2 }));
     }
+    // Of each host name that is not there literally, each worker asks all of them.
+    common.extend(patterns.iter().map(|pattern| Common { resource: Resource::Regexes, id: pattern.as_str().into(), amount: 1 }));
     common.sort();
     common.dedup();
-    Claim { own: Weight([state, text, 0]), common }
+    let mut own = Weight::only(Resource::State, state);
+    own.add(&Weight::only(Resource::Text, text));
+    own.add(&Weight::only(Resource::Names, names_bytes));
+    Claim { own, common }
 }

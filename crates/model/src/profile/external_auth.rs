@@ -32,8 +32,7 @@ impl AuthUpstream {
     /// Name of the block, which stands in URLs in the place of host and port.
     pub fn name(&self) -> String {
         let digest = Sha256::digest(self.to_string().as_bytes());
-        let digits: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-        format!("auth-external-auth-{digits}")
+        format!("auth-external-auth-{}", const_hex::encode(&digest[..8]))
     }
 }
 

@@ -87,7 +87,7 @@ impl TlsMaterial {
             hasher.update(part.len().to_le_bytes());
             hasher.update(part);
         }
-        let id: String = hasher.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        let id = const_hex::encode(&hasher.finalize()[..16]);
         Self { id: id.into(), ca, pair }
     }
 }

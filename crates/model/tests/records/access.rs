@@ -39,9 +39,12 @@ fn whitelist_source_range_is_an_older_name_and_lists_that_equal_the_global_ones_
     };
     assert_eq!(lists(&[("allowlist-source-range", "10.0.0.0/8")]), None);
     let denied = lists(&[("denylist-source-range", "10.0.0.1")]).unwrap();
-    assert_eq!((denied.deny.as_slice(), denied.allow.as_slice()), (["10.0.0.1".into()].as_slice(), ["10.0.0.0/8".into()].as_slice()));
+    assert_eq!(
+        (denied.denylist_source_range.as_slice(), denied.allowlist_source_range.as_slice()),
+        (["10.0.0.1".into()].as_slice(), ["10.0.0.0/8".into()].as_slice())
+    );
     let older = lists(&[("whitelist-source-range", "11.0.0.0/8")]).unwrap();
-    assert_eq!((older.deny.len(), older.allow.as_slice()), (0, ["11.0.0.0/8".into()].as_slice()));
+    assert_eq!((older.denylist_source_range.len(), older.allowlist_source_range.as_slice()), (0, ["11.0.0.0/8".into()].as_slice()));
 }
 
 #[test]
@@ -49,8 +52,8 @@ fn users_of_auth_secret_are_kept_once_and_free_paths_ask_for_none() {
     let world = with(&BASIC).ingress("j", "bar.com", &PATHS, &BASIC).secret("users", &[("auth", "# comment\nfoo:{PLAIN}bar\n")]);
     let built = world.build();
     let [root, free] = routes(&built);
-    let check = root.password.unwrap();
-    assert_eq!((free.password, check.digest, &*check.realm), (None, false, ""));
+    let check = root.password.clone().unwrap();
+    assert_eq!((free.password.clone(), check.digest, &*check.auth_realm), (None, false, ""));
     assert_eq!(built.model.live.users.keys().collect::<Vec<_>>(), [&check.users]);
     assert!(!format!("{:?}", built.model).contains("PLAIN"));
 }
@@ -82,7 +85,7 @@ fn digest_users_have_a_realm() {
     let digest = [("auth-type", "digest"), ("auth-secret", "users"), ("auth-realm", "here"), ("auth-secret-type", "auth-map")];
     let built = with(&digest).secret("users", &[("foo", "here:0123456789abcdef0123456789abcdef"), ("bar", "x")]).build();
     let check = routes(&built)[0].password.clone().unwrap();
-    assert_eq!((check.digest, &*check.realm), (true, "here"));
+    assert_eq!((check.digest, &*check.auth_realm), (true, "here"));
     let problems = built.problems();
     assert_eq!(problems.iter().filter(|problem| problem.detail.contains("can't log in")).count(), 1, "{problems:?}");
 }
@@ -103,9 +106,9 @@ fn what_varies_of_external_authentication_is_data() {
     let [root, free] = routes(&built);
     let check = root.external_auth.clone().unwrap();
     assert_eq!(free.external_auth, None);
-    assert_eq!((&*check.url, &*check.host), (URL.1, "auth.example.com"));
-    assert_eq!(check.response_headers, ["x-user".into(), "x-other".into()]);
-    assert_eq!((check.signin.as_deref(), check.signin_parameter.clone()), (Some("/start?rd=x"), None));
+    assert_eq!((&*check.auth_url, &*check.host), (URL.1, "auth.example.com"));
+    assert_eq!(check.auth_response_headers, ["x-user".into(), "x-other".into()]);
+    assert_eq!((check.auth_signin.as_deref(), check.auth_signin_redirect_param.clone()), (Some("/start?rd=x"), None));
     let [one, other] = ["foo.com", "bar.com"].map(|host| profile(&built, &built.model.live.hosts[host].routes[0]).external_auth.unwrap());
     assert_eq!((one.signin, other.signin), (true, false));
     assert_eq!((one.headers.len(), one.upstream), (0, None));
@@ -120,7 +123,7 @@ fn kept_connections_need_an_upstream_block() {
     let upstream = profile(&built, route).external_auth.unwrap().upstream.unwrap();
     assert_eq!(&*upstream.server, "auth.example.com:81");
     let check = route.external_auth.clone().unwrap();
-    assert_eq!((&*check.url, check.upstream.as_deref()), (URL.1, Some(&*upstream.name())));
+    assert_eq!((&*check.auth_url, check.upstream.as_deref()), (URL.1, Some(&*upstream.name())));
     let built = settings("true");
     assert_eq!(profile(&built, &routes(&built)[0]).external_auth.unwrap().upstream, None);
 }
@@ -139,10 +142,10 @@ fn the_global_service_is_asked_where_no_other_is() {
     let built = |annotations: &[(&str, &str)]| {
         let settings = [("global-auth-url", "http://global/"), ("global-auth-cache-key", "$remote_user")];
         let built = with(annotations).map("settings", &settings).build();
-        routes(&built)[0].external_auth.as_ref().map(|check| (check.url.to_string(), check.cache.clone()))
+        routes(&built)[0].external_auth.as_ref().map(|check| (check.auth_url.to_string(), check.cache.clone()))
     };
     let (url, cache) = built(&[]).unwrap();
-    assert_eq!((url.as_str(), cache.unwrap().rules.len()), ("http://global/", 0));
+    assert_eq!((url.as_str(), cache.unwrap().auth_cache_duration.len()), ("http://global/", 0));
     assert_eq!(built(&[URL]).unwrap().0, URL.1);
     assert_eq!(built(&[("enable-global-auth", "false")]), None);
 }
@@ -161,10 +164,61 @@ fn the_oldest_ca_decides_for_the_whole_host() {
     let clients = built.model.fixed.shells["foo.com"].clients.clone().unwrap();
     assert_eq!(clients.depth, 1);
     for route in routes(&built) {
-        assert_eq!((&route.verified, route.subject.as_deref(), route.forbidden), (&Some(clients.id.clone()), Some("CN=a"), false));
-        assert!(route.passes_certificate);
+        assert_eq!(
+            (&route.verified, route.auth_tls_match_cn.as_deref(), route.forbidden),
+            (&Some(clients.id.clone()), Some("CN=a"), false)
+        );
+        assert!(route.auth_tls_pass_certificate_to_upstream);
     }
     assert_eq!(built.users_of_shell("foo.com"), [ObjectKey::new("n", "j")]);
+}
+
+/// Its paths asked for nothing, or for what another one wants.
+#[test]
+fn an_ingress_that_asks_for_other_certificates_than_its_host_is_closed() {
+    let world = |first: &[(&str, &str)], second: &[(&str, &str)]| {
+        let (one, other) = (authority(), authority());
+        let mut world =
+            with(first).secret("ca", &[("ca.crt", &one)]).secret("other", &[("ca.crt", &other)]).secret("same", &[("ca.crt", &one)]);
+        world = world.ingress("j", "foo.com", &["/theirs"], second);
+        let newer = world.0.ingresses.remove(&ObjectKey::new("n", "j")).unwrap();
+        world.0.ingresses.insert(ObjectKey::new("n", "j"), Arc::new(model::Ingress { created_seconds: 1, ..(*newer).clone() }));
+        world.build()
+    };
+    let mode = |mode| ("auth-tls-verify-client", mode);
+    let depth = |depth| ("auth-tls-verify-depth", depth);
+    let other = ("auth-tls-secret", "n/other");
+    for (first, second) in [
+        (vec![CA], vec![other]),
+        (vec![CA, mode("off")], vec![CA]),
+        (vec![CA, mode("optional")], vec![CA]),
+        (vec![CA, mode("optional_no_ca")], vec![CA, mode("optional")]),
+        (vec![CA, depth("3")], vec![CA, depth("2")]),
+    ] {
+        let built = world(&first, &second);
+        for route in &built.model.live.hosts["foo.com"].routes {
+            assert_eq!(route.forbidden, *route.ingress == *"j", "{first:?} {second:?}");
+        }
+        let conflict = built.problems().into_iter().find(|problem| problem.kind == ProblemKind::Conflict).unwrap();
+        assert!(conflict.object.name.contains('j') && conflict.detail.contains("n/i"), "{conflict:?}");
+    }
+    for (first, second) in [
+        (vec![CA], vec![("auth-tls-secret", "n/same")]),
+        (vec![CA], vec![CA, mode("optional")]),
+        (vec![CA], vec![other, mode("off")]),
+        (vec![CA, depth("2")], vec![CA, depth("3")]),
+        (vec![CA], vec![]),
+    ] {
+        let built = world(&first, &second);
+        assert!(
+            built.model.live.hosts["foo.com"].routes.iter().all(|route| !route.forbidden && route.verified.is_some()),
+            "{first:?} {second:?}"
+        );
+    }
+    let built = world(&[CA, ("auth-tls-match-cn", "CN=a")], &[CA, ("auth-tls-match-cn", "CN=b")]);
+    for route in &built.model.live.hosts["foo.com"].routes {
+        assert_eq!(route.auth_tls_match_cn.as_deref(), Some(if *route.ingress == *"j" { "CN=b" } else { "CN=a" }));
+    }
 }
 
 #[test]

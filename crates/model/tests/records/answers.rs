@@ -23,9 +23,9 @@ fn found(built: &Built, kind: ProblemKind) -> Vec<String> {
 
 #[test]
 fn a_route_says_of_redirects_only_what_differs() {
-    let redirects = |annotations: &[(&str, &str)]| route(&with(annotations).build()).redirects;
+    let redirects = |annotations: &[(&str, &str)]| route(&with(annotations).build()).redirects.clone();
     assert_eq!(redirects(&[("use-port-in-redirects", "false"), ("relative-redirects", "false")]), None);
-    let expected = Redirects { answer: Some((307, "http://a.com".into())), relative: true, with_port: Some(true) };
+    let expected = Redirects { answer: Some((307, "http://a.com".into())), relative_redirects: true, use_port_in_redirects: Some(true) };
     let annotations = [
         ("temporal-redirect", "http://a.com"),
         ("temporal-redirect-code", "307"),
@@ -39,7 +39,7 @@ fn a_route_says_of_redirects_only_what_differs() {
 
 #[test]
 fn x_forwarded_prefix_needs_a_rewrite_that_is_in_effect() {
-    let prefix = |target| route(&with(&[("rewrite-target", target), ("x-forwarded-prefix", "/cut/$1")]).build()).forwarded_prefix;
+    let prefix = |target| route(&with(&[("rewrite-target", target), ("x-forwarded-prefix", "/cut/$1")]).build()).x_forwarded_prefix;
     assert_eq!((prefix("/x").as_deref(), prefix("/")), (Some("/cut/$1"), None));
 }
 
@@ -52,9 +52,9 @@ fn the_app_root_at_the_longest_path_counts() {
 #[test]
 fn cors_names_every_header_with_its_default() {
     let names = |annotations: &[(&str, &str)]| {
-        let cors = route(&with(annotations).build()).cors.unwrap();
+        let cors = route(&with(annotations).build()).cors.clone().unwrap();
         let names: Vec<String> = cors.headers.iter().map(|(name, _)| name.trim_start_matches("Access-Control-").to_owned()).collect();
-        (cors.origins.clone(), names.join(" "))
+        (cors.cors_allow_origin.clone(), names.join(" "))
     };
     assert_eq!(names(&[("enable-cors", "true")]), (None, "Allow-Credentials Allow-Methods Allow-Headers Max-Age".into()));
     let listed = [
@@ -78,7 +78,7 @@ fn custom_headers_that_cannot_be_had_close_the_locations() {
         data.into_iter().fold(world, |world, data| world.map("headers", data)).build()
     };
     let built = custom(Some(&[("X-B", "$x"), ("X-A", "1")]));
-    assert_eq!(route(&built).headers, [("X-A".into(), "1".into()), ("X-B".into(), "$x".into())]);
+    assert_eq!(route(&built).custom_headers, [("X-A".into(), "1".into()), ("X-B".into(), "$x".into())]);
     for (data, detail) in [
         (None, "the ConfigMap n/headers does not exist; its locations answer 503"),
         (Some([("x-a", "1")].as_slice()), "has \"x-a\", which is not among global-allowed-response-headers"),

@@ -65,27 +65,30 @@ fn limits(annotations: &[(&str, &str)]) -> Option<Limits> {
 #[test]
 fn limit_rps_and_limit_rpm_have_a_burst_by_limit_burst_multiplier() {
     let found = limits(&[("limit-rps", "2"), ("limit-rpm", "100"), ("limit-connections", "8")]).unwrap();
-    assert_eq!(found, Limits { connections: Some(8), per_second: Some([2, 10]), per_minute: Some([100, 500]), allow: Vec::new() });
+    assert_eq!(found, Limits { limit_connections: Some(8), limit_rps: Some(2), limit_rpm: Some(100), ..Limits::default() });
     let found = limits(&[("limit-rps", "2"), ("limit-burst-multiplier", "3")]).unwrap();
-    assert_eq!(found.per_second, Some([2, 6]));
+    assert_eq!((found.limit_rps, found.limit_burst_multiplier), (Some(2), 3));
     assert_eq!(limits(&[("limit-rps", "0")]), None);
 }
 
 #[test]
 fn limit_allowlist_by_its_older_name_limit_whitelist_needs_a_limit() {
     let found = limits(&[("limit-rps", "2"), ("limit-allowlist", "10.0.0.0/8,::1")]).unwrap();
-    assert_eq!(found.allow, ["10.0.0.0/8".into(), Arc::<str>::from("::1")]);
+    assert_eq!(found.limit_allowlist, ["10.0.0.0/8".into(), Arc::<str>::from("::1")]);
     assert_eq!(limits(&[("limit-whitelist", "10.0.0.0/8")]), None);
 }
 
 #[test]
 fn limit_rate_and_limit_rate_after_are_left_out_where_the_settings_say_the_same() {
     let global = [("limit-rate", "10"), ("limit-rate-after", "20")];
-    let bandwidth = |annotations: &[(&str, &str)]| route(&World::new(annotations, &global).build()).bandwidth_kib;
-    assert_eq!(bandwidth(&[]), None);
-    assert_eq!(bandwidth(&[("limit-rate", "10"), ("proxy-buffering", "on")]), None);
-    assert_eq!(bandwidth(&[("limit-rate", "0")]), Some([0, 20]));
-    assert_eq!(bandwidth(&[("limit-rate-after", "1")]), Some([10, 1]));
+    let bandwidth = |annotations: &[(&str, &str)]| {
+        let built = World::new(annotations, &global).build();
+        (route(&built).limit_rate, route(&built).limit_rate_after)
+    };
+    assert_eq!(bandwidth(&[]), (None, None));
+    assert_eq!(bandwidth(&[("limit-rate", "10"), ("proxy-buffering", "on")]), (None, None));
+    assert_eq!(bandwidth(&[("limit-rate", "0")]), (Some(0), None));
+    assert_eq!(bandwidth(&[("limit-rate-after", "1")]), (None, Some(1)));
 }
 
 #[test]
@@ -93,11 +96,14 @@ fn custom_http_errors_are_text_and_a_default_backend_is_data() {
     let world = World::new(&[("custom-http-errors", "503,404"), ("default-backend", "pages")], &[]);
     let built = world.build();
     assert!(built.problems().iter().any(|problem| problem.detail.contains("the Service ns/pages does not exist")));
-    assert_eq!(route(&built).errors.as_ref().unwrap().backend, None);
+    assert_eq!(route(&built).errors.as_ref().unwrap().default_backend, None);
 
     let built = world.service("pages").build();
     let errors = route(&built).errors.clone().unwrap();
-    assert_eq!((errors.statuses.as_deref(), errors.backend.as_deref()), (Some([404, 503].as_slice()), Some("ns/pages:-")));
+    assert_eq!(
+        (errors.custom_http_errors.as_deref(), errors.default_backend.as_deref()),
+        (Some([404, 503].as_slice()), Some("ns/pages:-"))
+    );
     let pages = profile(&built).watching.errors.clone().unwrap();
     assert_eq!((pages.statuses.as_slice(), pages.only_own), ([404, 503].as_slice(), false));
     assert_eq!(&*built.model.live.backends.get("ns/pages:-").unwrap().name, "custom-default-backend-ns-pages");

@@ -4,8 +4,10 @@
 mod access;
 mod answers;
 mod guarding;
-mod kept;
+mod last_versions;
 mod live;
 mod ownership;
 mod proxying;
+mod settings;
+mod wire;
 mod world;

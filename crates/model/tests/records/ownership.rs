@@ -42,6 +42,16 @@ impl World {
         self.snapshot.ingresses.insert(key.clone(), Arc::new(ingress.into()));
     }
 
+    /// Gives an Ingress a TLS section, or takes it away.
+    fn set_tls(&mut self, key: &str, on: bool) {
+        let key = ObjectKey::parse(key).unwrap();
+        let sections = if on { json!([{}]) } else { json!([]) };
+        let wanted: Ingress = serde_json::from_value(json!({"metadata": {}, "spec": {"tls": sections}})).unwrap();
+        let tls = model::Ingress::from(wanted).tls;
+        let ingress = model::Ingress { tls, ..(*self.snapshot.ingresses[&key]).clone() };
+        self.snapshot.ingresses.insert(key, Arc::new(ingress));
+    }
+
     fn builder(host_ownership: HostOwnership) -> Builder {
         let settings = Settings { watch_ingress_without_class: true, passthrough_port: Some(442), host_ownership, ..Settings::default() };
         Builder::new(settings)
@@ -110,6 +120,28 @@ fn a_wildcard_and_a_name_below_it_are_different_hosts() {
     let built = World::default().ingress("team/all", "*.example.com", "/", &[]).ingress("other/one", HOST, "/", &[]).build();
     assert_eq!((namespaces(&built, "*.example.com"), namespaces(&built, HOST)), (vec!["team".into()], vec!["other".into()]));
     assert_eq!(conflicts(&built), Vec::<String>::new());
+}
+
+#[test]
+fn the_certificate_of_another_tenants_wildcard_is_not_that_of_a_host_below_it() {
+    let mut world =
+        World::with_victim().ingress("team/own", "*.team.example.com", "/", &[]).ingress("team/a", "a.team.example.com", "/", &[]);
+    world = world.ingress("evil/above", "*.example.com", "/", &[]).ingress("evil/b", "b.team.example.com", "/", &[]);
+    let mut builder = World::builder(HostOwnership::Namespace);
+    let mut entries = |world: &World| {
+        let servers = builder.build(&world.snapshot).model.live.servers;
+        assert_eq!(servers, world.build().model.live.servers, "a build from nothing gives the same");
+        [HOST, "a.team.example.com", "b.team.example.com"].map(|host| servers.get(host).map(|id| id.to_string()))
+    };
+    assert_eq!(entries(&world), [None, None, None]);
+    world.set_tls("evil/above", true);
+    world.set_tls("team/own", true);
+    let none = || Some(model::live::NO_CERTIFICATE.to_owned());
+    assert_eq!(entries(&world), [none(), None, none()]);
+    world.set_tls("evil/above", false);
+    assert_eq!(entries(&world), [None, None, none()]);
+    world.snapshot.ingresses.remove(&ObjectKey::new("team", "own"));
+    assert_eq!(entries(&world), [None, None, None]);
 }
 
 #[test]

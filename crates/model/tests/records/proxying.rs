@@ -84,8 +84,11 @@ fn build(annotations: &[(&str, &str)]) -> (Arc<Route>, Arc<Profile>) {
 #[test]
 fn proxy_next_upstream_tries_and_connection_proxy_header_are_live() {
     let (route, profile) = build(&[("proxy-next-upstream-tries", "7"), ("connection-proxy-header", "close")]);
-    assert_eq!((route.tries, route.connection, &*profile), (Some(7), Some(ConnectionHeader::Close), &Profile::default()));
-    assert_eq!(build(&[("proxy-next-upstream-tries", "3")]).0.tries, None, "the global setting");
+    assert_eq!(
+        (route.proxy_next_upstream_tries, route.connection_proxy_header, &*profile),
+        (Some(7), Some(ConnectionHeader::Close), &Profile::default())
+    );
+    assert_eq!(build(&[("proxy-next-upstream-tries", "3")]).0.proxy_next_upstream_tries, None, "the global setting");
 }
 
 #[test]
@@ -151,15 +154,18 @@ fn proxy_cookie_domain_proxy_cookie_path_and_proxy_redirect_from_and_to_are_live
     assert_ne!(route.replacements, other_route.replacements);
     let live = route.replacements.as_ref().unwrap();
     let pair = |from: &str, to: &str| Some([from.to_owned(), to.to_owned()]);
-    assert_eq!(live.cookie_domain, pair("localhost", "example.org"), "a dot at the beginning means nothing");
-    assert_eq!((&live.cookie_path, &live.location), (&pair("/one/", "/"), &pair("http://a/", "http://b/")));
+    assert_eq!(live.proxy_cookie_domain, pair("localhost", "example.org"), "a dot at the beginning means nothing");
+    assert_eq!((&live.proxy_cookie_path, &live.proxy_redirect), (&pair("/one/", "/"), &pair("http://a/", "http://b/")));
 
     let (route, profile) = plain("~local a", "off", "default", "x");
     let regex = Replacement::Regex { from: "~local".into(), to: "a".into() };
     let proxying = &profile.proxying;
     assert_eq!((&proxying.cookie_domain, &proxying.cookie_path, &proxying.location), (&Some(regex), &None, &None));
     let live = route.replacements.as_ref().unwrap();
-    assert_eq!((&live.cookie_domain, &live.cookie_path, &live.location), (&None, &None, &pair("http://upstream_balancer/", "/")));
+    assert_eq!(
+        (&live.proxy_cookie_domain, &live.proxy_cookie_path, &live.proxy_redirect),
+        (&None, &None, &pair("http://upstream_balancer/", "/"))
+    );
 }
 
 #[test]
@@ -169,7 +175,7 @@ fn an_annotation_that_is_off_undoes_the_global_setting() {
     let (route, profile) = of(&built, "/");
     let nothing = Some([String::new(), String::new()]);
     let live = route.replacements.as_ref().unwrap();
-    assert_eq!((&*profile, &live.cookie_path, &live.location), (&Profile::default(), &nothing, &nothing));
+    assert_eq!((&*profile, &live.proxy_cookie_path, &live.proxy_redirect), (&Profile::default(), &nothing, &nothing));
 }
 
 #[test]
@@ -177,7 +183,7 @@ fn in_the_place_of_a_regular_expression_plain_text_needs_a_profile() {
     let world = World::default().settings(&[("proxy-cookie-path", "~/one/ /")]);
     let (route, profile) = of(&world.ingress("shop", "/", &[("proxy-cookie-path", "/two/ /")]).build(), "/");
     assert_eq!(profile.proxying.cookie_path, Some(Replacement::Live));
-    assert_eq!(route.replacements.as_ref().unwrap().cookie_path, Some(["/two/".to_owned(), "/".to_owned()]));
+    assert_eq!(route.replacements.as_ref().unwrap().proxy_cookie_path, Some(["/two/".to_owned(), "/".to_owned()]));
 }
 
 #[test]
@@ -204,7 +210,7 @@ fn mirror_target_and_mirror_host_are_live_and_mirror_request_body_is_a_profile()
     ] {
         let (route, profile) = build(annotations);
         let mirror = route.mirror.as_ref().unwrap();
-        assert_eq!((&*mirror.target, &*mirror.host, &*mirror.id, profile.mirror), (target, host, "1-2-3", Some(body)));
+        assert_eq!((&*mirror.mirror_target, &*mirror.mirror_host, &*mirror.id, profile.mirror), (target, host, "1-2-3", Some(body)));
     }
 }
 

@@ -1,24 +1,14 @@
-//! Durations as people write them.
+//! Durations on the command line.
 
 use std::time::Duration;
 
-/// Reads `250ms`, `2s`, `1.5m`, `1h`; a number alone counts seconds.
-pub(crate) fn duration(text: &str) -> Result<Duration, String> {
-    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let factor = match unit {
-        "ms" => 0.001,
-        "" | "s" => 1.0,
-        "m" => 60.0,
-        "h" => 3600.0,
-        _ => return Err(expected(text)),
-    };
-    let seconds: f64 = number.parse().map_err(|_| expected(text))?;
-    Duration::try_from_secs_f64(seconds * factor).map_err(|_| expected(text))
-}
+use ngx_value::parse_duration;
 
-fn expected(text: &str) -> String {
-    format!("{text:?} is not a duration: expected a number and a unit, such as 250ms, 2s or 5m")
+/// Reads `250ms`, `2s`, `1.5m`, `1h30m`; a number alone counts seconds.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    let bare = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let read = if bare { parse_duration(&format!("{text}s")) } else { parse_duration(text) };
+    read.map_err(|_| format!("{text:?} is not a duration: expected a number and a unit, such as 250ms, 2s or 5m"))
 }
 
 #[cfg(test)]

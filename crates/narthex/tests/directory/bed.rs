@@ -8,12 +8,12 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::sync::Mutex;
 use std::time::Duration;
 
 use anyhow::Context;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use parking_lot::Mutex;
 use serde_json::Value;
 use testkit::http::{Peer, Request, Response};
 use testkit::poll;
@@ -103,7 +103,7 @@ impl Bed {
     /// Waits for the end: the exit code.
     pub(crate) async fn ended(&mut self) -> Option<i32> {
         let narthex = Mutex::new(self.narthex.take().unwrap());
-        self.until("it ends", || async { narthex.lock().unwrap().try_wait()?.map(|status| status.code()).context("it runs") }).await
+        self.until("it ends", || async { narthex.lock().try_wait()?.map(|status| status.code()).context("it runs") }).await
     }
 
     /// The port of plain HTTP.

@@ -17,7 +17,7 @@ const WORKERS: usize = 2;
 const LOTS: usize = 4;
 
 /// A host of websockets that lead to the test, and one that redirects.
-async fn bed() -> Bed {
+pub(crate) async fn bed() -> Bed {
     let mut bed = Bed::new();
     let settings =
         "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {worker-processes: '2', worker-shutdown-timeout: 6h}\n";

@@ -4,6 +4,7 @@
 mod asked;
 mod bed;
 mod endurance;
+mod fair;
 mod follow;
 mod kept;
 mod life;

@@ -108,7 +108,7 @@ impl Bed {
     }
 
     /// By rename: a reader never sees half of it.
-    fn write(&self, name: &str, text: &str) {
+    pub(crate) fn write(&self, name: &str, text: &str) {
         let scratch = self.path("new.yaml");
         fs::write(&scratch, text).unwrap();
         fs::rename(scratch, self.path("manifests").join(name)).unwrap();

@@ -3,4 +3,6 @@
 
 mod bed;
 mod random;
+mod shares;
+mod slow;
 mod staged;

@@ -258,7 +258,7 @@ async fn a_dictionary_that_is_too_small_serves_what_it_has_room_for_and_says_wha
         }
         let (_, body) = bed.ready().await?;
         anyhow::ensure!(served >= 5 && body.contains("0 records find no room"), "{served} of 30 are served: {body}");
-        anyhow::ensure!(body.contains("Ingresses are beyond the share of their namespace"), "{body}");
+        anyhow::ensure!(body.contains("Ingresses, Secrets and Services are beyond the share of their namespace"), "{body}");
         anyhow::ensure!(bed.healthy().await, "not healthy");
         Ok(())
     })

@@ -180,6 +180,8 @@ impl Bed {
     /// Waits until a client without credentials is refused, over TLS and without, or not.
     pub(crate) async fn until_refused(&self, host: usize, refused: bool) {
         self.until(&format!("{} refuses: {refused}", name(host)), || async {
+            // Workers that know the next profile refuse what names one of before; those of before serve it until the new record is there.
+            anyhow::ensure!(self.holds_nothing().await?, "routes wait for a reload");
             for tls in [true, false] {
                 let status = self.ask(host, tls).await?;
                 anyhow::ensure!((status != 200) == refused, "status {status}, with TLS: {tls}");
@@ -187,6 +189,13 @@ impl Bed {
             Ok(())
         })
         .await;
+    }
+
+    /// Whether the newest routes of every host are those that NGINX has.
+    async fn holds_nothing(&self) -> anyhow::Result<bool> {
+        let get = |path: &'static str| Request::get(SocketAddr::from((Ipv4Addr::LOCALHOST, self.ports[2])), path).send();
+        let is_ready = get("/readyz").await?.status == 200;
+        Ok(is_ready && get("/metrics").await?.text().lines().any(|line| line == "narthex_held_hosts 0"))
     }
 
     /// Waits until every host lets those pass who may, and all is as it is to be.

@@ -6,7 +6,8 @@ use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::ExitStatus;
-use std::sync::Mutex;
+
+use parking_lot::Mutex;
 
 use super::*;
 use crate::error::Complaint;
@@ -65,7 +66,7 @@ impl Fake {
     }
 
     fn trace(&self, what: impl Into<String>) {
-        self.world.lock().unwrap().trace.push(what.into());
+        self.world.lock().trace.push(what.into());
     }
 
     /// What a master does with the configuration on disk.
@@ -102,17 +103,17 @@ impl Fake {
 }
 
 impl Process for Fake {
-    async fn test(&self, conf: &Path) -> Result<Tested, ApplyError> {
+    async fn test(&self, conf: &Path, _: Duration) -> Result<Tested, ApplyError> {
         let text = fs::read_to_string(conf).unwrap();
         self.trace(format!("test {text}"));
-        let refuse = self.world.lock().unwrap().refuse;
+        let refuse = self.world.lock().refuse;
         let stderr = refuse.map(|text| text.replace("CONF", &conf.display().to_string()));
         let status = ExitStatus::from_raw(if refuse.is_some() { 1 << 8 } else { 0 });
         Ok(Tested { status, stderr: stderr.unwrap_or_else(|| "nginx: [warn] odd\n".into()) })
     }
 
     fn start(&self, sockets: Vec<OwnedFd>) -> Result<Identity, ApplyError> {
-        let mut world = self.world.lock().unwrap();
+        let mut world = self.world.lock();
         world.next_pid += 100;
         let master = Identity { pid: world.next_pid, start: 1 };
         world.trace.push(format!("start {} with {} sockets", self.revision_on_disk(), sockets.len()));
@@ -123,7 +124,7 @@ impl Process for Fake {
     }
 
     fn signal(&self, id: Identity, signal: Signal) -> Result<(), ApplyError> {
-        let mut world = self.world.lock().unwrap();
+        let mut world = self.world.lock();
         let who = if world.master == Some(id) {
             "master"
         } else if world.stray.take_if(|stray| *stray == id).is_some() {
@@ -148,7 +149,7 @@ impl Process for Fake {
     }
 
     fn alive(&self, id: Identity) -> bool {
-        let mut world = self.world.lock().unwrap();
+        let mut world = self.world.lock();
         world.attempts += 1;
         if world.attempts == 5 {
             match world.mood {
@@ -161,40 +162,40 @@ impl Process for Fake {
     }
 
     fn exit_status(&self) -> Option<String> {
-        self.world.lock().unwrap().master.is_none().then(|| "exit status: 1".to_owned())
+        self.world.lock().master.is_none().then(|| "exit status: 1".to_owned())
     }
 
     fn masters(&self) -> Vec<Identity> {
-        let world = self.world.lock().unwrap();
+        let world = self.world.lock();
         world.master.into_iter().chain(world.stray).collect()
     }
 
     fn workers(&self, master: Identity) -> Vec<Worker> {
-        let world = self.world.lock().unwrap();
+        let world = self.world.lock();
         if world.master == Some(master) { world.workers.clone() } else { Vec::new() }
     }
 
     fn orphans(&self, master: Identity) -> Vec<Worker> {
-        let world = self.world.lock().unwrap();
+        let world = self.world.lock();
         if world.master == Some(master) { Vec::new() } else { world.orphans.clone() }
     }
 
     fn refresh(&self, worker: Identity) -> Option<Worker> {
-        let world = self.world.lock().unwrap();
+        let world = self.world.lock();
         world.workers.iter().chain(&world.orphans).find(|known| known.id == worker).copied()
     }
 
     fn listening(&self, workers: &[Worker]) -> Vec<OwnedFd> {
-        let inherit = self.world.lock().unwrap().sockets && !workers.is_empty();
+        let inherit = self.world.lock().sockets && !workers.is_empty();
         inherit.then(|| OwnedFd::from(fs::File::open("/dev/null").unwrap())).into_iter().collect()
     }
 
     async fn reachable(&self) -> bool {
-        self.world.lock().unwrap().listening
+        self.world.lock().listening
     }
 
     async fn state(&self) -> Option<State> {
-        let world = self.world.lock().unwrap();
+        let world = self.world.lock();
         let revision = world.revision.clone()?;
         serde_json::from_value(serde_json::json!({ "revision": revision })).ok()
     }
@@ -204,7 +205,7 @@ impl Process for Fake {
     }
 
     async fn announce(&self, begins: bool) {
-        let mut world = self.world.lock().unwrap();
+        let mut world = self.world.lock();
         world.closing += if begins { 1 } else { -1 };
     }
 
@@ -253,7 +254,7 @@ impl Bed {
     }
 
     fn world<T>(&self, change: impl FnOnce(&mut World) -> T) -> T {
-        change(&mut self.cycle.process.world.lock().unwrap())
+        change(&mut self.cycle.process.world.lock())
     }
 
     async fn apply(&mut self, revision: &str) -> Result<Applied, ApplyError> {
@@ -307,9 +308,9 @@ async fn a_refused_set_is_not_signalled() {
 #[tokio::test(start_paused = true)]
 async fn a_test_changes_nothing() {
     let mut bed = Bed::serving().await;
-    assert_eq!(bed.cycle.test(&set("two")).await.unwrap(), ["odd"]);
+    bed.cycle.test(&set("two"), Duration::MAX).await.unwrap();
     bed.world(|world| world.refuse = Some("nginx: [emerg] no in CONF:7"));
-    assert!(matches!(bed.cycle.test(&set("three")).await, Err(ApplyError::Refused(Complaint { line: Some(7), .. }))));
+    assert!(matches!(bed.cycle.test(&set("three"), Duration::MAX).await, Err(ApplyError::Refused(Complaint { line: Some(7), .. }))));
     bed.check(&["test two", "test three"], "one");
 }
 

@@ -71,7 +71,7 @@ http {{
         client_header_timeout 1s;
         location / {{ return 200 '{{\"revision\":\"{revision}\",\"generation\":null,\"rev\":1,\"digest\":\"0\",\"entries\":0,\"pid\":$pid}}'; }}
         location = /keys {{ return 200 'h\tfoo.example.com\nb\tns/svc:80\n'; }}
-        location = /record {{ return 200 '$arg_k'; }}
+        location = /record {{ return 200 '$arg_k $http_narthex_master'; }}
         location = /status {{ stub_status; }}
     }}
     server {{

@@ -47,6 +47,8 @@ async fn a_forced_reload_reads_what_the_same_text_refers_to() {
     let set = bed.set("one", &format!("include {};", extra.display()));
     let mut supervisor = bed.open().await;
     supervisor.apply(&set).await.unwrap();
+    // A start is confirmed by the first one.
+    eventually("all workers", || bed.workers().len() == 2);
     let workers = bed.workers();
     fs::write(&extra, "server_tokens nonsense;").unwrap();
     assert!(!supervisor.apply(&set).await.unwrap().reloaded);
@@ -204,18 +206,37 @@ async fn a_killed_master_is_noticed_and_replaced_while_its_orphans_serve() {
     supervisor.quit(DRAIN).await.unwrap();
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_killed_master_and_a_killed_controller_leave_orphans_that_the_next_replaces() {
-    let bed = Bed::new().await;
+/// Workers without a master and without a supervisor. The pid that the master had.
+async fn orphaned(bed: &Bed) -> i32 {
     let mut first = bed.open().await;
     first.apply(&bed.set("one", "")).await.unwrap();
     let killed = bed.master();
     drop(first);
     signal(killed, Signal::SIGKILL);
     eventually("the end of the master", || !bed.group(killed).contains(&killed));
+    killed
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_master_and_a_killed_controller_leave_orphans_that_the_next_replaces() {
+    let bed = Bed::new().await;
+    let killed = orphaned(&bed).await;
     let mut second = bed.open().await;
     assert!(second.adopted().is_none());
     assert_eq!(bed.get().unwrap(), "one");
+    assert!(second.apply(&bed.set("two", "")).await.unwrap().started);
+    assert_eq!(bed.get().unwrap(), "two");
+    eventually("the end of the orphans", || bed.group(killed).is_empty());
+    second.quit(DRAIN).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn orphans_that_no_note_names_are_found_and_replaced() {
+    let bed = Bed::new().await;
+    let killed = orphaned(&bed).await;
+    // As if the disk had been full when it was started.
+    fs::remove_file(bed.paths.run_dir().join("masters")).unwrap();
+    let mut second = bed.open().await;
     assert!(second.apply(&bed.set("two", "")).await.unwrap().started);
     assert_eq!(bed.get().unwrap(), "two");
     eventually("the end of the orphans", || bed.group(killed).is_empty());

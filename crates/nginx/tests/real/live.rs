@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::bed::Bed;
+use crate::bed::{Bed, signal};
 use nginx::{Key, LiveError, Retry};
+use nix::sys::signal::Signal;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_thousand_posts_reuse_connections_and_survive_that_nginx_closes_them() {
@@ -72,8 +73,29 @@ async fn what_nginx_holds_is_read() {
     supervisor.apply(&bed.set("one", "")).await.unwrap();
     let key = |table, key: &str| Key { table, key: key.to_owned() };
     assert_eq!(live.keys().await.unwrap(), [key('h', "foo.example.com"), key('b', "ns/svc:80")]);
-    assert_eq!(live.record('h', "*.example.com").await.unwrap().as_deref(), Some("%2A.example.com"));
+    let recorded = live.record('h', "*.example.com").await.unwrap().unwrap();
+    assert_eq!(recorded, format!("%2A.example.com {}", bed.master()));
     assert_eq!(live.audit().await.unwrap().revision, "one");
     assert_eq!(live.set_generation("g1").await.unwrap().generation, None);
+    supervisor.quit(Duration::from_secs(5)).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_sent_after_a_restart_is_meant_for_the_new_master() {
+    let bed = Bed::new().await;
+    let mut supervisor = bed.open().await;
+    supervisor.apply(&bed.set("one", "")).await.unwrap();
+    let (live, killed) = (supervisor.live(), bed.master());
+    assert_eq!(live.record('h', "x").await.unwrap(), Some(format!("x {killed}")));
+    signal(killed, Signal::SIGKILL);
+    supervisor.exited().await;
+    // Its workers serve, and take changes.
+    assert_eq!(live.record('h', "x").await.unwrap(), Some(format!("x {killed}")));
+    supervisor.restart().await.unwrap();
+    assert_eq!(live.record('h', "x").await.unwrap(), Some(format!("x {}", bed.master())));
+    drop(supervisor);
+    // A controller that finds an NGINX running means that one.
+    let supervisor = bed.open().await;
+    assert_eq!(supervisor.live().record('h', "x").await.unwrap(), Some(format!("x {}", bed.master())));
     supervisor.quit(Duration::from_secs(5)).await.unwrap();
 }

@@ -2,6 +2,7 @@
 
 use std::path::{Component, Path};
 
+use ngx_value::directives::Paths;
 use ngx_value::lexer::Directive;
 
 /// Shared files of parameters, which all may include from where NGINX has them.
@@ -15,22 +16,16 @@ const LOGS: [&str; 2] = ["/var/log/nginx/", "logs/"];
 const CACHES: [&str; 2] = ["/var/cache/nginx/", "/var/lib/nginx/"];
 
 /// Why a directive with this path is not let through. `to` is the directory of the files.
-pub(super) fn refuses(directive: &Directive, to: &Path) -> Option<String> {
+pub(super) fn refuses(paths: Paths, directive: &Directive, to: &Path) -> Option<String> {
     let path = directive.arguments().next()?;
-    let name = directive.name();
-    match name {
-        "include" if !may_include(path, to) => {
+    match paths {
+        Paths::Includes if !may_include(path, to) => {
             Some(format!("{path:?} is neither below {} nor a *.conf file or one of the shared parameters", to.display()))
         }
-        "access_log" | "error_log" if !may_log(path) => Some(format!("{path:?} is neither below {} nor a stream", LOGS.join(" or "))),
-        _ if is_made(name) && !(is_plain(path) && below(path, &CACHES)) => Some(format!("{path:?} is not below {}", CACHES.join(", "))),
+        Paths::Logs if !may_log(path) => Some(format!("{path:?} is neither below {} nor a stream", LOGS.join(" or "))),
+        Paths::Caches if !(is_plain(path) && below(path, &CACHES)) => Some(format!("{path:?} is not below {}", CACHES.join(", "))),
         _ => None,
     }
-}
-
-/// Whether a directive names a directory that the master makes and gives to the workers.
-fn is_made(name: &str) -> bool {
-    name.ends_with("_temp_path") || name.ends_with("_cache_path") || matches!(name, "state" | "state_path")
 }
 
 fn may_include(path: &str, to: &Path) -> bool {

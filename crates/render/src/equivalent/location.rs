@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use model::profile::BackendTls;
-use model::{BackendRecord, HostRecord, Model, Profile, Route};
+use model::{BackendRecord, HostRecord, Model, Policy, Profile, Route};
 use serde::Serialize;
 
 use self::access::AccessView;
@@ -142,7 +142,8 @@ pub(super) fn host_tls<'a>(model: &'a Model, record: &HostRecord) -> Option<&'a 
 /// The route of a path that nothing matches: no identity, no redirect.
 fn unmatched(model: &Model, group: &Group<'_>) -> Route {
     let logged = model.fixed.globals.config.enable_access_log_for_default_backend || *group.names[0] != *CATCH_ALL;
-    Route { ssl_redirect: Some(false), force_ssl_redirect: Some(false), no_access_log: !logged, ..Route::default() }
+    let policy = Policy { ssl_redirect: Some(false), force_ssl_redirect: Some(false), enable_access_log: logged, ..Policy::default() };
+    Route { policy: Arc::new(policy), ..Route::default() }
 }
 
 /// Every match.
@@ -217,7 +218,7 @@ fn view(
         path: Printed::literal(&route.path)?,
         upstream_name: Printed::literal(&substitute.map_or_else(|| upstream_name(model, route), |(_, backend)| backend.name.to_string()))?,
         backend: Printed::literal(backend)?,
-        no_access_log: route.no_access_log,
+        no_access_log: !route.enable_access_log,
         denied: route.denied,
         cors: headers::cors(route)?,
         custom_headers: headers::custom(route)?,
@@ -230,7 +231,7 @@ fn view(
         access,
         errors: ErrorsView::new(model, profile, route, error_locations)?,
         substituted: substitute.is_some(),
-        rewrite_log: route.rewrite_log,
+        rewrite_log: route.enable_rewrite_log,
         firewall: profile.watching.firewall.as_ref().map(|firewall| FirewallView::equivalent(firewall, paths)).transpose()?,
         location_snippet: config.snippets.location.as_ref().filter(|_| !route.denied).map(Printed::raw),
         limits: LimitsView::new(config, route)?,
@@ -260,8 +261,8 @@ fn no_endpoint(model: &Model, route: &Route) -> Option<u16> {
 
 fn choice(model: &Model, route: &Route) -> Option<Choice> {
     let backend = model.live.backends.get(&route.backend)?;
-    let has_captures = backend.hash.as_ref().is_some_and(|hash| refers_to_captures(&hash.by));
-    let is_open = backend.sticky.is_some() || backend.alternative.is_some() || has_captures;
+    let has_captures = backend.hash.as_ref().is_some_and(|hash| refers_to_captures(&hash.upstream_hash_by));
+    let is_open = backend.affinity.is_some() || backend.alternative.is_some() || has_captures;
     is_open.then_some(Choice { issues_cookie: route.issues_cookie })
 }
 
@@ -283,9 +284,9 @@ fn upstream_name(model: &Model, route: &Route) -> String {
 
 /// Variables and captures of the target are meant.
 fn rewrite(route: &Route) -> Result<Option<Rewrite>, RenderError> {
-    let Some((regex, target)) = &route.rewrite else { return Ok(None) };
+    let Some(target) = &route.rewrite_target else { return Ok(None) };
     let redirects = ["http://", "https://", "$scheme"].iter().any(|start| target.starts_with(start));
-    let pattern = Printed::quoted(&format!("(?i){regex}"))?;
+    let pattern = Printed::quoted(&format!("(?i){}", route.path))?;
     Ok(Some(Rewrite { redirects, pattern, target: Printed::quoted(target)? }))
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use model::live::NamePatterns;
+use model::live::{NO_CERTIFICATE, NamePatterns};
 use model::{HostRecord, Live, Model, Shell};
 
 use crate::server::server_name;
@@ -69,9 +69,8 @@ pub(super) fn groups(model: &Model) -> Vec<Group<'_>> {
         }
     }
     if !live.hosts.contains_key(CATCH_ALL) {
-        let shell = shells.get(CATCH_ALL).map(|(_, shell)| *shell);
         let (names, server_names) = (vec![CATCH_ALL.into()], vec![CATCH_ALL.into()]);
-        groups.push(Group { names, server_names, record: None, shell, tls: false });
+        groups.push(Group { names, server_names, record: None, shell: None, tls: false });
     }
     groups.sort_by(|one, other| one.names[0].cmp(&other.names[0]));
     groups
@@ -85,7 +84,8 @@ pub(super) fn find<'g, 'a>(groups: &'g [Group<'a>], host: &str) -> Option<&'g Gr
 
 /// Whether plain HTTP to a host counts as a detour. For the catch-all it depends on the request's host, which has no routes of its own.
 fn has_certificate(live: &Live, host: &str) -> bool {
-    host != CATCH_ALL && (live.servers.contains_key(host) || wildcard(host).is_some_and(|name| live.servers.contains_key(&*name)))
+    let above = || live.servers.get(&*wildcard(host)?);
+    host != CATCH_ALL && live.servers.get(host).or_else(above).is_some_and(|id| **id != *NO_CERTIFICATE)
 }
 
 /// The wildcard that covers a host.

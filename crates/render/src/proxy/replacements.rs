@@ -107,9 +107,9 @@ impl ReplacementsView {
             _ => pair(global[0], global[1]).map(Some),
         };
         Ok(Self {
-            cookie_domain: view(&proxying.cookie_domain, &live.cookie_domain, cookie_domain)?,
-            cookie_path: view(&proxying.cookie_path, &live.cookie_path, cookie_path)?,
-            location: view(&proxying.location, &live.location, location)?,
+            cookie_domain: view(&proxying.cookie_domain, &live.proxy_cookie_domain, cookie_domain)?,
+            cookie_path: view(&proxying.cookie_path, &live.proxy_cookie_path, cookie_path)?,
+            location: view(&proxying.location, &live.proxy_redirect, location)?,
         })
     }
 }

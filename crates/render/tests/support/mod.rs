@@ -1,5 +1,6 @@
 //! What the tests of this crate share: models built by hand, and a real NGINX that tests what is rendered.
 #![allow(dead_code, reason = "each test binary uses its part")]
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "NGINX tests files")]
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -11,7 +12,7 @@ use std::{fs, io::Write};
 use annotations::Config;
 use model::live::Endpoint;
 use model::settings::PemPair;
-use model::{BackendRecord, Fixed, GlobalHeaders, Globals, HostRecord, Listen, Live, Model, Profile, Route};
+use model::{BackendRecord, Fixed, GlobalHeaders, Globals, HostRecord, Listen, Live, Model, Policy, Profile, Route};
 use render::{Capabilities, FileSet, Paths};
 
 /// A work directory that no test writes to: for goldens.
@@ -58,6 +59,11 @@ pub(crate) fn route(ingress: &str, path: &str) -> Route {
         backend: format!("default/{ingress}:80").into(),
         ..Route::default()
     }
+}
+
+/// The same with this policy.
+pub(crate) fn with(policy: Policy, route: Route) -> Route {
+    Route { policy: Arc::new(policy), ..route }
 }
 
 /// A record in plain mode: exact paths and prefixes with their routes.

@@ -1,3 +1,4 @@
+use jiff::SignedDuration;
 use serde_json::{Value, json};
 
 use super::*;
@@ -182,8 +183,12 @@ fn a_workload_that_asks_for_nothing_any_more_is_forgotten() {
 #[test]
 fn collected_changes_are_let_go_after_the_period() {
     let mut one = with(&[AUTO], Some(&[("used", "a")]));
-    one.pause =
-        crate::workload::Pause { paused: true, period: crate::duration::parse("1m"), since: Some(Timestamp::UNIX_EPOCH), failed: false };
+    one.pause = crate::workload::Pause {
+        paused: true,
+        period: Some(SignedDuration::from_mins(1)),
+        since: Some(Timestamp::UNIX_EPOCH),
+        failed: false,
+    };
     let all = objects(&[("used", object("a"))]);
     let at = |second| {
         decide(&one, &all, &Rules { strategy: Strategy::Annotations, ..Rules::default() }, Timestamp::from_second(second).unwrap())

@@ -1,3 +1,5 @@
+use jiff::SignedDuration;
+
 use super::*;
 use crate::content::Digest;
 use crate::decide::Change;
@@ -67,7 +69,7 @@ fn the_other_strategy_only_annotates() {
 #[test]
 fn a_deployment_that_collects_is_paused_with_the_change_and_resumed_without() {
     let mut one = with_variable("old");
-    one.pause.period = crate::duration::parse("5m");
+    one.pause.period = Some(SignedDuration::from_mins(5));
     let rules = rules(Strategy::EnvVars);
     let patch = patched(&one, &plan(&[("b", Some("2"))]), &rules);
     assert_eq!(

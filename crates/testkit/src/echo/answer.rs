@@ -1,13 +1,13 @@
 //! One request in, one answer out.
 
 use std::net::SocketAddr;
-use std::sync::Mutex;
 use std::time::Duration;
 
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderName, HeaderValue, SERVER};
 use hyper::{HeaderMap, Request, Response, StatusCode};
+use parking_lot::Mutex;
 
 use super::{Format, Identity, Seen};
 
@@ -61,7 +61,7 @@ pub(super) async fn answer(
         body_bytes += frame?.data_ref().map_or(0, |data| data.len() as u64);
     }
     let seen = see(&parts, body_bytes, identity, address, client);
-    *last.lock().expect("nobody panics with it") = Some(seen.clone());
+    *last.lock() = Some(seen.clone());
     if wish.close {
         return Err(Silence::Asked);
     }

@@ -1,8 +1,8 @@
 //! The listener, its connections, and how they end.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anyhow::Context;
@@ -11,6 +11,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{HeaderMap, Request};
 use hyper_util::rt::TokioIo;
+use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
@@ -74,7 +75,7 @@ impl Handle {
 
     /// What was seen of the request that was read last.
     pub fn last(&self) -> Option<Seen> {
-        self.shared.last.lock().expect("nobody panics with it").clone()
+        self.shared.last.lock().clone()
     }
 
     /// Closes the listener and idle connections, lets open requests end within `grace`, then cuts off the rest.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::Context;
+pub use const_hex::encode as hex;
 use hyper::HeaderMap;
 use hyper::header::{HeaderName, HeaderValue};
 use rustls::crypto::ring;
@@ -55,9 +56,4 @@ pub(super) fn told(session: &ServerConnection) -> HeaderMap {
         add(VERSION, format!("{version:?}"));
     }
     headers
-}
-
-/// Bytes as hexadecimal digits.
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -2,7 +2,8 @@
 
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
-use std::sync::{Mutex, PoisonError};
+
+use parking_lot::Mutex;
 
 const FIRST: Ipv4Addr = Ipv4Addr::new(10, 77, 16, 0);
 const LAST: Ipv4Addr = Ipv4Addr::new(10, 77, 63, 255);
@@ -20,16 +21,12 @@ impl Addresses {
 
     /// An address that nobody else has, until it is given back.
     pub fn take(&self) -> Option<Ipv4Addr> {
-        self.free().pop_front().map(Ipv4Addr::from)
+        self.0.lock().pop_front().map(Ipv4Addr::from)
     }
 
     /// Gives an address back.
     pub fn give_back(&self, address: Ipv4Addr) {
-        self.free().push_back(address.into());
-    }
-
-    fn free(&self) -> std::sync::MutexGuard<'_, VecDeque<u32>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().push_back(address.into());
     }
 }
 

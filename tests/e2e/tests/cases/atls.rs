@@ -8,7 +8,7 @@ use k8s_openapi::api::networking::v1::Ingress;
 use serde_json::{Value, json};
 use testkit::echo::Seen;
 use testkit::http::{Request, Response};
-use testkit::kube::{Authority, Certificate, mk_authority, mk_tls_secret};
+use testkit::kube::{Authority, Certificate, PathType, mk_authority, mk_ingress, mk_tls_secret};
 use testkit::poll;
 
 const HOST: &str = "authtls.foo.com";
@@ -238,6 +238,43 @@ async fn what_another_host_verifies_opens_no_backend_that_asks_for_certificates(
     for _ in 0..20 {
         let status = ask().await?.status;
         assert!(status == 400 || status == 503, "a client without a certificate gets {status}");
+    }
+    Ok(())
+}
+
+/// In another controller for these annotations the host then asked for none.
+#[tokio::test]
+async fn cve_2026_85596_ingresses_that_disagree_about_client_certificates_open_no_path() -> anyhow::Result<()> {
+    let setting = Setting::new("atls-disagree", &[CA]).await?;
+    setting.until(400, 200).await?;
+    let foreign = mk_authority("foreign-ca")?;
+    let mut secret = mk_tls_secret("foreign", &foreign.sign(&[HOST])?);
+    secret.data.get_or_insert_default().insert("ca.crt".into(), ByteString(foreign.certificate_pem.clone().into_bytes()));
+    setting.case.create::<Secret>(&secret).await?;
+    // Of two of the same second the name decides.
+    let newer = mk_ingress("z-newer").class("nginx").host(HOST).path("/newer", PathType::Prefix, "echo", 80);
+    let newer = newer.annotation("auth-tls-secret", &format!("{}/foreign", setting.case.ns()));
+    setting.case.create(&newer.annotation("auth-tls-verify-client", "optional").build()).await?;
+    let ask = |path: &str, client: Option<&Certificate>| {
+        let request = Request::get(setting.controller.https(), path).tls(HOST).host(HOST);
+        client.into_iter().fold(request, |request, client| request.identity(&client.certificate_pem, &client.key_pem)).send()
+    };
+    poll(PATIENCE, || async {
+        let status = ask("/newer", Some(&setting.client)).await?.status;
+        ensure!(status == 403, "the newer Ingress is not read yet: {status}");
+        Ok(())
+    })
+    .await?;
+    let stranger = foreign.sign(&["stranger"])?;
+    for (path, client, status) in [
+        ("/", None, 400),
+        ("/", Some(&setting.client), 200),
+        ("/", Some(&stranger), 400),
+        ("/newer", None, 400),
+        ("/newer", Some(&stranger), 400),
+        ("/newer", Some(&setting.client), 403),
+    ] {
+        assert_eq!(ask(path, client).await?.status, status, "{path}");
     }
     Ok(())
 }

@@ -37,7 +37,7 @@ impl Setup {
         case.create(&ingress.build()).await?;
         case.create(&canary(annotations).build()).await?;
         let setup = Self { case, controller, _servers: servers };
-        setup.until("\"alt\":").await?;
+        setup.until("\"alternative\":").await?;
         setup.controller.until(HOST, "/info", 200).await?;
         Ok(setup)
     }

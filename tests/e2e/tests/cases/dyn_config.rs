@@ -187,7 +187,7 @@ async fn dyn_08_the_algorithm_changes_without_a_new_configuration() -> anyhow::R
     let controller = case.controller().start().await?;
     controller.until(HOST, "/", 200).await?;
     let (conf, backend) = (controller.nginx_conf()?, format!("{}/echo:80", case.ns()));
-    let algorithm = |record: &str| record.contains("\"lb\":\"ewma\"");
+    let algorithm = |record: &str| record.contains("\"load_balance\":\"ewma\"");
     assert!(controller.record('b', &backend).await?.is_some_and(|record| algorithm(&record)));
 
     let patch = json!({"metadata": {"annotations": {"nginx.ingress.kubernetes.io/load-balance": "round_robin"}}});

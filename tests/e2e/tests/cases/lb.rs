@@ -46,7 +46,7 @@ async fn lb_02_load_balance_of_the_configmap_is_that_of_the_backends() -> anyhow
     let controller = case.controller().start().await?;
     case.serve(HOST).await?;
     controller.until(HOST, "/", 200).await?;
-    assert_eq!(field(&case, &controller, "lb").await?, "ewma");
+    assert_eq!(field(&case, &controller, "load_balance").await?, "ewma");
     Ok(())
 }
 
@@ -58,7 +58,7 @@ async fn lb_03_ewma_serves_with_two_workers() -> anyhow::Result<()> {
     let controller = case.controller().start().await?;
     case.serve(HOST).await?;
     controller.until(HOST, "/", 200).await?;
-    assert_eq!(field(&case, &controller, "lb").await?, "ewma");
+    assert_eq!(field(&case, &controller, "load_balance").await?, "ewma");
     assert_eq!(servers(&controller, 30).await?.into_values().sum::<usize>(), 30);
     Ok(())
 }

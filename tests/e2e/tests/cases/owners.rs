@@ -1,6 +1,6 @@
 //! `--host-ownership`: to which tenant a host belongs.
 
-use e2e::{Case, Echo, rule};
+use e2e::{Case, Echo, has_fake_certificate, rule};
 use testkit::bed::Bed;
 use testkit::echo::Seen;
 use testkit::kube::{PathType, mk_ingress};
@@ -51,5 +51,22 @@ async fn by_default_ingresses_of_all_namespaces_share_a_host() -> anyhow::Result
     for path in ["/", "/admin"] {
         assert_eq!(namespace_of(&controller, &host, path).await?, evil.ns(), "{path}");
     }
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_wildcard_of_another_tenant_sends_no_client_of_a_host_below_it_to_https() -> anyhow::Result<()> {
+    let (victim, evil) = (Case::new("below").await?, Case::with_bed(Bed::from_env()?, "below-evil").await?);
+    let _servers = [victim.deploy(&[Echo::named("echo")]).await?, evil.deploy(&[Echo::named("echo")]).await?];
+    let domain = format!("{}.example.com", victim.ns());
+    let (host, wildcard) = (format!("shop.{domain}"), format!("*.{domain}"));
+    victim.create(&rule("shop", &host).build()).await?;
+    let certificate = evil.certificate("above", &[&wildcard]).await?;
+    let controller = victim.bare_controller().flag("--host-ownership=namespace").start().await?;
+    controller.until(&host, "/", 200).await?;
+    evil.create(&rule("above", &wildcard).tls(&wildcard, "above").build()).await?;
+    controller.until_certificate(&format!("other.{domain}"), &certificate).await?;
+    assert_eq!(namespace_of(&controller, &host, "/").await?, victim.ns());
+    assert!(has_fake_certificate(&controller.get_tls(&host, "/").await?), "it shows another tenant's certificate");
     Ok(())
 }

@@ -1,16 +1,16 @@
-//! Who may pass, as Lua reads it.
+//! Access by address, as Lua reads it.
 
 use std::sync::Arc;
 
-use serde::Serialize;
+use super::super::wire::record;
 
-/// The lists of addresses that hold for a route (`acl`). Both are empty where the route is open although the global lists are not.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct AddressLists {
-    /// These may not pass. Addresses and networks as text, sorted. Empty: nobody is listed.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub deny: Vec<Arc<str>>,
-    /// Of the others only these may pass. Empty: all.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub allow: Vec<Arc<str>>,
+record! {
+    /// Lists of addresses of a route. Both are empty where the route is open although the global lists are not.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct AddressLists {
+        /// These are refused. Addresses and networks as text, sorted.
+        pub denylist_source_range: Vec<Arc<str>>,
+        /// Of the others only these are allowed. Empty: all.
+        pub allowlist_source_range: Vec<Arc<str>>,
+    }
 }

@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
-use serde::Serialize;
+use super::super::wire::record;
 
-/// Which errors of a route are taken over, and by whom. At least one of the fields is set.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Errors {
-    /// Statuses in order, instead of the global list; never empty.
-    #[serde(rename = "codes", skip_serializing_if = "Option::is_none")]
-    pub statuses: Option<Vec<u16>>,
-    /// Wire key of the backend that answers them, and requests while the route's own has no endpoint; `None`: the default backend, and only errors.
-    #[serde(rename = "be", skip_serializing_if = "Option::is_none")]
-    pub backend: Option<Arc<str>>,
+record! {
+    /// Errors of a route that another backend answers, and which one. At least one of the fields is set.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct Errors {
+        /// Statuses in order, instead of the global list; never empty.
+        pub custom_http_errors: Option<Vec<u16>>,
+        /// Key of the backend that answers them, and requests while the route's own has no endpoint. Absent: the default backend, and only errors
+        /// (`$narthex_error_backend`).
+        pub default_backend: Option<Arc<str>>,
+    }
 }

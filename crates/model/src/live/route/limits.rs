@@ -2,21 +2,21 @@
 
 use std::sync::Arc;
 
-use serde::Serialize;
+use super::super::wire::record;
 
-/// What a client may do at the locations of one Ingress, counted by client address over all of them. At least one limit is set.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Limits {
-    /// Concurrent requests, from 1.
-    #[serde(rename = "conn", skip_serializing_if = "Option::is_none")]
-    pub connections: Option<u32>,
-    /// Requests in a second, from 1, and how many more may come at once.
-    #[serde(rename = "rps", skip_serializing_if = "Option::is_none")]
-    pub per_second: Option<[u32; 2]>,
-    /// Requests in a minute, from 1, and how many more may come at once.
-    #[serde(rename = "rpm", skip_serializing_if = "Option::is_none")]
-    pub per_minute: Option<[u32; 2]>,
-    /// Clients that are not counted: addresses and ranges.
-    #[serde(rename = "allow", skip_serializing_if = "Vec::is_empty")]
-    pub allow: Vec<Arc<str>>,
+record! {
+    /// Limits of a client at the locations of one Ingress, counted by client address over all of them. At least one limit is set.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct Limits {
+        /// Concurrent requests, from 1.
+        pub limit_connections: Option<u32>,
+        /// Requests in a second, from 1.
+        pub limit_rps: Option<u32>,
+        /// Requests in a minute, from 1.
+        pub limit_rpm: Option<u32>,
+        /// Times the rate is how many more may come at once.
+        pub limit_burst_multiplier: u32 = 5,
+        /// Clients that are not counted: addresses and networks.
+        pub limit_allowlist: Vec<Arc<str>>,
+    }
 }

@@ -2,30 +2,31 @@
 
 use std::sync::Arc;
 
-use serde::Serialize;
+use super::super::wire::record;
 
-/// Plain text that takes the place of other text in headers of the answer: what is replaced, and by what. At least one is set.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Replacements {
-    /// `proxy-cookie-domain`.
-    #[serde(rename = "dom", skip_serializing_if = "Option::is_none")]
-    pub cookie_domain: Option<[String; 2]>,
-    /// `proxy-cookie-path`.
-    #[serde(rename = "path", skip_serializing_if = "Option::is_none")]
-    pub cookie_path: Option<[String; 2]>,
-    /// `proxy-redirect-from` and `proxy-redirect-to`.
-    #[serde(rename = "loc", skip_serializing_if = "Option::is_none")]
-    pub location: Option<[String; 2]>,
+record! {
+    /// Plain text that takes the place of other text in headers of the answer: what is replaced, and by what; of an empty one nothing is replaced. At
+    /// least one is set.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct Replacements {
+        /// `Domain` of cookies (`$narthex_domain_from`, `_to`).
+        pub proxy_cookie_domain: Option<[String; 2]>,
+        /// `Path` of cookies (`$narthex_path_from`, `_to`).
+        pub proxy_cookie_path: Option<[String; 2]>,
+        /// `Location` and `Refresh` (`$narthex_location_from`, `_to`): `proxy-redirect-from` and `proxy-redirect-to`.
+        pub proxy_redirect: Option<[String; 2]>,
+    }
 }
 
-/// Where a copy of each request goes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Mirror {
-    /// URL with a path; `$name` and `${name}` are variables.
-    #[serde(rename = "url")]
-    pub target: Arc<str>,
-    /// The Host header; may have variables.
-    pub host: Arc<str>,
-    /// Tells the copies of one Ingress from others' where they are written as text: its uid, or without one its namespace and name.
-    pub id: Arc<str>,
+record! {
+    /// Where a copy of each request goes.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct Mirror {
+        /// URL with a path; `$name` and `${name}` are variables (`$narthex_mirror_target`).
+        pub mirror_target: Arc<str> = required,
+        /// The Host header; may have variables (`$narthex_mirror_host`).
+        pub mirror_host: Arc<str> = required,
+        /// Tells the copies of one Ingress from others' where they are written as text: its uid, or without one its namespace and name.
+        pub id: Arc<str> = internal,
+    }
 }

@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use serde::Serialize;
+use super::super::wire::record;
 
-/// Where the traces of a route are not what the settings say.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Tracing {
-    /// Whether its requests are traced.
-    pub on: bool,
-    /// Name of the span; `None`: as the settings say.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub name: Option<Arc<str>>,
-    /// Whether a trace that the client began goes on; `None`: as the settings say.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub trust: Option<bool>,
+record! {
+    /// Traces of a route that are not what the settings say.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct Tracing {
+        /// Its requests are traced.
+        pub enable_opentelemetry: bool,
+        /// Name of the span. Absent: as the settings say.
+        pub opentelemetry_operation_name: Option<Arc<str>>,
+        /// A trace that the client began goes on. Absent: as the settings say.
+        pub opentelemetry_trust_incoming_span: Option<bool>,
+    }
 }

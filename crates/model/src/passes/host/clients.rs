@@ -1,11 +1,14 @@
 //! Client certificates of a whole host.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
+
+use annotations::{ClientTls, VerifyClient};
 
 use super::{CATCH_ALL, Entry};
 use crate::fixed::ClientVerification;
 use crate::key::{ObjectKey, ObjectRef};
-use crate::live::Route;
+use crate::live::Policy;
 use crate::passes::resolve::ClientTrust;
 use crate::problem::{Problem, ProblemKind};
 
@@ -14,6 +17,8 @@ pub(super) struct Clients {
     closed: Closed,
     /// The oldest Ingress with a CA decides.
     verified: Option<(ClientVerification, Live)>,
+    /// Ingresses with a subject of their own.
+    subjects: BTreeMap<ObjectKey, Arc<str>>,
 }
 
 /// Where no client passes, as an Ingress asks for what is unavailable.
@@ -22,6 +27,16 @@ enum Closed {
     Host,
     /// In the paths of these Ingresses, of other namespaces, or on the host of requests without a host, where no client can be asked.
     Only(Vec<ObjectKey>),
+}
+
+impl Closed {
+    /// `ingress`: none for the built-in catch-all location.
+    fn closes(&self, ingress: Option<&ObjectKey>) -> bool {
+        match self {
+            Self::Host => true,
+            Self::Only(ingresses) => ingress.is_some_and(|ingress| ingresses.contains(ingress)),
+        }
+    }
 }
 
 /// What of it Lua does.
@@ -48,41 +63,69 @@ pub(super) fn decide(host: &str, entries: &[&Entry], problems: &mut Vec<Problem>
                         .into(),
             }),
         );
-        return Clients { closed: Closed::Only(closed), verified: None };
+        return Clients { closed: Closed::Only(closed), verified: None, subjects: BTreeMap::new() };
     }
     let unusable = || asking().filter(|entry| entry.resolved.client_trust == Some(ClientTrust::Unusable));
     let owner = entries.first().map(|entry| &entry.key().namespace);
     if unusable().any(|entry| Some(&entry.key().namespace) == owner) {
-        return Clients { closed: Closed::Host, verified: None };
+        return Clients { closed: Closed::Host, verified: None, subjects: BTreeMap::new() };
     }
-    let verified = asking().find_map(|entry| match &entry.resolved.client_trust {
-        Some(ClientTrust::Trusted(trusted)) => {
-            let spec = &entry.spec.client_tls;
-            let verification = ClientVerification::new(host, trusted.clone(), spec.verify, spec.depth.unwrap_or(1));
-            let live = Live {
-                subject: spec.subject.as_ref().map(|subject| subject.as_str().into()),
-                passed: spec.pass_certificate,
-                error_page: spec.error_page.as_ref().map(|page| page.to_string().into()),
-            };
-            Some((verification, live))
-        }
-        _ => None,
+    let verified = asking().find_map(|entry| {
+        let Some(ClientTrust::Trusted(trusted)) = &entry.resolved.client_trust else { return None };
+        let asked = &entry.spec.client_tls;
+        let verification = ClientVerification::new(host, trusted.clone(), asked.verify, depth(asked));
+        let error_page = asked.error_page.as_ref().map(|page| page.to_string().into());
+        Some((verification, Live { subject: subject(asked), passed: asked.pass_certificate, error_page }, entry.key()))
     });
-    Clients { closed: Closed::Only(unusable().map(|entry| entry.key().clone()).collect()), verified }
+    let mut closed: Vec<ObjectKey> = unusable().map(|entry| entry.key().clone()).collect();
+    if let Some((verification, _, decides)) = &verified {
+        for entry in asking().filter(|entry| !suffices(verification, entry)) {
+            closed.push(entry.key().clone());
+            problems.push(Problem {
+                object: ObjectRef::ingress(entry.key()),
+                field: String::new(),
+                kind: ProblemKind::Conflict,
+                detail: format!(
+                    "auth-tls-secret: host {host:?} asks for the client certificates of Ingress {decides}, which is older and asks for others \
+                     (CA, auth-tls-verify-client or auth-tls-verify-depth); the paths of this one answer 403"
+                ),
+            });
+        }
+    }
+    let own = |entry: &&Entry| Some((entry.key().clone(), subject(&entry.spec.client_tls)?));
+    let subjects = asking().filter_map(own).collect();
+    Clients { closed: Closed::Only(closed), verified: verified.map(|(verification, live, _)| (verification, live)), subjects }
+}
+
+fn depth(asked: &ClientTls) -> u16 {
+    asked.depth.unwrap_or(1)
+}
+
+fn subject(asked: &ClientTls) -> Option<Arc<str>> {
+    asked.subject.as_ref().map(|subject| subject.as_str().into())
+}
+
+/// Whether what the host verifies is all that an Ingress asks for. One without a usable CA is closed anyway.
+fn suffices(decided: &ClientVerification, entry: &Entry) -> bool {
+    let Some(ClientTrust::Trusted(trusted)) = &entry.resolved.client_trust else { return true };
+    let asked = &entry.spec.client_tls;
+    let strict = match asked.verify {
+        VerifyClient::On => decided.verify == VerifyClient::On,
+        VerifyClient::Optional => matches!(decided.verify, VerifyClient::On | VerifyClient::Optional),
+        // The backend decides.
+        VerifyClient::Off | VerifyClient::OptionalNoCa => return true,
+    };
+    strict && decided.trusted == *trusted && decided.depth <= depth(asked)
 }
 
 impl Clients {
-    /// Puts into a route what Lua must know.
-    pub(super) fn apply(&self, route: &mut Route) {
-        let is_of = |ingress: &ObjectKey| *ingress.namespace == *route.namespace && *ingress.name == *route.ingress;
-        route.forbidden = match &self.closed {
-            Closed::Host => true,
-            Closed::Only(ingresses) => ingresses.iter().any(is_of),
-        };
+    /// Puts into the policy of an Ingress what Lua must know.
+    pub(super) fn apply(&self, ingress: Option<&ObjectKey>, policy: &mut Policy) {
+        policy.forbidden = self.closed.closes(ingress);
         if let Some((verification, live)) = &self.verified {
-            route.verified = Some(verification.id.clone());
-            route.subject = live.subject.clone();
-            route.passes_certificate = live.passed;
+            policy.verified = Some(verification.id.clone());
+            policy.auth_tls_match_cn = ingress.and_then(|ingress| self.subjects.get(ingress)).or(live.subject.as_ref()).cloned();
+            policy.auth_tls_pass_certificate_to_upstream = live.passed;
         }
     }
 

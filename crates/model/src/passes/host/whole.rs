@@ -42,10 +42,10 @@ pub(super) fn aliases(host: &str, entries: &[&Entry]) -> Vec<Arc<str>> {
     aliases
 }
 
-/// The first Ingress decides about each.
-pub(super) fn shell(entries: &[&Entry], host: &Host, clients: Option<ClientVerification>) -> Option<Shell> {
+/// The first Ingress decides about each. What has no host has none: the server block that serves it serves all other hosts, too.
+pub(super) fn shell(name: &str, entries: &[&Entry], host: &Host, clients: Option<ClientVerification>) -> Option<Shell> {
     let asks = |entry: &&Entry| SHELL.iter().any(|annotation| *annotation != "auth-tls-secret" && asks_for(entry, annotation));
-    (clients.is_some() || entries.iter().any(asks)).then(|| Shell {
+    (name != CATCH_ALL && (clients.is_some() || entries.iter().any(asks))).then(|| Shell {
         aliases: host.aliases.clone(),
         snippet: entries.iter().find_map(|entry| entry.spec.snippets.server.clone()),
         clients,

@@ -10,7 +10,7 @@ use k8s_openapi::api::core::v1::Secret;
 
 use super::{Lookup, Outcome};
 use crate::key::ObjectKey;
-use crate::live::UsersRecord;
+use crate::live::{UsersRecord, bytes_of};
 use crate::problem::ProblemKind;
 
 /// The users of one Ingress.
@@ -19,6 +19,10 @@ pub(crate) struct Users {
     /// Content address.
     pub(crate) id: Arc<str>,
     pub(crate) record: Arc<UsersRecord>,
+    /// Where they come from.
+    pub(crate) secret: ObjectKey,
+    /// What they take of NGINX's memory.
+    pub(crate) bytes: u64,
 }
 
 /// The key of a Secret that holds a password file.
@@ -55,7 +59,8 @@ pub(super) fn resolve(lookup: &Lookup<'_>, outcome: &mut Outcome<'_>) -> Option<
         SecretLayout::Map => map(secret),
     };
     let record = Arc::new(read(&lines, scheme, &key, outcome));
-    Some(Users { id: record.id().into(), record })
+    let id: Arc<str> = record.id().into();
+    Some(Users { bytes: bytes_of(&id, &record), id, record, secret: key })
 }
 
 /// The lines of the password file, as bytes: comments and empty ones are left out.

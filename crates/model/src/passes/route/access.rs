@@ -6,16 +6,16 @@ use annotations::Satisfy;
 use ngx_value::CidrSet;
 
 use super::Location;
-use crate::live::{AddressLists, Route};
+use crate::live::{AddressLists, Policy};
 
-pub(super) fn apply(location: &Location<'_>, route: &mut Route) {
+pub(super) fn apply(location: &Location<'_>, policy: &mut Policy) {
     let (config, access) = (location.config, &location.entry.spec.access);
     let (global_deny, global_allow) = (&config.denylist_source_range, &config.whitelist_source_range);
     let (deny, allow) = (access.deny.as_ref().unwrap_or(global_deny), access.allow.as_ref().unwrap_or(global_allow));
     if deny != global_deny || allow != global_allow {
-        route.addresses = Some(Arc::new(AddressLists { deny: texts(deny), allow: texts(allow) }));
+        policy.addresses = Some(Arc::new(AddressLists { denylist_source_range: texts(deny), allowlist_source_range: texts(allow) }));
     }
-    route.satisfy_any = access.satisfy == Satisfy::Any;
+    policy.satisfy_any = access.satisfy == Satisfy::Any;
 }
 
 fn texts(set: &CidrSet) -> Vec<Arc<str>> {

@@ -6,22 +6,21 @@ use annotations::{AuthScheme, Keepalive};
 use ngx_value::{CacheRules, HeaderName, QueryName, RedirectTemplate, UrlTemplate};
 
 use super::Location;
-use crate::live::{AuthCache, ExternalCheck, PasswordCheck, Route};
+use crate::live::{AuthCache, ExternalCheck, PasswordCheck, Policy};
 use crate::profile::Profile;
 use crate::profile::external_auth::{AuthLocation, AuthUpstream};
 
 /// Name of the parameter with the original URL unless something else is said.
 const PARAMETER: &str = "rd";
 
-pub(super) fn apply(location: &Location<'_>, route: &mut Route, profile: &mut Profile) {
-    let exempt = &location.config.external_auth.no_auth_locations;
-    if exempt.iter().any(|prefix| location.path.starts_with(&**prefix)) {
+pub(super) fn apply(location: &Location<'_>, policy: &mut Policy, profile: &mut Profile) {
+    if location.exempt {
         return;
     }
-    route.password = password(location).map(Arc::new);
+    policy.password = password(location).map(Arc::new);
     let external = own(location).or_else(|| global(location));
     if let Some((check, text)) = external {
-        route.external_auth = Some(Arc::new(check));
+        policy.external_auth = Some(Arc::new(check));
         profile.external_auth = Some(text);
     }
 }
@@ -31,7 +30,7 @@ fn password(location: &Location<'_>) -> Option<PasswordCheck> {
     let auth = &location.entry.spec.basic_auth;
     let users = location.entry.resolved.users.as_ref()?;
     let realm = auth.realm.as_ref().map(|realm| realm.as_str().into()).unwrap_or_default();
-    Some(PasswordCheck { users: users.id.clone(), realm, digest: auth.scheme? == AuthScheme::Digest })
+    Some(PasswordCheck { users: users.id.clone(), auth_realm: realm, digest: auth.scheme? == AuthScheme::Digest })
 }
 
 /// The service that the Ingress names.
@@ -43,18 +42,18 @@ fn own(location: &Location<'_>) -> Option<(ExternalCheck, AuthLocation)> {
     let upstream = keepalive.map(|keepalive| upstream(url, keepalive));
     let rules = auth.cache_duration.clone().unwrap_or_default();
     let check = ExternalCheck {
-        url: url.as_str().into(),
+        auth_url: url.as_str().into(),
         upstream: upstream.as_ref().map(|upstream| upstream.name().into()),
         trusted: false,
         host: url.host().into(),
-        method: auth.method.map(|method| method.to_string().into()),
-        signin: auth.signin.as_ref().map(|signin| signin.as_str().into()),
-        signin_parameter: parameter(auth.signin.as_ref(), auth.signin_redirect_param.as_ref()),
-        response_headers: names(&auth.response_headers),
-        request_redirect: auth.request_redirect.as_ref().map(|text| text.as_str().into()),
-        always_set_cookie: auth.always_set_cookie,
-        cache: auth.cache_key.as_ref().map(|key| AuthCache { key: key.as_str().into(), rules: durations(&rules) }),
-        shares_variables: keepalive.is_some().then_some(auth.keepalive_share_vars),
+        auth_method: auth.method.map(|method| method.to_string().into()),
+        auth_signin: auth.signin.as_ref().map(|signin| signin.as_str().into()),
+        auth_signin_redirect_param: parameter(auth.signin.as_ref(), auth.signin_redirect_param.as_ref()),
+        auth_response_headers: names(&auth.response_headers),
+        auth_request_redirect: auth.request_redirect.as_ref().map(|text| text.as_str().into()),
+        auth_always_set_cookie: auth.always_set_cookie,
+        cache: auth.cache_key.as_ref().map(|key| AuthCache { auth_cache_key: key.as_str().into(), auth_cache_duration: durations(&rules) }),
+        auth_keepalive_share_vars: keepalive.is_some().then_some(auth.keepalive_share_vars),
     };
     let headers = location.entry.resolved.auth_headers.clone();
     Some((check, AuthLocation { signin: auth.signin.is_some(), headers, snippet: auth.snippet.clone(), upstream }))
@@ -65,22 +64,22 @@ fn global(location: &Location<'_>) -> Option<(ExternalCheck, AuthLocation)> {
     let auth = &location.config.external_auth;
     let url = auth.url.as_ref().filter(|_| location.entry.spec.external_auth.enable_global != Some(false))?;
     let check = ExternalCheck {
-        url: url.as_str().into(),
+        auth_url: url.as_str().into(),
         upstream: None,
         // With a variable it is tenants and clients who decide.
         trusted: !url.has_variable_host(),
         host: url.host().into(),
-        method: auth.method.map(|method| method.to_string().into()),
-        signin: auth.signin.as_ref().map(|signin| signin.as_str().into()),
-        signin_parameter: parameter(auth.signin.as_ref(), auth.signin_redirect_param.as_ref()),
-        response_headers: names(&auth.response_headers),
-        request_redirect: auth.request_redirect.as_ref().map(|text| text.as_str().into()),
-        always_set_cookie: auth.always_set_cookie,
-        cache: auth
-            .cache_key
-            .as_ref()
-            .map(|key| AuthCache { key: key.as_str().into(), rules: auth.cache_duration.as_ref().map(durations).unwrap_or_default() }),
-        shares_variables: None,
+        auth_method: auth.method.map(|method| method.to_string().into()),
+        auth_signin: auth.signin.as_ref().map(|signin| signin.as_str().into()),
+        auth_signin_redirect_param: parameter(auth.signin.as_ref(), auth.signin_redirect_param.as_ref()),
+        auth_response_headers: names(&auth.response_headers),
+        auth_request_redirect: auth.request_redirect.as_ref().map(|text| text.as_str().into()),
+        auth_always_set_cookie: auth.always_set_cookie,
+        cache: auth.cache_key.as_ref().map(|key| AuthCache {
+            auth_cache_key: key.as_str().into(),
+            auth_cache_duration: auth.cache_duration.as_ref().map(durations).unwrap_or_default(),
+        }),
+        auth_keepalive_share_vars: None,
     };
     Some((check, AuthLocation { signin: auth.signin.is_some(), snippet: auth.snippet.clone(), ..AuthLocation::default() }))
 }

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use annotations::groups::{AllowedOrigins, Cors as Spec};
 
 use super::Location;
-use crate::live::{Cors, Header, Route};
+use crate::live::{Cors, Header, Policy};
 
-pub(super) fn apply(location: &Location<'_>, route: &mut Route) {
+pub(super) fn apply(location: &Location<'_>, policy: &mut Policy) {
     let cors = &location.entry.spec.cors;
     if cors.enabled {
-        route.cors = Some(Arc::new(Cors { origins: origins(&cors.origins), headers: headers(cors) }));
+        policy.cors = Some(Arc::new(Cors { cors_allow_origin: origins(&cors.origins), headers: headers(cors) }));
     }
 }
 

@@ -3,17 +3,17 @@
 use std::sync::Arc;
 
 use super::Location;
-use crate::live::{Errors, Route};
+use crate::live::{Errors, Policy};
 use crate::profile::{ErrorPages, Profile};
 
-pub(super) fn apply(location: &Location<'_>, route: &mut Route, profile: &mut Profile) {
+pub(super) fn apply(location: &Location<'_>, policy: &mut Policy, profile: &mut Profile) {
     let errors = &location.entry.spec.errors;
     let statuses: Option<Vec<u16>> = errors.statuses.as_ref().map(|statuses| statuses.iter().map(|status| status.code()).collect());
     profile.watching.errors = statuses.clone().map(|statuses| ErrorPages { statuses, only_own: errors.only_own });
     // It takes errors, and the place of a backend without endpoints, which the default backend is not.
-    let is_used = statuses.is_some() || location.backend.is_some();
+    let is_used = statuses.is_some() || location.has_backend;
     let backend = location.entry.resolved.default_backend.as_ref().filter(|_| is_used).map(|backend| backend.wire().into());
     if statuses.is_some() || backend.is_some() {
-        route.errors = Some(Arc::new(Errors { statuses, backend }));
+        policy.errors = Some(Arc::new(Errors { custom_http_errors: statuses, default_backend: backend }));
     }
 }

@@ -1,8 +1,8 @@
 //! Headers of the answer.
 
 use super::Location;
-use crate::live::Route;
+use crate::live::Policy;
 
-pub(super) fn apply(location: &Location<'_>, route: &mut Route) {
-    route.headers = location.entry.resolved.headers.clone();
+pub(super) fn apply(location: &Location<'_>, policy: &mut Policy) {
+    policy.custom_headers = location.entry.resolved.headers.clone();
 }

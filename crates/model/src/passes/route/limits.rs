@@ -3,25 +3,24 @@
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use super::Location;
-use crate::live::{Limits, Route};
+use super::{Location, differing};
+use crate::live::{Limits, Policy};
 
-pub(super) fn apply(location: &Location<'_>, route: &mut Route) {
+pub(super) fn apply(location: &Location<'_>, policy: &mut Policy) {
     let limits = &location.entry.spec.limits;
-    let rate = |rate: Option<NonZeroU32>| rate.map(|rate| [rate.get(), limits.burst(rate)]);
     let record = Limits {
-        connections: limits.connections.map(NonZeroU32::get),
-        per_second: rate(limits.rps),
-        per_minute: rate(limits.rpm),
-        allow: Vec::new(),
+        limit_connections: limits.connections.map(NonZeroU32::get),
+        limit_rps: limits.rps.map(NonZeroU32::get),
+        limit_rpm: limits.rpm.map(NonZeroU32::get),
+        ..Limits::default()
     };
     if record != Limits::default() {
-        let allow = limits.allow.iter().flat_map(|set| set.iter()).map(|range| range.to_string().into()).collect();
-        route.limits = Some(Arc::new(Limits { allow, ..record }));
+        let limit_burst_multiplier = limits.burst_multiplier.map_or(record.limit_burst_multiplier, NonZeroU32::get);
+        let limit_allowlist = limits.allow.iter().flat_map(|set| set.iter()).map(|range| range.to_string().into()).collect();
+        policy.limits = Some(Arc::new(Limits { limit_burst_multiplier, limit_allowlist, ..record }));
     }
 
     let global = &location.config.answers;
-    let global = [global.limit_rate, global.limit_rate_after];
-    let bandwidth = [limits.rate_kib.unwrap_or(global[0]), limits.rate_after_kib.unwrap_or(global[1])];
-    route.bandwidth_kib = (bandwidth != global).then_some(bandwidth);
+    policy.limit_rate = differing(limits.rate_kib, global.limit_rate);
+    policy.limit_rate_after = differing(limits.rate_after_kib, global.limit_rate_after);
 }

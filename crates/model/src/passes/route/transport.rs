@@ -6,13 +6,14 @@ use annotations::groups::BackendProtocol;
 use ngx_value::TlsProtocol;
 
 use super::Location;
-use crate::live::{Mirror, Route};
+use crate::key::ObjectKey;
+use crate::live::{Mirror, Policy};
 use crate::passes::ingress::Entry;
 use crate::passes::resolve::BackendSecret;
 use crate::profile::{BackendName, BackendTls, BackendTrust, Profile, Transport};
 
-pub(super) fn apply(location: &Location<'_>, route: &mut Route, profile: &mut Profile) {
-    if let Some(backend) = location.backend {
+pub(super) fn apply(location: &Location<'_>, policy: &mut Policy, profile: &mut Profile) {
+    if location.has_backend {
         // The default backend always speaks plain HTTP.
         let entry = location.entry;
         let mut transport = Transport { protocol: entry.spec.protocol.backend, ..Transport::default() };
@@ -20,18 +21,20 @@ pub(super) fn apply(location: &Location<'_>, route: &mut Route, profile: &mut Pr
             let index = entry.resolved.fastcgi.index.as_ref();
             // Snippets may ask for the name of the script, which has the index only if that is text.
             transport.fastcgi_index = index.filter(|_| location.has_snippet()).cloned();
-            route.fastcgi_index = index.map(|index| index.as_str().into());
+            policy.fastcgi_index = index.map(|index| index.as_str().into());
             transport.fastcgi_params = entry.resolved.fastcgi.params.clone();
         }
-        let own = entry.resolved.backend_tls.as_ref().map(|secret| (entry, secret));
-        let of_host =
-            location.host_tls.filter(|_| transport.is_tls()).and_then(|entry| Some((entry, entry.resolved.backend_tls.as_ref()?)));
-        let decides = own.or(of_host);
-        transport.tls =
-            decides.map(|(entry, secret)| tls(entry, secret, &format!("{}.{}.svc", backend.service.name, backend.service.namespace)));
         profile.transport = transport;
     }
-    mirror(location, route, profile);
+    mirror(location, policy, profile);
+}
+
+/// What holds for TLS to a Service. `host_tls`: the oldest Ingress of the host with CAs for its backends, which decides for locations that have
+/// none of their own.
+pub(crate) fn backend_tls(entry: &Entry, host_tls: Option<&Entry>, service: &ObjectKey, transport: &Transport) -> Option<BackendTls> {
+    let own = entry.resolved.backend_tls.as_ref().map(|secret| (entry, secret));
+    let of_host = host_tls.filter(|_| transport.is_tls()).and_then(|entry| Some((entry, entry.resolved.backend_tls.as_ref()?)));
+    own.or(of_host).map(|(entry, secret)| tls(entry, secret, &format!("{}.{}.svc", service.name, service.namespace)))
 }
 
 fn tls(entry: &Entry, secret: &BackendSecret, service: &str) -> BackendTls {
@@ -52,7 +55,7 @@ fn tls(entry: &Entry, secret: &BackendSecret, service: &str) -> BackendTls {
 }
 
 /// A target without a path gets that of the request. One with a path, and without variables, gets the arguments alone, as NGINX does it.
-fn mirror(location: &Location<'_>, route: &mut Route, profile: &mut Profile) {
+fn mirror(location: &Location<'_>, policy: &mut Policy, profile: &mut Profile) {
     let mirror = &location.entry.spec.mirror;
     let Some(target) = mirror.target.as_ref().filter(|_| location.entry.resolved.mirrors) else { return };
     let host = match (&mirror.host, mirror.default_host()) {
@@ -65,6 +68,6 @@ fn mirror(location: &Location<'_>, route: &mut Route, profile: &mut Profile) {
         false if target.path().is_empty() => format!("{target}$request_uri"),
         false => format!("{target}$is_args$args"),
     };
-    route.mirror = Some(Arc::new(Mirror { target: url.into(), host: host.into(), id: location.entry.identity.clone() }));
+    policy.mirror = Some(Arc::new(Mirror { mirror_target: url.into(), mirror_host: host.into(), id: location.entry.identity.clone() }));
     profile.mirror = Some(mirror.body != Some(false));
 }

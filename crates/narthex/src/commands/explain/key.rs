@@ -14,6 +14,9 @@ pub(super) struct Key {
     value: &'static str,
     doc: &'static str,
     default: String,
+    example: &'static str,
+    /// How a change takes effect.
+    applies: String,
     /// The annotation by which an Ingress decides otherwise.
     annotation: Option<&'static str>,
 }
@@ -40,6 +43,8 @@ impl Key {
             value: entry.value,
             doc: entry.doc,
             default: (entry.get)(&Config::default()),
+            example: entry.example,
+            applies: entry.applies(),
             annotation: annotation.map(|annotation| annotation.name),
         }
     }
@@ -60,10 +65,11 @@ impl Key {
         row("Takes", &plain(self.value));
         row("Default", if self.default.is_empty() { "empty" } else { &self.default });
         row("Holds for", "everything");
+        row("A change is", &self.applies);
         if let Some(annotation) = self.annotation {
             row("Per Ingress", &format!("the annotation {annotation}"));
         }
-        let _ = write!(text, "\nExample:\n  data:\n    {}: {:?}\n", self.name, self.default);
+        let _ = write!(text, "\nExample:\n  data:\n    {}: {:?}\n", self.name, self.example);
         text
     }
 }

@@ -1,7 +1,9 @@
 //! The NGINX of the `nginx` crate behind the controller's ports.
 
+use std::time::Duration;
+
 use cluster::chain;
-use controller::port::{Culprit, Loss};
+use controller::port::{Culprit, Loss, Old};
 use controller::{Adopted, Applied, ApplyError, LiveError, LiveNginx, LiveState, Locations, Nginx, Posted};
 use model::{Data, Fixed, ProfileId};
 use nginx::{Complaint, LiveClient, Supervisor};
@@ -35,9 +37,13 @@ impl Nginx for NginxPort {
         self.supervisor.reload(&files).await.map(applied).map_err(|error| refine(error, &files))
     }
 
-    async fn test(&mut self, fixed: &Fixed) -> Result<(), ApplyError> {
+    fn patience(&self) -> Duration {
+        self.supervisor.patience()
+    }
+
+    async fn test(&mut self, fixed: &Fixed, limit: Duration) -> Result<Duration, ApplyError> {
         let files = self.render(fixed)?;
-        self.supervisor.test(&files).await.map(drop).map_err(|error| refine(error, &files))
+        self.supervisor.test(&files, limit).await.map_err(|error| refine(error, &files))
     }
 
     async fn restore(&mut self, loss: Loss) -> Result<bool, ApplyError> {
@@ -54,7 +60,7 @@ impl Nginx for NginxPort {
         let locations = state.shells.values().fold(Locations::new(ids(&state.profiles)), |locations, shell| {
             locations.with_shell(shell.names.iter().map(|name| name.as_str().into()), ids(&shell.profiles))
         });
-        Some(Adopted { revision: state.revision.clone(), locations })
+        Some(Adopted { revision: state.revision.clone(), format: state.format.clone(), locations })
     }
 
     fn keep(&mut self, confirmed: &Data) {
@@ -66,6 +72,11 @@ impl Nginx for NginxPort {
 
     fn runs(&self) -> bool {
         self.supervisor.pid().is_some()
+    }
+
+    fn old(&self) -> Old {
+        let (workers, most) = self.supervisor.old_workers();
+        Old { workers: workers.into_iter().collect(), most }
     }
 
     async fn lost(&mut self) -> Loss {
@@ -101,6 +112,7 @@ fn refine(error: nginx::ApplyError, files: &FileSet) -> ApplyError {
     match &error {
         nginx::ApplyError::Refused(complaint) => ApplyError::Refused { message: complaint.message.clone(), culprit: culprit(complaint) },
         nginx::ApplyError::Doubtful(complaint) => ApplyError::Doubtful { message: complaint.message.clone(), culprit: culprit(complaint) },
+        nginx::ApplyError::TestTimeout(_) | nginx::ApplyError::Unconfirmed { .. } => ApplyError::Slow(chain(&error)),
         error => ApplyError::Failed(chain(error)),
     }
 }

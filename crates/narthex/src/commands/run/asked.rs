@@ -84,7 +84,7 @@ fn report(attempt: &Attempt) -> Report {
     let result = match &attempt.result {
         Ok(_) => Outcome::Applied,
         Err(ApplyError::Refused { .. }) => Outcome::Rejected,
-        Err(ApplyError::Doubtful { .. } | ApplyError::Failed(_)) => Outcome::Failed,
+        Err(ApplyError::Doubtful { .. } | ApplyError::Slow(_) | ApplyError::Failed(_)) => Outcome::Failed,
     };
     let finished = jiff::Timestamp::try_from(attempt.finished).unwrap_or_default();
     Report {

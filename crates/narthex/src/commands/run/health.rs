@@ -114,10 +114,10 @@ fn records(handle: &Handle) -> Finding {
     if held + without_room + over == 0 {
         return Finding::Sound;
     }
-    // Ingresses beyond the share of their namespace are that namespace's problem.
+    // What is beyond the share of a namespace is that namespace's problem.
     let reason = format!(
         "of {hosts} hosts {held} wait for a reload, {without_room} records find no room in nginx, \
-         and {over} Ingresses are beyond the share of their namespace"
+         and {over} Ingresses, Secrets and Services are beyond the share of their namespace"
     );
     if without_room * MOST_HELD > hosts.max(MOST_HELD) { Finding::Failed(reason) } else { Finding::Degraded(reason) }
 }

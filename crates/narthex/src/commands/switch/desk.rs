@@ -1,6 +1,7 @@
 //! Objects and records in a cluster. A record is a ConfigMap, and maybe a file.
 
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -11,6 +12,7 @@ use migrate::switch::plan::value_of;
 use migrate::switch::port::{Desk, Trouble};
 use migrate::switch::record::{Entry, Goal, Kind, Record};
 use model::ObjectKey;
+use ngx_proc::files;
 use serde_json::{Value, json};
 
 use crate::output;
@@ -170,12 +172,9 @@ impl Desk for KubeDesk {
 
 /// Whole or not at all: what was there before stays until the new text is on the disk.
 fn write(file: &Path, text: &str) -> std::io::Result<()> {
-    use std::io::Write;
-    let mut name = file.file_name().unwrap_or_default().to_owned();
-    name.push(".new");
-    let beside = file.with_file_name(name);
-    let mut open = std::fs::File::create(&beside)?;
-    open.write_all(text.as_bytes())?;
-    open.sync_all()?;
-    std::fs::rename(&beside, file)
+    files::replace(file, files::hidden_name(""), |directory, name| {
+        let mut new = files::create(directory, name, 0o666)?;
+        new.write_all(text.as_bytes())?;
+        new.sync_all()
+    })
 }

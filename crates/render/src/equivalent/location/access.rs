@@ -69,8 +69,8 @@ impl AccessView {
         let (mut deny, mut allow) = (Vec::new(), Vec::new());
         match &route.addresses {
             Some(lists) => {
-                deny = networks(&lists.deny)?;
-                allow = networks(&lists.allow)?;
+                deny = networks(&lists.denylist_source_range)?;
+                allow = networks(&lists.allowlist_source_range)?;
             }
             None if !route.ingress.is_empty() => {
                 deny = client::networks(&config.denylist_source_range)?;
@@ -88,7 +88,7 @@ impl AccessView {
         Ok(Self {
             asks,
             forbidden: route.forbidden,
-            subject: route.subject.as_deref().map(Printed::quoted).transpose()?,
+            subject: route.auth_tls_match_cn.as_deref().map(Printed::quoted).transpose()?,
             deny,
             allow,
             satisfy: Printed::fixed(if route.satisfy_any { "any" } else { "all" }),
@@ -106,7 +106,7 @@ impl Password {
     fn new(check: &PasswordCheck) -> Result<Self, RenderError> {
         Ok(Self {
             digest: check.digest,
-            realm: Printed::literal(&check.realm)?,
+            realm: Printed::literal(&check.auth_realm)?,
             file: Printed::word(format!("users/{}.passwd", check.users))?,
         })
     }
@@ -127,14 +127,14 @@ impl External {
             name: Printed::word(format!("/_external-auth/{number}"))?,
             url: Printed::quoted(&proxied(check))?,
             host: Printed::quoted(&check.host)?,
-            method: check.method.as_deref().map(Printed::word).transpose()?,
-            redirect: check.request_redirect.as_deref().map_or_else(|| Ok(Printed::fixed("$request_uri")), Printed::quoted)?,
-            cache_key: cache.map(|cache| Printed::comment(&cache.key)),
-            cache_valid: cache.map(|cache| cache.rules.iter().map(|rule| rule_text(rule)).collect()).unwrap_or_default(),
-            response_headers: check.response_headers.iter().enumerate().map(header).collect::<Result<_, RenderError>>()?,
-            share_vars: check.shares_variables.map(|shared| Printed::fixed(if shared { "true" } else { "false" })),
-            always: Printed::fixed(if check.always_set_cookie { " always" } else { "" }),
-            signin: check.signin.as_deref().map(|signin| SignIn::new(signin, check, number)).transpose()?,
+            method: check.auth_method.as_deref().map(Printed::word).transpose()?,
+            redirect: check.auth_request_redirect.as_deref().map_or_else(|| Ok(Printed::fixed("$request_uri")), Printed::quoted)?,
+            cache_key: cache.map(|cache| Printed::comment(&cache.auth_cache_key)),
+            cache_valid: cache.map(|cache| cache.auth_cache_duration.iter().map(|rule| rule_text(rule)).collect()).unwrap_or_default(),
+            response_headers: check.auth_response_headers.iter().enumerate().map(header).collect::<Result<_, RenderError>>()?,
+            share_vars: check.auth_keepalive_share_vars.map(|shared| Printed::fixed(if shared { "true" } else { "false" })),
+            always: Printed::fixed(if check.auth_always_set_cookie { " always" } else { "" }),
+            signin: check.auth_signin.as_deref().map(|signin| SignIn::new(signin, check, number)).transpose()?,
             text,
         })
     }
@@ -142,8 +142,8 @@ impl External {
 
 /// The URL, with the upstream block that keeps connections in the place of host and port.
 fn proxied(check: &ExternalCheck) -> String {
-    let parts = check.upstream.as_ref().zip(check.url.split_once("://"));
-    let Some((upstream, (scheme, rest))) = parts else { return check.url.to_string() };
+    let parts = check.upstream.as_ref().zip(check.auth_url.split_once("://"));
+    let Some((upstream, (scheme, rest))) = parts else { return check.auth_url.to_string() };
     let path = rest.find(['/', '?']).map_or("", |at| &rest[at..]);
     format!("{scheme}://{upstream}{path}")
 }
@@ -157,7 +157,7 @@ fn rule_text(rule: &[u32]) -> Printed {
 
 impl SignIn {
     fn new(signin: &str, check: &ExternalCheck, number: usize) -> Result<Self, RenderError> {
-        let parameter = check.signin_parameter.as_deref().map_or_else(String::new, |parameter| {
+        let parameter = check.auth_signin_redirect_param.as_deref().map_or_else(String::new, |parameter| {
             let separator = if signin.contains('?') { '&' } else { '?' };
             format!("{separator}{parameter}=$pass_access_scheme://$http_host$request_uri")
         });

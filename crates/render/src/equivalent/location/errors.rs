@@ -55,7 +55,7 @@ fn usable<'a>(model: &'a Model, key: &'a str) -> Option<&'a BackendRecord> {
 
 /// The backend that takes the place of the route's own, if that has no endpoint and there is one.
 pub(super) fn substitute<'a>(model: &'a Model, route: &'a Route) -> Option<(&'a str, &'a BackendRecord)> {
-    let key = route.errors.as_ref()?.backend.as_deref()?;
+    let key = route.errors.as_ref()?.default_backend.as_deref()?;
     if route.backend.is_empty() || usable(model, &route.backend).is_some() {
         return None;
     }
@@ -64,7 +64,8 @@ pub(super) fn substitute<'a>(model: &'a Model, route: &'a Route) -> Option<(&'a 
 
 fn target<'a>(model: &'a Model, route: &'a Route) -> Target<'a> {
     // Those of the global list go to the default backend, whatever the route says.
-    let own = route.errors.as_ref().filter(|errors| errors.statuses.is_some()).and_then(|errors| errors.backend.as_deref());
+    let own =
+        route.errors.as_ref().filter(|errors| errors.custom_http_errors.is_some()).and_then(|errors| errors.default_backend.as_deref());
     if let Some((key, backend)) = own.and_then(|key| Some((key, usable(model, key)?))) {
         return Target { key, name: &backend.name, missing: false };
     }

@@ -40,7 +40,7 @@ pub(super) struct Inherited {
 
 /// The headers of the ConfigMap, where the location has others.
 pub(super) fn inherited(globals: &Globals, route: &Route) -> Result<Inherited, RenderError> {
-    if route.cors.is_none() && route.headers.is_empty() {
+    if route.cors.is_none() && route.custom_headers.is_empty() {
         return Ok(Inherited { added: Vec::new(), hidden: Vec::new() });
     }
     let hidden = globals.config.headers.hide_headers.iter().map(Printed::word);
@@ -49,7 +49,7 @@ pub(super) fn inherited(globals: &Globals, route: &Route) -> Result<Inherited, R
 
 /// CORS of a location, if it has any.
 pub(super) fn cors(route: &Route) -> Result<Option<CorsView>, RenderError> {
-    let Some(Cors { origins, headers }) = route.cors.as_deref() else { return Ok(None) };
+    let Some(Cors { cors_allow_origin: origins, headers }) = route.cors.as_deref() else { return Ok(None) };
     let origins = origins.as_ref().map(|origins| Printed::quoted(&pattern(origins)));
     let headers = headers.iter().map(|(name, value)| {
         let variable = name.to_ascii_lowercase().replace("access-control", "cors").replace('-', "_");
@@ -61,7 +61,7 @@ pub(super) fn cors(route: &Route) -> Result<Option<CorsView>, RenderError> {
 /// The headers of `custom-headers`.
 pub(super) fn custom(route: &Route) -> Result<Vec<Literal>, RenderError> {
     let header = |(name, value): &Header| Ok(Literal { name: Printed::word(name)?, value: Printed::literal(value)? });
-    route.headers.iter().map(header).collect()
+    route.custom_headers.iter().map(header).collect()
 }
 
 /// A regex over origins; of none, one that nothing matches.

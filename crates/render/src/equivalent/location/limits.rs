@@ -28,15 +28,17 @@ struct Limit {
 
 impl LimitsView {
     pub(super) fn new(config: &Config, route: &Route) -> Result<Self, RenderError> {
-        let [rate, after] = route.bandwidth_kib.unwrap_or([config.answers.limit_rate, config.answers.limit_rate_after]);
+        let rate = route.limit_rate.unwrap_or(config.answers.limit_rate);
+        let after = route.limit_rate_after.unwrap_or(config.answers.limit_rate_after);
         let positive = |kib: u32| (kib > 0).then(|| Printed::size_kib(kib));
         let none = Limits::default();
         let limits = route.limits.as_deref().unwrap_or(&none);
         let limit = |kind: &str, number: u32| Ok::<_, RenderError>(Limit { zone: Printed::word(zone(route, kind))?, number });
-        let requests = [("rps", limits.per_second), ("rpm", limits.per_minute)];
+        let requests = [("rps", limits.limit_rps), ("rpm", limits.limit_rpm)];
+        let burst = |rate: u32| rate.saturating_mul(limits.limit_burst_multiplier);
         Ok(Self {
-            connections: limits.connections.map(|connections| limit("conn", connections)).transpose()?,
-            requests: requests.into_iter().filter_map(|(kind, rate)| Some(limit(kind, rate?[1]))).collect::<Result<_, _>>()?,
+            connections: limits.limit_connections.map(|connections| limit("conn", connections)).transpose()?,
+            requests: requests.into_iter().filter_map(|(kind, rate)| Some(limit(kind, burst(rate?)))).collect::<Result<_, _>>()?,
             rate: positive(rate),
             rate_after: positive(after),
         })
@@ -91,15 +93,16 @@ impl ZoneView {
         let rate = |kind: &str, unit: char, rate: u32| {
             Ok::<_, RenderError>(Rate { zone: name(kind)?, rate: Printed::word(format!("{rate}r/{unit}"))? })
         };
-        let rates = [("rps", 's', limits.per_second), ("rpm", 'm', limits.per_minute)];
-        let limited_key = if limits.allow.is_empty() { key.clone() } else { Printed::variable(&format!("narthex_limit_key_{number}"))? };
+        let rates = [("rps", 's', limits.limit_rps), ("rpm", 'm', limits.limit_rpm)];
+        let limited_key =
+            if limits.limit_allowlist.is_empty() { key.clone() } else { Printed::variable(&format!("narthex_limit_key_{number}"))? };
         Ok(Self {
             number,
-            allow: limits.allow.iter().map(Printed::word).collect::<Result<_, _>>()?,
+            allow: limits.limit_allowlist.iter().map(Printed::word).collect::<Result<_, _>>()?,
             key,
             limited_key,
-            connections: limits.connections.map(|_| name("conn")).transpose()?,
-            requests: rates.into_iter().filter_map(|(kind, unit, given)| Some(rate(kind, unit, given?[0]))).collect::<Result<_, _>>()?,
+            connections: limits.limit_connections.map(|_| name("conn")).transpose()?,
+            requests: rates.into_iter().filter_map(|(kind, unit, given)| Some(rate(kind, unit, given?))).collect::<Result<_, _>>()?,
         })
     }
 }

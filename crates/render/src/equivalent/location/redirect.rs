@@ -29,10 +29,10 @@ pub(super) struct HttpsView {
 
 /// What the location says about redirects, if anything.
 pub(super) fn answer(route: &Route) -> Result<Option<AnswerView>, RenderError> {
-    let Some(Redirects { answer, relative, with_port }) = route.redirects.as_deref() else { return Ok(None) };
+    let Some(Redirects { answer, relative_redirects, use_port_in_redirects }) = route.redirects.as_deref() else { return Ok(None) };
     Ok(Some(AnswerView {
-        relative: *relative,
-        with_port: *with_port,
+        relative: *relative_redirects,
+        with_port: *use_port_in_redirects,
         code: answer.as_ref().map(|(code, _)| *code),
         url: answer.as_ref().map(|(_, url)| Printed::word(url).or_else(|_| Printed::literal(url))).transpose()?,
     }))
@@ -49,7 +49,7 @@ pub(super) fn https(model: &Model, group: &Group<'_>, route: &Route) -> Result<O
         return Ok(None);
     }
     let keep = route.preserve_trailing_slash.unwrap_or(config.preserve_trailing_slash);
-    let with_port = route.redirects.as_ref().and_then(|redirects| redirects.with_port).unwrap_or(config.use_port_in_redirects);
+    let with_port = route.redirects.as_ref().and_then(|redirects| redirects.use_port_in_redirects).unwrap_or(config.use_port_in_redirects);
     Ok(Some(HttpsView {
         code: config.http_redirect_code,
         port: if with_port { Printed::word(format!(":{}", globals.listen.https))? } else { Printed::fixed("") },

@@ -17,12 +17,14 @@ impl TracingView {
     pub(super) fn new(config: &Config, route: &Route) -> Option<Self> {
         let global = &config.watching;
         let own = route.tracing.as_deref();
-        let on = own.map_or(global.enable_opentelemetry, |own| own.on);
+        let on = own.map_or(global.enable_opentelemetry, |own| own.enable_opentelemetry);
         if !on {
             return own.map(|_| Self { lines: vec![Printed::fixed("opentelemetry off;")] });
         }
-        let trust = own.and_then(|own| own.trust).unwrap_or(global.opentelemetry_trust_incoming_span);
-        let name = own.and_then(|own| own.name.as_deref()).or(global.opentelemetry_operation_name.as_ref().map(|name| name.as_str()));
+        let trust = own.and_then(|own| own.opentelemetry_trust_incoming_span).unwrap_or(global.opentelemetry_trust_incoming_span);
+        let name = own
+            .and_then(|own| own.opentelemetry_operation_name.as_deref())
+            .or(global.opentelemetry_operation_name.as_ref().map(|name| name.as_str()));
         let mut lines = vec![Printed::fixed("opentelemetry on;"), Printed::fixed("opentelemetry_propagate;")];
         lines.extend(name.map(|name| Printed::comment(&format!("opentelemetry_operation_name {name:?};"))));
         lines.push(Printed::fixed(if trust {

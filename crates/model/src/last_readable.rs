@@ -18,12 +18,12 @@ pub(crate) const INSTEAD: &str = "its last accepted version goes on being used, 
 
 /// The versions before, of objects whose present one can't be used by somebody who could use that.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Last {
+pub struct LastReadable {
     pub(crate) config_maps: Objects<ConfigMap>,
     pub(crate) secrets: Objects<Secret>,
 }
 
-impl Last {
+impl LastReadable {
     /// Whether everything is used as it is.
     pub fn is_empty(&self) -> bool {
         self.config_maps.is_empty() && self.secrets.is_empty()
@@ -31,8 +31,8 @@ impl Last {
 
     /// Keeps the versions before a change, until the new ones are judged.
     pub(crate) fn follow(&mut self, old: &Snapshot, new: &Snapshot) {
-        follow(&mut self.config_maps, &old.config_maps, &new.config_maps);
-        follow(&mut self.secrets, &old.secrets, &new.secrets);
+        follow(&mut self.config_maps, &old.config_maps, &new.config_maps, |_| true);
+        follow(&mut self.secrets, &old.secrets, &new.secrets, |_| true);
     }
 
     /// Forgets those that nobody used.
@@ -58,23 +58,29 @@ pub(crate) fn read<T, O>(
     }
 }
 
-fn follow<O: PartialEq>(kept: &mut Objects<O>, old: &Objects<O>, new: &Objects<O>) {
+/// Keeps the versions before a change where they `count`, until the new ones are judged. Returns what was kept of deleted objects.
+pub(crate) fn follow<O: PartialEq>(
+    last: &mut Objects<O>,
+    old: &Objects<O>,
+    new: &Objects<O>,
+    count: impl Fn(&ObjectKey) -> bool,
+) -> Vec<(ObjectKey, Arc<O>)> {
+    let mut deleted = Vec::new();
     for item in old.diff(new) {
         match item {
-            DiffItem::Update { old: (key, version), .. } if !kept.contains_key(key) => {
-                kept.insert(key.clone(), Arc::clone(version));
+            DiffItem::Update { old: (key, version), .. } if count(key) && !last.contains_key(key) => {
+                last.insert(key.clone(), Arc::clone(version));
             }
-            DiffItem::Remove(key, _) => {
-                kept.remove(key);
-            }
+            DiffItem::Remove(key, _) => deleted.extend(last.remove(key).map(|version| (key.clone(), version))),
             DiffItem::Update { .. } | DiffItem::Add(..) => {}
         }
     }
+    deleted
 }
 
-fn retain<O>(kept: &mut Objects<O>, is_used: impl Fn(&ObjectKey) -> bool) {
-    let unused: Vec<ObjectKey> = kept.keys().filter(|key| !is_used(key)).cloned().collect();
+fn retain<O>(last: &mut Objects<O>, is_used: impl Fn(&ObjectKey) -> bool) {
+    let unused: Vec<ObjectKey> = last.keys().filter(|key| !is_used(key)).cloned().collect();
     for key in unused {
-        kept.remove(&key);
+        last.remove(&key);
     }
 }

@@ -109,7 +109,7 @@ fn an_ingress_that_leaves_the_class_is_not_kept() {
     history.world.0.ingresses.insert(key, Arc::new(other));
     let built = history.next(|world| world);
     assert_eq!(paths(&built), [""; 0]);
-    assert!(history.builder.kept().is_empty());
+    assert!(history.builder.last_accepted().is_empty());
 }
 
 fn route(built: &Built) -> &Route {
@@ -126,21 +126,21 @@ fn headers_that_can_not_be_read_any_more_go_on_as_they_were() {
     history.settings(&[("global-allowed-response-headers", "X-A,X-B")]);
     history.config_map("headers", &[("X-A", "1")]);
     let built = history.ingress("/one", &[("custom-headers", "n/headers")]);
-    assert_eq!(route(&built).headers, [("X-A".into(), "1".into())]);
+    assert_eq!(route(&built).custom_headers, [("X-A".into(), "1".into())]);
     for fault in [[("X-C", "1")], [("X-A", "\u{7}")]] {
         let built = history.config_map("headers", &fault);
-        assert_eq!((route(&built).headers.as_slice(), route(&built).denied), ([("X-A".into(), "1".into())].as_slice(), false));
-        assert!(uses_the_last(&built) && !history.builder.last().is_empty());
+        assert_eq!((route(&built).custom_headers.as_slice(), route(&built).denied), ([("X-A".into(), "1".into())].as_slice(), false));
+        assert!(uses_the_last(&built) && !history.builder.last_readable().is_empty());
     }
     // Also for who comes later, and under settings that allow it.
     let built = history.ingress("/two", &[("custom-headers", "n/headers")]);
     assert_eq!((paths(&built), route(&built).denied), (vec!["/two".to_owned()], false));
     assert!(route(&history.settings(&[("global-allowed-response-headers", "X-B")])).denied);
-    assert!(history.builder.last().is_empty());
+    assert!(history.builder.last_readable().is_empty());
 
     let built = history.config_map("headers", &[("X-B", "2")]);
-    assert_eq!(route(&built).headers, [("X-B".into(), "2".into())]);
-    assert!(!uses_the_last(&built) && history.builder.last().is_empty());
+    assert_eq!(route(&built).custom_headers, [("X-B".into(), "2".into())]);
+    assert!(!uses_the_last(&built) && history.builder.last_readable().is_empty());
     history.world.0.config_maps.remove(&ObjectKey::new("n", "headers"));
     assert!(route(&history.next(|world| world)).denied, "what is deleted is gone");
 }
@@ -174,9 +174,9 @@ fn certificates_that_can_not_be_read_any_more_go_on_as_they_were() {
     let built = history.secret("pair", &[("tls.crt", "nonsense"), ("tls.key", &key), ("ca.crt", "nonsense")]);
     assert_eq!((&built.model.live.servers["foo.com"], route(&built)), (&certificate, route(&good)));
     assert_eq!(built.problems().iter().filter(|problem| problem.detail.contains("last accepted version")).count(), 2);
-    assert!(!history.builder.last().is_empty());
+    assert!(!history.builder.last_readable().is_empty());
     assert_eq!(history.secret("pair", &pair).problems(), good.problems());
-    assert!(history.builder.last().is_empty());
+    assert!(history.builder.last_readable().is_empty());
 }
 
 #[test]
@@ -185,7 +185,7 @@ fn who_may_pass_is_never_read_of_an_earlier_version() {
     history.secret("users", &[("auth", "bob:{PLAIN}secret")]);
     assert!(!route(&history.ingress("/one", &[("auth-type", "basic"), ("auth-secret", "users")])).denied);
     assert!(route(&history.secret("users", &[("other", "bob:{PLAIN}secret")])).denied);
-    assert!(history.builder.last().is_empty());
+    assert!(history.builder.last_readable().is_empty());
 }
 
 /// Whether all of the Ingress's paths answer 503, and a Problem says so.
@@ -229,10 +229,10 @@ fn a_refused_ingress_is_never_served_without_the_protection_that_it_asks_for_now
     assert!(route(&built).external_auth.is_some() && route(&built).limits.is_some() && says_so(&built), "what does not protect stays");
     let elsewhere = [("auth-url", "http://elsewhere/")];
     let built = history.ingress("/one", &[&elsewhere, &BAD[..]].concat());
-    assert!(route(&built).external_auth.as_ref().unwrap().url.contains("elsewhere"));
+    assert!(route(&built).external_auth.as_ref().unwrap().auth_url.contains("elsewhere"));
     // A path that the last accepted version does not have.
     assert!(is_closed(&history.ingress("/two", &[&guard, &BAD[..]].concat())));
-    assert!(history.builder.kept().is_empty());
+    assert!(history.builder.last_accepted().is_empty());
     // And none at all, as after a restart.
     let mut history = History::new();
     assert!(is_closed(&history.ingress("/one", &[&guard, &BAD[..]].concat())));

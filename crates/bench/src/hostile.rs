@@ -1,0 +1,50 @@
+//! How long changes take to be served while a hostile tenant does everything that its rights allow: `tests/e2e/src/hostile.rs` says what.
+
+use std::time::Duration;
+
+use e2e::hostile::{Changes, Patience, Reach, World};
+
+use crate::measure::percentile;
+use crate::report::{Report, ms};
+
+/// Sequences, and steps of each.
+const SEQUENCES: u64 = 40;
+const STEPS: usize = 30;
+/// Longest wait for an effect.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Lets the tenant act, and measures what the others notice.
+///
+/// # Errors
+/// Another tenant's host has a wrong answer, or a change has no effect.
+pub async fn measure(report: &mut Report) -> anyhow::Result<()> {
+    let mut world = World::serving(&["--host-ownership=namespace"]).await?;
+    let victims = std::sync::Arc::clone(&world.victims);
+    let watcher = world.watched();
+    let patience = Patience { endpoint: PATIENCE, ingress: PATIENCE, profile: PATIENCE };
+    let mut changes = Changes::new(&victims.cases[0], world.controller.http(), patience).await?;
+    for seed in 0..SEQUENCES {
+        world.suffer(seed, STEPS, Reach::Everywhere, &watcher, &mut changes).await?;
+    }
+    watcher.stop().await?;
+    let times = changes.times;
+    for (what, mut samples, target, limit) in [
+        ("endpoint change", times.endpoint, "p99 ≤ 100 ms", 100),
+        ("new Ingress", times.ingress, "p99 ≤ 500 ms", 500),
+        ("new Ingress, new profile,", times.profile, "p99 ≤ 3 s", 3_000),
+    ] {
+        let [p50, p99, max] = [50.0, 99.0, 100.0].map(|p| percentile(&mut samples, p));
+        let figure = format!("p50 {}, p99 {}, max {}", ms(p50), ms(p99), ms(max));
+        report.add(format!("{what} served beside a hostile tenant"), figure, target, p99 <= Duration::from_millis(limit), "");
+    }
+    let largest = world.memory.1;
+    let [controller, master, worker] = [largest.controller, largest.master, largest.worker].map(|bytes| bytes / 1_000_000);
+    report.add(
+        "memory beside a hostile tenant: controller / master / worker",
+        format!("{controller} / {master} / {worker} MB"),
+        "",
+        true,
+        "",
+    );
+    Ok(())
+}
