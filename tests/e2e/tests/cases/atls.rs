@@ -251,8 +251,8 @@ async fn cve_2026_85596_ingresses_that_disagree_about_client_certificates_open_n
     let mut secret = mk_tls_secret("foreign", &foreign.sign(&[HOST])?);
     secret.data.get_or_insert_default().insert("ca.crt".into(), ByteString(foreign.certificate_pem.clone().into_bytes()));
     setting.case.create::<Secret>(&secret).await?;
-    // Of two of the same second the name decides.
-    let newer = mk_ingress("z-newer").class("nginx").host(HOST).path("/newer", PathType::Prefix, "echo", 80);
+    // Of two of the same second the greater name comes first.
+    let newer = mk_ingress("a-newer").class("nginx").host(HOST).path("/newer", PathType::Prefix, "echo", 80);
     let newer = newer.annotation("auth-tls-secret", &format!("{}/foreign", setting.case.ns()));
     setting.case.create(&newer.annotation("auth-tls-verify-client", "optional").build()).await?;
     let ask = |path: &str, client: Option<&Certificate>| {
