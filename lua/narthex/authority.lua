@@ -5,26 +5,33 @@
 -- @module narthex.authority
 
 local ngx = ngx
+local raw = require("narthex.raw")
 
-local byte = string.byte
-local find = string.find
 local match = string.match
 local set_header = ngx.req.set_header
 
-local SLASH = byte("/")
+local BLANK, SLASH = string.byte(" /", 1, 2)
 
 local M = {}
+
+--- Whether the target of the request begins with a slash, as nearly all do.
+local function is_path(line, length)
+  for i = 0, length - 2 do
+    if line[i] == BLANK then
+      return line[i + 1] == SLASH
+    end
+  end
+  return true
+end
 
 --- Lets the request have one host. Before anything asks for a variable that holds one. Phase: rewrite.
 -- @tparam table var `ngx.var`
 function M.settle(var)
-  local line = var.request
-  -- Nearly all requests go on with a path; this is compiled, patterns are not.
-  local blank = line and find(line, " ", 1, true)
-  if not blank or byte(line, blank + 1) == SLASH then
+  local line, length = raw.get("request")
+  if not line or is_path(line, length) then
     return
   end
-  local authority = match(line, "^[^ ]+ %a[%w+.-]*://([^/?# ]+)")
+  local authority = match(var.request, "^[^ ]+ %a[%w+.-]*://([^/?# ]+)")
   if authority then
     set_header("Host", authority)
   end

@@ -18,6 +18,8 @@ local CLOSING = inner.location("narthex_closing")
 
 local state = ngx.shared.configuration_data
 local born = 0
+--- Whether it is about to end, and the revision at which that was so.
+local due, known_at = false, -1
 
 --- Notes under which number this worker begins. Phase: init_worker.
 function M.start()
@@ -26,8 +28,12 @@ end
 
 --- Has the connection of this request end with its answer if the worker is about to. Does not return then.
 -- Phase: rewrite, of a location whose hook is that of `@narthex_closing` as well.
-function M.leave()
-  if state:get("closing") > born and http_version() < 2 then
+-- @tparam number revision of the live state: it rises with each reload that begins
+function M.leave(revision)
+  if revision ~= known_at then
+    due, known_at = state:get("closing") > born, revision
+  end
+  if due and http_version() < 2 then
     return exec(CLOSING)
   end
 end
@@ -36,6 +42,8 @@ end
 -- @tparam number by 1 or -1
 function M.count(by)
   state:incr("closing", by)
+  -- Behind it: a request that meets the new revision meets the new number.
+  state:incr("rev", 1)
 end
 
 return M

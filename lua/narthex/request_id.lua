@@ -5,25 +5,42 @@
 -- some ids can't tell others.
 -- @module narthex.request_id
 
-local ngx = ngx
+local ffi = require("ffi")
+local raw = require("narthex.raw")
+-- Declares the function.
+require("resty.core.hash")
 
-local md5 = ngx.md5
+local C = ffi.C
+
+local DIGITS = 32
 
 local M = {}
 
-local key, made = "", 0
+local seed = ffi.new("struct { unsigned char key[24]; double made; }")
+local id = ffi.new("unsigned char[?]", DIGITS)
 
 --- Takes the key of this worker. Phase: init_worker.
--- @tparam string secret random bytes
+-- @tparam string secret random bytes, 24 of which count
 function M.seed(secret)
-  key = secret
+  ffi.copy(seed.key, secret, math.min(#secret, ffi.sizeof(seed.key)))
+end
+
+local function make()
+  seed.made = seed.made + 1
+  C.ngx_http_lua_ffi_md5(ffi.cast("const unsigned char *", seed), ffi.sizeof(seed), id)
 end
 
 --- The next id. Phase: any.
 -- @treturn string
 function M.next()
-  made = made + 1
-  return md5(key .. made)
+  make()
+  return ffi.string(id, DIGITS)
+end
+
+--- Sets `$narthex_request_id` to the next id. Phase: any with a request.
+function M.assign()
+  make()
+  raw.set("narthex_request_id", id, DIGITS)
 end
 
 return M

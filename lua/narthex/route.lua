@@ -9,6 +9,7 @@ local authority = require("narthex.authority")
 local backend = require("narthex.backend")
 local choice = require("narthex.choice")
 local clients = require("narthex.clients")
+local closing = require("narthex.closing")
 local errors = require("narthex.errors")
 local expand = require("narthex.expand")
 local host = require("narthex.host")
@@ -30,7 +31,6 @@ local byte = string.byte
 local exec = ngx.exec
 local exit = ngx.exit
 local sleep = ngx.sleep
-local next_id = request_id.next
 local tonumber = tonumber
 
 local M = {}
@@ -193,6 +193,9 @@ end
 function M.rewrite(elsewhere)
   local var = ngx.var
   local revision = store.revision()
+  if not elsewhere then
+    closing.leave(revision)
+  end
   local is_again = var.narthex_backend ~= ""
   if is_again then
     again.begin(var)
@@ -208,7 +211,7 @@ function M.rewrite(elsewhere)
   local length = var.content_length
   local too_large = is_too_large(length, route.body_limit)
   if generate_request_id and not is_again then
-    var.narthex_request_id = next_id()
+    request_id.assign()
   end
   if special == locations.HEALTH and not too_large then
     return answer_health(var)

@@ -1,6 +1,7 @@
 //! The end-to-end benchmarks; run by `make bench` inside the bed.
 //!
-//! Usage: `bench OUT.md [CRITERION.md]`, or `bench hostile` for what tenants notice of a hostile one alone, without a file. `BENCH_SIZES=1000,10000` chooses the numbers of Ingresses; none: only plain NGINX is measured.
+//! Usage: `bench OUT.md [CRITERION.md]`, or one part alone, without a file: `bench hostile` for what tenants notice of a hostile one,
+//! `bench throughput` for requests a second. `BENCH_SIZES=1000,10000` chooses the numbers of Ingresses; none: only plain NGINX is measured.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -28,7 +29,7 @@ const SAMPLES: usize = 200;
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() -> anyhow::Result<()> {
     let mut args = std::env::args_os().skip(1).map(PathBuf::from);
-    let out = args.next().context("usage: bench OUT.md [CRITERION.md], or bench hostile")?;
+    let out = args.next().context("usage: bench OUT.md [CRITERION.md], bench hostile or bench throughput")?;
     let mut report = Report::default();
     if out.as_os_str() == "hostile" {
         return bench::hostile::measure(&mut report).await;
@@ -42,12 +43,20 @@ async fn main() -> anyhow::Result<()> {
     let a = echo::start(address(11, ports[0]), Identity::named("a")).await?;
     let b = echo::start(address(12, ports[0]), Identity::named("b")).await?;
     let narthex = std::env::var("NARTHEX_BIN").context("NARTHEX_BIN names no binary: run `make bench`")?;
-    bench::follow::measure(&mut report, &narthex).await?;
-    bench::leave::measure(&mut report, &narthex).await?;
+    let only_throughput = out.as_os_str() == "throughput";
+    if !only_throughput {
+        bench::follow::measure(&mut report, &narthex).await?;
+        bench::leave::measure(&mut report, &narthex).await?;
+    }
     let mut world = World { bed: &bed, namespace: bed.namespace("bench").await?, a: a.address(), b: b.address(), count: 0, extra: 0 };
     let class = kube::Api::all(world.namespace.client().clone());
     class.create(&PostParams::default(), &mk_ingress_class("nginx", "k8s.io/ingress-nginx")).await?;
 
+    if only_throughput {
+        world.grow(100).await?;
+        let controller = Controller::start(&bed, world.namespace.name()).await?;
+        return world.throughput(&controller, &ports, &mut report).await;
+    }
     for size in sizes.split(',').filter(|size| !size.is_empty()) {
         world.grow(size.trim().parse()?).await?;
         let mut controller = Controller::start(&bed, world.namespace.name()).await?;
