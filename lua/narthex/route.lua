@@ -31,6 +31,7 @@ local byte = string.byte
 local exec = ngx.exec
 local exit = ngx.exit
 local sleep = ngx.sleep
+local is_ending = ngx.worker.exiting
 local tonumber = tonumber
 
 local M = {}
@@ -186,6 +187,23 @@ local function await_records(elsewhere)
   return exit(ngx.HTTP_SERVICE_UNAVAILABLE)
 end
 
+--- Whether the route comes to name a profile that this worker has. A controller that was just started does not know which ones the records
+-- of before need, and leaves them out of the text; it sends the route as it is now when the reload is done.
+local function gets_profile(var)
+  for _ = 1, PATIENCE / PAUSE do
+    -- A worker that is about to end never has it.
+    if is_ending() then
+      return false
+    end
+    sleep(PAUSE)
+    local route = locations.match(host.find(var.host, store.revision()), var.uri)
+    if not (route.extra and route.extra.unknown) then
+      return true
+    end
+  end
+  return false
+end
+
 --- Finds the request's route and acts on it: answers, or goes to a profile. Returns only if the location that it is called in
 -- is to proxy the request, which it does as the default profile would, but for the limit of the body.
 -- Phase: rewrite.
@@ -208,6 +226,10 @@ function M.rewrite(elsewhere)
     before_location(var, record, uri)
   end
   local route, special = locations.match(record, uri, catch_all and health_check_path or nil)
+  local extra = route.extra
+  if extra and extra.unknown and gets_profile(var) then
+    return M.rewrite(elsewhere)
+  end
   local length = var.content_length
   local too_large = is_too_large(length, route.body_limit)
   if generate_request_id and not is_again then
@@ -221,7 +243,6 @@ function M.rewrite(elsewhere)
   end
   local pool = routes.pool(route, revision)
   identify(var, route, pool)
-  local extra = route.extra
   if extra and extra.response then
     response.begin(var, extra.response)
   end

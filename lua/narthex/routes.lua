@@ -131,8 +131,8 @@ local function in_profile(key, policy, profile, config)
     extra[name] = value
   end
   if not known then
-    -- What the profile protects with is not there: the route is closed. Only a worker that is about to end can meet it.
-    extra.denied, extra.response, profile = true, nil, DEFAULT
+    -- What the profile protects with is not there: the route is closed.
+    extra.denied, extra.unknown, extra.response, profile = true, true, nil, DEFAULT
   elseif policy.given.mirror and profile ~= DEFAULT then
     extra.copies = known
   end

@@ -31,6 +31,13 @@ check "and with a rewrite of its own" "uri=/x" "$(get shared.test /re/x | grep -
 check "headers of the policy" "1 1 1" "$(for path in a b re; do get shared.test /$path/x -o /dev/null -w '%header{x-common} '; done | sed 's/ $//')"
 check "a list of another policy holds for its routes only" "403" "$(answer shared.test /far/x)"
 check "a profile that is not there closes its route only" "503 200" "$(answer shared.test /none/x) $(answer shared.test /a/x)"
+late() { put h late.test '{"prefix":{"/":0},"policies":[{"namespace":"n","ssl_redirect":false}],"locations":[{"path":"/","service":"a","port":"80"'"$1"'}]}'; }
+late ',"profile":"unknown"'
+answer late.test /x >"$PREFIX/late" &
+sleep 0.3
+late ''
+wait $!
+check "and waits a moment for a version without it" "200" "$(cat "$PREFIX/late")"
 put h shared.test '{"prefix":{"/a/":0},"locations":[{"path":"/a","service":"a","port":"80"}]}'
 check "a record whose routes name a policy that is not there replaces nothing" "403" "$(answer shared.test /far/x)"
 drop h shared.test
