@@ -5,15 +5,28 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use imbl::OrdSet;
 use model::plan::Reason;
 use model::{Built, Fixed, ObjectKey, Shell};
 
 /// What asks for a reload.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Causes {
+    /// To which the workers belong that it leaves behind.
     pub(super) namespaces: BTreeSet<Arc<str>>,
+    /// Which are used up by it. What can wait for another reload uses none: a host that is gone need not be named any more.
+    pub(super) turns: BTreeSet<Turn>,
     /// Something besides that is of no namespace: settings, a start, an operator.
     pub(super) general: bool,
+}
+
+/// A turn to reload, of a namespace.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Turn {
+    /// For what its Ingresses ask for.
+    Own(Arc<str>),
+    /// For a new host that must be named because of a pattern, which may be of another namespace.
+    Caught(Arc<str>),
 }
 
 impl Causes {
@@ -23,15 +36,28 @@ impl Causes {
         let mut causes = Self::default();
         for reason in reasons {
             let ingresses = match reason {
+                Reason::Literal(_) => {
+                    causes.turns.extend(world.new_literals().into_iter().map(|ingress| Turn::Caught(ingress.namespace)));
+                    causes.namespaces.extend(world.gone_literals().into_iter().map(|ingress| ingress.namespace));
+                    continue;
+                }
                 Reason::Shell(host) => world.of_shell(host),
-                Reason::Literal(_) => world.of_literals(),
                 Reason::Stream(Some(_)) => world.of_streams(),
                 reason => world.behind(reason),
             };
-            causes.general |= ingresses.is_empty() && !matches!(reason, Reason::Literal(_));
-            causes.namespaces.extend(ingresses.into_iter().map(|ingress| ingress.namespace));
+            causes.general |= ingresses.is_empty();
+            causes.turns.extend(ingresses.into_iter().map(|ingress| Turn::Own(ingress.namespace)));
         }
+        causes.namespaces.extend(causes.turns.iter().map(|turn| turn.namespace().clone()));
         causes
+    }
+}
+
+impl Turn {
+    const fn namespace(&self) -> &Arc<str> {
+        match self {
+            Self::Own(namespace) | Self::Caught(namespace) => namespace,
+        }
     }
 }
 
@@ -63,13 +89,21 @@ impl World<'_> {
         found
     }
 
-    /// A host that was there before and still is begins or ceases to be named because of a pattern, whose server block is a reason of its own.
-    fn of_literals(&self) -> Vec<ObjectKey> {
-        let changed = self.running.literals.iter().chain(&self.wanted.literals);
-        let changed = changed.filter(|host| self.running.literals.contains(*host) != self.wanted.literals.contains(*host));
-        let has = |built: &Built, host: &Arc<str>| built.model.live.hosts.contains_key(host);
-        let stays = |host: &Arc<str>| has(self.now, host) && self.before.is_some_and(|before| has(before, host));
-        changed.filter(|host| !stays(host)).flat_map(|host| self.behind(&Reason::Literal(host.clone()))).collect()
+    /// Those of new hosts that must be named. One that was there before and still is begins or ceases to be named because of a pattern, whose server
+    /// block is a reason of its own.
+    fn new_literals(&self) -> Vec<ObjectKey> {
+        self.of_literals(&self.wanted.literals, &self.running.literals, self.before)
+    }
+
+    fn gone_literals(&self) -> Vec<ObjectKey> {
+        self.of_literals(&self.running.literals, &self.wanted.literals, Some(self.now))
+    }
+
+    /// The Ingresses of hosts that are named in one list and not in another, and that another build does not have.
+    fn of_literals(&self, named: &OrdSet<Arc<str>>, unnamed: &OrdSet<Arc<str>>, other: Option<&Built>) -> Vec<ObjectKey> {
+        let stays = |host: &Arc<str>| other.is_some_and(|built| built.model.live.hosts.contains_key(host));
+        let changed = named.iter().filter(|host| !unnamed.contains(*host) && !stays(host));
+        changed.flat_map(|host| self.behind(&Reason::Literal(host.clone()))).collect()
     }
 
     fn of_streams(&self) -> Vec<ObjectKey> {

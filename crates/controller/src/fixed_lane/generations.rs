@@ -61,7 +61,7 @@ mod tests {
     const MOST: usize = 16;
 
     fn causes(names: &[&str]) -> Causes {
-        Causes { namespaces: names.iter().map(|name| Arc::from(*name)).collect(), general: false }
+        Causes { namespaces: names.iter().map(|name| Arc::from(*name)).collect(), ..Causes::default() }
     }
 
     /// An NGINX with one worker, whose old ones stay.

@@ -182,6 +182,16 @@ impl Bed {
         }
     }
 
+    /// Has NGINX read records of another format, as that of another release of the controller does.
+    pub(crate) fn change_format(&self) {
+        let path = self.on_disk("lua/narthex/wire.lua");
+        let text = fs::read_to_string(&path).unwrap();
+        let ours = model::live::wire::format();
+        assert!(text.contains(ours));
+        fs::write(path, text.replace(ours, &"0".repeat(ours.len()))).unwrap();
+        processes::signal(self.masters()[0], Signal::SIGHUP);
+    }
+
     /// The masters that run the configuration of this bed.
     pub(crate) fn masters(&self) -> Vec<i32> {
         processes::masters(&self.path("work/nginx.conf"))

@@ -332,3 +332,39 @@ async fn counting_requests_of_many_hosts_writes_no_warning() {
     .await;
     assert!(!bed.log().contains("sleep"), "{}", bed.log());
 }
+
+#[tokio::test]
+async fn routes_that_need_another_profile_after_a_restart_are_answered_throughout() {
+    let mut bed = Bed::new(&[]);
+    bed.host("h1", TARGET, Some(50));
+    bed.serve(1).await;
+    let load = bed.fresh_load("h1", 300);
+    for size in [60, 70, 80] {
+        bed.kill_controller();
+        bed.host("h1", if size == 70 { TARGET } else { OTHER }, Some(size));
+        bed.start();
+        bed.settled().await;
+    }
+    let report = load.stop().await;
+    assert!(report.failures.is_empty(), "of {}: {:?}", report.requests(), report.failures);
+}
+
+#[tokio::test]
+async fn an_nginx_that_reads_records_of_another_format_serves_until_its_successor_has_all() {
+    let mut bed = Bed::serving(2, &[]).await;
+    bed.kill_controller();
+    let before = bed.workers();
+    bed.change_format();
+    bed.until("other workers serve", || async {
+        anyhow::ensure!(bed.workers().iter().all(|worker| !before.contains(worker)) && bed.target("h0").await? == TARGET);
+        Ok(())
+    })
+    .await;
+    let load = bed.fresh_load("h0", 300);
+    bed.host("h1", OTHER, None);
+    bed.start();
+    bed.settled().await;
+    assert!(bed.log().contains("reads records of another format"), "{}", bed.log());
+    let report = load.stop().await;
+    assert!(report.failures.is_empty(), "of {}: {:?}", report.requests(), report.failures);
+}
