@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use e2e::hostile::{Changes, Patience, Reach, World};
+use e2e::hostile::{Changes, Patience, Reach, Times, World};
 
 use crate::measure::percentile;
 use crate::report::{Report, ms};
@@ -22,12 +22,16 @@ pub async fn measure(report: &mut Report) -> anyhow::Result<()> {
     let victims = std::sync::Arc::clone(&world.victims);
     let watcher = world.watched();
     let patience = Patience { endpoint: PATIENCE, ingress: PATIENCE, profile: PATIENCE };
-    let mut changes = Changes::new(&victims.cases[0], world.controller.http(), patience).await?;
-    for seed in 0..SEQUENCES {
-        world.suffer(seed, STEPS, Reach::Everywhere, &watcher, &mut changes).await?;
+    // In turn, as the reloads of one are spaced whatever others do.
+    let mut changes = Vec::new();
+    for case in &victims.cases {
+        changes.push(Changes::new(case, world.controller.http(), patience).await?);
+    }
+    for (seed, case) in (0..SEQUENCES).zip((0..changes.len()).cycle()) {
+        world.suffer(seed, STEPS, Reach::Everywhere, &watcher, &mut changes[case]).await?;
     }
     watcher.stop().await?;
-    let times = changes.times;
+    let times = changes.into_iter().fold(Times::default(), |sum, changes| sum.with(changes.times));
     for (what, mut samples, target, limit) in [
         ("endpoint change", times.endpoint, "p99 ≤ 100 ms", 100),
         ("new Ingress", times.ingress, "p99 ≤ 500 ms", 500),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use model::{Fixed, Op, ProfileId};
+use model::{Fixed, Op, ProfileId, Shell};
 
 /// What NGINX is known to run.
 #[derive(Debug, Clone, Default)]
@@ -56,13 +56,24 @@ impl Locations {
 }
 
 impl Loaded {
-    /// Whether NGINX can serve a record as soon as it has it. A new host for which a server block of a pattern would be taken waits until it is
-    /// named beside that.
+    /// Whether NGINX can serve a record as soon as it has it. A new host that the server block of a pattern would catch waits until it is named beside
+    /// that, unless the block does nothing else with its requests than the default server.
     pub(crate) fn serves(&self, op: &Op, wanted: &Fixed) -> bool {
-        let is_new = op.old_crc == 0 && wanted.literals.contains(&op.key);
-        let is_named = self.fixed.as_ref().is_none_or(|fixed| fixed.literals.contains(&op.key));
-        self.locations.have(&op.key, &op.needs) && (!is_new || is_named || op.table != model::Table::Host)
+        if !self.locations.have(&op.key, &op.needs) {
+            return false;
+        }
+        let is_caught = op.table == model::Table::Host && op.old_crc == 0 && wanted.literals.contains(&op.key);
+        let Some(fixed) = self.fixed.as_ref().filter(|fixed| is_caught && !fixed.literals.contains(&op.key)) else { return true };
+        // Every block has the default profile, other ones only for its own routes.
+        op.needs.iter().all(|id| *id == ProfileId::default()) && fixed.shells.iter().all(|(host, shell)| is_harmless(host, shell))
     }
+}
+
+/// Whether a server block may serve a host that it catches: it has no pattern, or nothing in it but ciphers, which are then those of this host until
+/// it is named.
+fn is_harmless(host: &str, shell: &Shell) -> bool {
+    let has_pattern = [host].into_iter().chain(shell.aliases.iter().map(|alias| &**alias)).any(|name| name.starts_with(['*', '~']));
+    !has_pattern || (shell.snippet.is_none() && shell.clients.is_none())
 }
 
 #[cfg(test)]
@@ -87,11 +98,18 @@ mod tests {
         let op =
             |old_crc| Op { table: model::Table::Host, key: "a.x.example".into(), value: Some("{}".into()), old_crc, needs: Vec::new() };
         let mut wanted = Fixed::default();
-        let mut loaded = Loaded { fixed: Some(Fixed::default()), ..Loaded::default() };
+        let with = |shell: Shell| Fixed { shells: [(Arc::from("*.x.example"), Arc::new(shell))].into_iter().collect(), ..Fixed::default() };
+        let text = Shell { snippet: Some("return 204;".parse().unwrap()), ..Shell::default() };
+        let mut loaded = Loaded { fixed: Some(with(text)), locations: Locations::new(ids(&["base", "a"])), ..Loaded::default() };
         assert!(loaded.serves(&op(0), &wanted));
         wanted.literals.insert("a.x.example".into());
         assert!(!loaded.serves(&op(0), &wanted) && loaded.serves(&op(1), &wanted));
         loaded.fixed = Some(wanted.clone());
         assert!(loaded.serves(&op(0), &wanted));
+        // A block with ciphers alone serves what needs the default profile only.
+        loaded.fixed = Some(with(Shell { prefer_server_ciphers: Some(true), ..Shell::default() }));
+        assert!(loaded.serves(&op(0), &wanted));
+        let needs = |profile: &str| Op { needs: ids(&[profile]).into_iter().collect(), ..op(0) };
+        assert!(loaded.serves(&needs("base"), &wanted) && !loaded.serves(&needs("a"), &wanted));
     }
 }

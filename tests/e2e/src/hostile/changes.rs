@@ -41,6 +41,17 @@ pub struct Times {
     pub profile: Vec<Duration>,
 }
 
+impl Times {
+    /// These and others.
+    #[must_use]
+    pub fn with(mut self, others: Self) -> Self {
+        self.endpoint.extend(others.endpoint);
+        self.ingress.extend(others.ingress);
+        self.profile.extend(others.profile);
+        self
+    }
+}
+
 impl fmt::Display for Times {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (what, times) in [("endpoints", &self.endpoint), ("new Ingresses", &self.ingress), ("new profiles", &self.profile)] {
@@ -53,6 +64,7 @@ impl fmt::Display for Times {
 /// Changes of one namespace, one at a time.
 pub struct Changes<'a> {
     case: &'a Case,
+    host: String,
     http: SocketAddr,
     servers: Servers,
     number: usize,
@@ -62,14 +74,15 @@ pub struct Changes<'a> {
 }
 
 impl<'a> Changes<'a> {
-    /// Two servers of which the Service `moving` has one at a time, and a host for it.
+    /// Two servers of which the Service `moving` has one at a time, and a host for it, named after the namespace.
     ///
     /// # Errors
     /// The API server refuses it.
     pub async fn new(case: &'a Case, http: SocketAddr, patience: Patience) -> anyhow::Result<Self> {
         let servers = case.deploy(&[Echo { endpoints: 2, ..Echo::named("moving") }]).await?;
-        let mut changes = Self { case, http, servers, number: 0, patience, times: Times::default() };
-        case.create(&changes.ingress("moving").build()).await?;
+        let host = format!("moving-{}", case.ns());
+        let mut changes = Self { case, host, http, servers, number: 0, patience, times: Times::default() };
+        case.create(&changes.ingress(&changes.host).build()).await?;
         changes.endpoint().await?;
         changes.times = Times::default();
         Ok(changes)
@@ -102,7 +115,7 @@ impl<'a> Changes<'a> {
         let to = self.servers.addresses()[self.number % 2];
         let patch = json!({"endpoints": [{"addresses": [to.ip()], "conditions": {"ready": true}}]});
         self.case.patch::<EndpointSlice>("moving", patch).await?;
-        let took = self.served("moving", &[to], self.patience.endpoint).await?;
+        let took = self.served(&self.host, &[to], self.patience.endpoint).await?;
         self.times.endpoint.push(took);
         Ok(())
     }
@@ -130,7 +143,7 @@ impl<'a> Changes<'a> {
 
     async fn come_and_go(&mut self, annotation: Option<(&str, &str)>, patience: Duration) -> anyhow::Result<Duration> {
         self.number += 1;
-        let name = format!("new-{}", self.number);
+        let name = format!("new-{}-{}", self.number, self.case.ns());
         let ingress = self.ingress(&name);
         let ingress = annotation.into_iter().fold(ingress, |ingress, (name, value)| ingress.annotation(name, value));
         self.case.create(&ingress.build()).await?;

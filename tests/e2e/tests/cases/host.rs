@@ -137,3 +137,20 @@ async fn a_literal_host_below_a_pattern_with_a_server_block_is_served_by_its_own
     assert!(conf.contains(r#"server_name "_" "a.b.many.com" "early.wild.com" "late.wild.com";"#), "{conf}");
     Ok(())
 }
+
+#[tokio::test]
+async fn new_hosts_below_a_pattern_that_has_nothing_but_ciphers_wait_for_no_reload() -> anyhow::Result<()> {
+    let case = Case::new("host-ciphers").await?;
+    let _echo = case.echo(1).await?;
+    case.create(&rule("wild", "*.wild.com", "/").annotation("ssl-ciphers", "ECDHE-ECDSA-AES256-GCM-SHA384").build()).await?;
+    // A reload in 100 seconds.
+    let controller = case.controller().flag("--sync-rate-limit=0.01").start().await?;
+    controller.until("any.wild.com", "/", 200).await?;
+    for name in ["one", "two", "three"] {
+        let host = format!("{name}.wild.com");
+        case.create(&rule(name, &host, "/").annotation("permanent-redirect", "https://own.example.com").build()).await?;
+        controller.until(&host, "/", 301).await?;
+    }
+    assert!(!controller.nginx_conf()?.contains("three.wild.com"));
+    Ok(())
+}
