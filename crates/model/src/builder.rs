@@ -355,6 +355,8 @@ impl Builder {
         let (mut host, exists) =
             host::build(name, &entries, &self.state.config, &self.state.held_secrets, self.settings.passthrough().is_some());
         host.problems.extend(self.strangers(name).into_iter().chain(crowded));
+        // One that only an Ingress claims which is refused is served by no wildcard, which may be another namespace's.
+        let exists = exists || (!names::is_pattern(name) && self.owner(name).is_some());
         let state = &mut self.state;
         state.passthrough.replace(name, host.passthrough.into_iter().collect());
         backends.extend(state.set_alternatives(name, host.alternatives));

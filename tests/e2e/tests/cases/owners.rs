@@ -70,3 +70,20 @@ async fn the_wildcard_of_another_tenant_sends_no_client_of_a_host_below_it_to_ht
     assert!(has_fake_certificate(&controller.get_tls(&host, "/").await?), "it shows another tenant's certificate");
     Ok(())
 }
+
+#[tokio::test]
+async fn a_host_whose_ingress_is_refused_is_not_served_by_another_tenants_wildcard() -> anyhow::Result<()> {
+    let (victim, evil) = (Case::new("refused").await?, Case::with_bed(Bed::from_env()?, "refused-evil").await?);
+    let _servers = [victim.deploy(&[Echo::named("echo")]).await?, evil.deploy(&[Echo::named("echo")]).await?];
+    let domain = format!("{}.example.com", victim.ns());
+    let (host, wildcard) = (format!("shop.{domain}"), format!("*.{domain}"));
+    victim.create(&rule("shop", &host).annotation("limit-connections", "many").build()).await?;
+    let certificate = evil.certificate("above", &[&wildcard]).await?;
+    let controller = victim.bare_controller().flag("--host-ownership=namespace").start().await?;
+    evil.create(&rule("above", &wildcard).tls(&wildcard, "above").build()).await?;
+    controller.until_certificate(&format!("other.{domain}"), &certificate).await?;
+    let answer = controller.get_tls(&host, "/").await?;
+    assert!(has_fake_certificate(&answer), "it shows another tenant's certificate");
+    assert_eq!(answer.status, 404, "{}", answer.text());
+    Ok(())
+}
