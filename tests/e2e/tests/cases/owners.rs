@@ -1,4 +1,4 @@
-//! `--host-ownership`: to which tenant a host belongs.
+//! What belongs to which tenant: hosts with `--host-ownership`, and turns to reload.
 
 use e2e::{Case, Echo, has_fake_certificate, rule};
 use testkit::bed::Bed;
@@ -85,5 +85,27 @@ async fn a_host_whose_ingress_is_refused_is_not_served_by_another_tenants_wildca
     let answer = controller.get_tls(&host, "/").await?;
     assert!(has_fake_certificate(&answer), "it shows another tenant's certificate");
     assert_eq!(answer.status, 404, "{}", answer.text());
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_reloads_that_one_tenant_asks_for_delay_those_of_no_other() -> anyhow::Result<()> {
+    let (victim, evil) = (Case::new("turns").await?, Case::with_bed(Bed::from_env()?, "turns-evil").await?);
+    let _servers = [victim.deploy(&[Echo::named("echo")]).await?, evil.deploy(&[Echo::named("echo")]).await?];
+    // A turn in 100 seconds for each.
+    let controller = victim.bare_controller().flag("--sync-rate-limit=0.01").start().await?;
+    let profiled =
+        |name: &str, size: &str| rule(name, &format!("{name}.turns.example.com")).annotation("client-body-buffer-size", size).build();
+    evil.create(&profiled("first", "11k")).await?;
+    controller.until("first.turns.example.com", "/", 200).await?;
+    evil.create(&profiled("second", "12k")).await?;
+    // Live, so it comes after the controller has seen the second.
+    evil.create(&rule("live", "live.turns.example.com").build()).await?;
+    controller.until("live.turns.example.com", "/", 200).await?;
+    let waiting = controller.get("second.turns.example.com", "/").await?;
+    assert_eq!(waiting.status, 404, "its tenant has used its turn");
+    victim.create(&profiled("own", "13k")).await?;
+    controller.until("own.turns.example.com", "/", 200).await?;
+    assert_eq!(controller.reloads().await?, 2.0);
     Ok(())
 }
