@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use imbl::OrdMap;
-use model::{Data, Fixed, Problem, ProfileId};
+use model::{Data, Fixed, Part, Problem};
 
 use crate::Locations;
 
@@ -98,7 +98,7 @@ pub enum ApplyError {
         /// What it says.
         message: String,
         /// Which part it points at, when its message has a line.
-        culprit: Option<Culprit>,
+        culprit: Option<Part>,
     },
     /// NGINX complains, perhaps about something outside of the text: a file, the system.
     #[error("nginx does not accept the configuration: {message}")]
@@ -106,7 +106,7 @@ pub enum ApplyError {
         /// What it says.
         message: String,
         /// Which part it points at, when its message has a line.
-        culprit: Option<Culprit>,
+        culprit: Option<Part>,
     },
     /// The test or the confirmation took too long: because of the text, or because the machine is slow.
     #[error("{0}")]
@@ -114,17 +114,6 @@ pub enum ApplyError {
     /// It could not be done; trying again may help.
     #[error("{0}")]
     Failed(String),
-}
-
-/// A part of the text that some Ingress asked for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Culprit {
-    /// A profile's named location.
-    Profile(ProfileId),
-    /// A host's own server block.
-    Shell(Arc<str>),
-    /// Text of an Ingress for the stream block.
-    Stream(model::ObjectKey),
 }
 
 /// The live interface of a running NGINX.

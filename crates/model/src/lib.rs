@@ -15,6 +15,7 @@ mod last_readable;
 pub mod live;
 mod modules;
 pub mod object;
+mod part;
 mod passes;
 pub mod plan;
 pub mod problem;
@@ -36,6 +37,7 @@ pub use live::{
 pub use modules::Module;
 pub use ngx_value::Snippet;
 pub use object::{EndpointSlice, Ingress, Service};
+pub use part::Part;
 pub use plan::{Plan, Reason, plan};
 pub use problem::{Problem, ProblemKind};
 pub use profile::{ErrorPages, FirewallText, Profile, ProfileId, Watching};

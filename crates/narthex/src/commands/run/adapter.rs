@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use cluster::chain;
-use controller::port::{Culprit, Loss, Old};
+use controller::port::{Loss, Old};
 use controller::{Adopted, Applied, ApplyError, LiveError, LiveNginx, LiveState, Locations, Nginx, Posted};
 use model::{Data, Fixed, ProfileId};
 use nginx::{Complaint, LiveClient, Supervisor};
-use render::{Capabilities, FileSet, OriginKind, Paths};
+use render::{Capabilities, FileSet, Paths};
 use tracing::warn;
 
 /// The note of the accepted ConfigMap in the work directory.
@@ -102,12 +102,7 @@ pub(super) fn confirmed(supervisor: &Supervisor) -> Data {
 fn refine(error: nginx::ApplyError, files: &FileSet) -> ApplyError {
     let culprit = |complaint: &Complaint| {
         let line = complaint.line.filter(|_| complaint.file == "nginx.conf")?;
-        match files.origin(line) {
-            OriginKind::Profile(id) => Some(Culprit::Profile(id.clone())),
-            OriginKind::Shell(host) => Some(Culprit::Shell(host.clone())),
-            OriginKind::Stream(ingress) => Some(Culprit::Stream(ingress.clone())),
-            OriginKind::Globals => None,
-        }
+        Some(files.origin(line).clone())
     };
     match &error {
         nginx::ApplyError::Refused(complaint) => ApplyError::Refused { message: complaint.message.clone(), culprit: culprit(complaint) },
