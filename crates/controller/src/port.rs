@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use imbl::OrdMap;
-use model::{Data, Fixed, Part, Problem};
+use model::{Data, Fixed, Part, Problem, Table};
 
 use crate::Locations;
 
@@ -116,8 +116,17 @@ pub enum ApplyError {
     Failed(String),
 }
 
-/// The live interface of a running NGINX.
-pub trait LiveNginx: Clone + Send + Sync + 'static {
+/// A way for records to a running NGINX. The live lane confirms, retries and audits what goes over it.
+pub trait Channel: Clone + Send + Sync + 'static {
+    /// Its name in logs and in the list of tasks.
+    const NAME: &'static str;
+    /// Whether what it brought is lost when NGINX starts anew. Nothing is posted before the first start then.
+    const LOST_WITH_NGINX: bool;
+    /// How often it is audited although nothing has failed; `None` where no other process can change what it brought.
+    const AUDIT_EVERY: Option<Duration>;
+
+    /// Whether it is the one that carries a table.
+    fn carries(table: Table) -> bool;
     /// What it holds, counted anew over every record, so that counters which a killed worker left wrong are right again.
     fn audit(&self) -> impl Future<Output = Result<LiveState, LiveError>> + Send;
     /// Applies lines of the live protocol; answers the state after, and what found no room.

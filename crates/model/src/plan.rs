@@ -7,7 +7,6 @@ use crate::fixed::Fixed;
 use crate::key::ObjectKey;
 use crate::live::Delta;
 use crate::part::Part;
-use crate::signposts;
 
 /// What must happen to bring NGINX from one model to the next.
 #[derive(Debug, Clone, PartialEq)]
@@ -83,8 +82,7 @@ impl fmt::Display for Reason {
 
 /// What turns `old` into `new`. Profiles that are merely no longer used are no reason: they leave with the next reload.
 pub fn plan(old: &Model, new: &Model) -> Plan {
-    let mut live = old.live.delta(&new.live);
-    live.extend(signposts::delta(&old.signposts, &new.signposts));
+    let live = old.live.delta(&new.live);
     let reasons = reasons(&old.fixed, &new.fixed);
     if !reasons.is_empty() {
         Plan::Reload { reasons, live }

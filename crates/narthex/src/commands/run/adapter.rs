@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use cluster::chain;
 use controller::port::{Loss, Old};
-use controller::{Adopted, Applied, ApplyError, LiveError, LiveNginx, LiveState, Locations, Nginx, Posted};
-use model::{Data, Fixed, ProfileId};
+use controller::{Adopted, Applied, ApplyError, Channel, LiveError, LiveState, Locations, Nginx, Posted};
+use model::live::Medium;
+use model::{Data, Fixed, ProfileId, Table};
 use nginx::{Complaint, LiveClient, Supervisor};
 use render::{Capabilities, FileSet, Paths};
 use tracing::warn;
@@ -116,7 +117,15 @@ fn refine(error: nginx::ApplyError, files: &FileSet) -> ApplyError {
 #[derive(Clone)]
 pub(super) struct LivePort(pub(super) LiveClient);
 
-impl LiveNginx for LivePort {
+impl Channel for LivePort {
+    const NAME: &'static str = "shared dictionaries";
+    const LOST_WITH_NGINX: bool = true;
+    const AUDIT_EVERY: Option<Duration> = None;
+
+    fn carries(table: Table) -> bool {
+        matches!(table.row().medium, Medium::Dictionary(_))
+    }
+
     async fn audit(&self) -> Result<LiveState, LiveError> {
         self.0.audit().await.map(live_state).map_err(|error| live_error(&error))
     }
