@@ -11,6 +11,7 @@ local record_ = require("narthex.record")
 local store = require("narthex.store")
 local ewma = require("narthex.ewma")
 local round_robin = require("narthex.round_robin")
+local tables = require("narthex.tables")
 local wire = require("narthex.wire")
 
 local LIMIT = 16384
@@ -50,7 +51,7 @@ local function parse(key, text, previous)
   return record
 end
 
-local backends = store.new(ngx.shared.configuration_data, "b:", parse, LIMIT)
+local backends = store.new(tables.BY_NAME.backend, parse, LIMIT)
 
 --- A backend: `{name, balancer, affinity, alternative, choice}`. `balancer` is false when there is no endpoint; `choice` is false
 -- when every request is served by this backend and wherever its balancer says.

@@ -8,6 +8,7 @@ local ngx = ngx
 local keypair = require("narthex.keypair")
 local lrucache = require("resty.lrucache")
 local ssl = require("ngx.ssl")
+local tables = require("narthex.tables")
 local tls = require("narthex.tls")
 
 local byte = string.byte
@@ -19,7 +20,7 @@ local DOT = byte(".")
 
 local M = {}
 
-local records = ngx.shared.certificate_data
+local records, PREFIX = tables.BY_NAME.certificate.dict, tables.BY_NAME.certificate.prefix
 local pairs_by_address = assert(lrucache.new(LIMIT))
 
 --- Content address for a name that a client sent, or nil.
@@ -39,7 +40,7 @@ end
 
 --- Parses a record, and tries on this connection what could be refused, while the static certificate is still there.
 local function load(address)
-  local text = records:get("c:" .. address)
+  local text = records:get(PREFIX .. address)
   if not text then
     -- Not remembered: it may be on its way.
     ngx.log(ngx.ERR, "certificate ", address, ": no such record, the static one is used")

@@ -136,7 +136,7 @@ local function get_record()
   if not dict or type(key) ~= "string" then
     return say(400, "t: a table, and k: a key, are needed\n")
   end
-  if letter == "c" or letter == "u" then
+  if tables.SECRET[letter] then
     return say(403, "private keys and passwords are not shown\n")
   end
   local value = dict:get(letter .. ":" .. key)

@@ -1,11 +1,11 @@
 --- Host records: parsed and looked up by the request's host.
 -- @module narthex.host
 
-local ngx = ngx
 local locations = require("narthex.locations")
 local names = require("narthex.names")
 local record_ = require("narthex.record")
 local store = require("narthex.store")
+local tables = require("narthex.tables")
 local wire = require("narthex.wire")
 
 local byte = string.byte
@@ -60,7 +60,7 @@ end
 -- @tparam table given from `narthex.config`
 function M.setup(given)
   config = given
-  hosts = store.new(ngx.shared.configuration_data, "h:", parse, LIMIT)
+  hosts = store.new(tables.BY_NAME.host, parse, LIMIT)
   empty = locations.compile("_", { locations = {} }, config)
 end
 

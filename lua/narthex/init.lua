@@ -6,6 +6,7 @@
 local config = require("narthex.config")
 local jit_opt = require("jit.opt")
 local re = require("ngx.re")
+local wire = require("narthex.wire")
 
 local M = {}
 
@@ -23,8 +24,8 @@ local JIT_STACK_BYTES = 1024 * 1024
 -- way of a request is too long for them, and runs interpreted at twice the cost.
 local JIT_LIMITS = { "maxtrace=8000", "maxrecord=16000", "maxirconst=4000", "maxsnap=4000", "maxmcode=40960" }
 
+--- Dictionaries besides those of the tables.
 local DICTS = {
-  "configuration_data", "certificate_data", "certificate_servers",
   "balancer_ewma", "balancer_ewma_last_touched_at", "balancer_ewma_locks",
   "limit_conn", "limit_req", "otel_spans", "request_metrics", "auth_nonces", "auth_verdicts",
 }
@@ -41,6 +42,12 @@ local function kernel_random(count)
   return bytes
 end
 
+local function need(name)
+  if not ngx.shared[name] then
+    error(('narthex: shared dictionary "%s" is not declared'):format(name), 0)
+  end
+end
+
 --- Takes the configuration and loads everything. A mistake keeps NGINX from starting, or the old workers serving.
 -- Phase: init.
 -- @tparam string text JSON, see `narthex.config`
@@ -52,10 +59,11 @@ function M.setup(text)
   if not settings then
     error("narthex: " .. err, 0)
   end
+  for _, row in ipairs(wire.TABLES) do
+    need(row.dictionary)
+  end
   for _, name in ipairs(DICTS) do
-    if not ngx.shared[name] then
-      error(('narthex: shared dictionary "%s" is not declared'):format(name), 0)
-    end
+    need(name)
   end
   require("narthex.tables").setup()
   require("narthex.digest_auth").seed(kernel_random(20))

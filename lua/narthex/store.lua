@@ -37,14 +37,14 @@ end
 
 --- A store.
 -- Phase: init.
--- @tparam table dict the shared dictionary
--- @tparam string prefix of the keys in it
+-- @tparam table place of `narthex.tables`: the shared dictionary, and the prefix of the keys in it
 -- @tparam function parse_record `(key, text, previous)` to the parsed record, a table in which `revision`, `stamp` and `unusable`
 --   are the store's, or to `nil, err`; `previous` may be nil
 -- @tparam number limit records in one generation
 -- @treturn Store
-function M.new(dict, prefix, parse_record, limit)
-  return setmetatable({ dict = dict, prefix = prefix, parse = parse_record, limit = limit, young = {}, old = {}, count = 0 }, mt)
+function M.new(place, parse_record, limit)
+  local self = { dict = place.dict, prefix = place.prefix, parse = parse_record, limit = limit, young = {}, old = {}, count = 0 }
+  return setmetatable(self, mt)
 end
 
 local function keep(self, key, record)

@@ -1,4 +1,4 @@
---- The five tables of the live state, and what is counted about them.
+--- The tables of the live state (`narthex.wire`), and what is counted about them.
 --
 -- `configuration_data` also holds, beside records: `rev`, incremented once per applied batch after its last write; `stamp`,
 -- incremented before the first, which is the batch's name in its records; `digest` and `entries`, changed by `incr` only;
@@ -6,28 +6,34 @@
 -- @module narthex.tables
 
 local ngx = ngx
+local wire = require("narthex.wire")
 
 local crc32 = ngx.crc32_long
 local sub = string.sub
 
-local M = {}
+--- `BY_NAME`: of each table its dictionary and the prefix of its keys there. `DICTS`: the dictionary, by the letter. `SECRET`: whether its
+-- values never leave, by the letter.
+local M = { BY_NAME = {}, DICTS = {}, SECRET = {} }
 
 local state = ngx.shared.configuration_data
 
---- Shared dictionary of each table, by its letter.
-M.DICTS = {
-  c = ngx.shared.certificate_data,
-  u = ngx.shared.certificate_data,
-  s = ngx.shared.certificate_servers,
-  b = ngx.shared.configuration_data,
-  h = ngx.shared.configuration_data,
-}
+--- Names of the dictionaries, each once.
+local DICT_NAMES = {}
 
---- The dictionaries whose fill is told, by name.
+for _, row in ipairs(wire.TABLES) do
+  local dict = ngx.shared[row.dictionary]
+  M.BY_NAME[row.name] = { dict = dict, prefix = row.letter .. ":" }
+  M.DICTS[row.letter], M.SECRET[row.letter] = dict, row.is_secret
+  if not DICT_NAMES[row.dictionary] then
+    DICT_NAMES[row.dictionary] = true
+    DICT_NAMES[#DICT_NAMES + 1] = row.dictionary
+  end
+end
+
+--- The dictionaries whose fill is reported, by name.
 M.NAMES = {
-  "configuration_data", "certificate_data", "certificate_servers",
-  "balancer_ewma", "balancer_ewma_last_touched_at", "balancer_ewma_locks",
-  "limit_conn", "limit_req", "otel_spans", "request_metrics",
+  "balancer_ewma", "balancer_ewma_last_touched_at", "balancer_ewma_locks", "limit_conn", "limit_req", "otel_spans", "request_metrics",
+  unpack(DICT_NAMES),
 }
 
 --- Makes the counters, so that later increments need no memory. Those of an earlier configuration stay. Phase: init.
@@ -52,7 +58,7 @@ end
 --- Calls back for every record. Costs a copy of all keys. Phase: content.
 -- @tparam function visit `(letter, key, dict)`
 function M.each(visit)
-  for _, name in ipairs({ "certificate_data", "certificate_servers", "configuration_data" }) do
+  for _, name in ipairs(DICT_NAMES) do
     local dict = ngx.shared[name]
     for _, full in ipairs(dict:get_keys(0)) do
       local letter = sub(full, 1, 1)

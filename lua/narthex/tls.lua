@@ -1,7 +1,7 @@
 --- Which hosts are TLS-enabled: those with a certificate entry of their own or of their first-label wildcard.
 -- @module narthex.tls
 
-local ngx = ngx
+local tables = require("narthex.tables")
 
 local byte = string.byte
 local find = string.find
@@ -14,7 +14,7 @@ local M = {}
 --- Stands for no certificate: that of the wildcard above does not count for the name.
 M.NONE = "-"
 
-local names = ngx.shared.certificate_servers
+local names, PREFIX = tables.BY_NAME.server.dict, tables.BY_NAME.server.prefix
 
 --- Name of the certificate entry of the wildcard that covers a host. Phase: any.
 -- @tparam string host lower case
@@ -28,7 +28,7 @@ end
 -- @tparam ?string name
 -- @treturn ?string
 function M.entry(name)
-  return name and names:get("s:" .. name)
+  return name and names:get(PREFIX .. name)
 end
 
 --- The entry that counts for a name: its own, else that of the wildcard above. Phase: any with `ngx.shared`.

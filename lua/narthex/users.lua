@@ -1,9 +1,9 @@
 --- Lists of users with their hashed passwords, by content address.
 -- @module narthex.users
 
-local ngx = ngx
 local record = require("narthex.record")
 local store = require("narthex.store")
+local tables = require("narthex.tables")
 local wire = require("narthex.wire")
 
 local LIMIT = 1024
@@ -15,7 +15,7 @@ local function parse(_, text)
   return given and { by_name = given.users }, err
 end
 
-local lists = store.new(ngx.shared.certificate_data, "u:", parse, LIMIT)
+local lists = store.new(tables.BY_NAME.users, parse, LIMIT)
 
 --- The hash of a user. Phase: any with `ngx.shared`.
 -- @tparam string id content address of the list

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use model::live::DECLARATIONS;
+use model::live::declarations;
+use model::live::wire::Declaration;
 
 const MODULES: &str = "lua/narthex";
 /// The module that declares them.
@@ -20,7 +21,7 @@ pub(crate) fn check(root: &Path) -> Result<Vec<String>> {
             words.extend(words_of(&text).map(str::to_owned));
         }
     }
-    let declarations = DECLARATIONS.iter().flat_map(|(_, declaration)| declaration.with_inner());
+    let declarations = declarations().flat_map(Declaration::with_inner);
     let fields = declarations.flat_map(|declaration| declaration.sent().into_iter().map(|field| (declaration.name, field.name)));
     let unread = fields.filter(|(_, field)| !words.contains(*field));
     Ok(unread.map(|(declaration, field)| format!("{MODULES}: {field} of {declaration} is declared, and no module reads it")).collect())

@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use imbl::OrdMap;
 use k8s_openapi::api::core::v1::ConfigMap;
-use model::{Data, Fixed, Ingress, ObjectKey, Problem, Settings, Snapshot};
+use model::{Data, Fixed, Ingress, ObjectKey, Problem, Settings, Snapshot, Table};
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{Notify, Semaphore, watch};
 
 use crate::metrics::Identity;
 use crate::port::{Loss, Old};
 use crate::{
-    Addresses, Adopted, Applied, ApplyError, Handle, LiveError, LiveNginx, LiveState, Metrics, Nginx, Pace, Parts, Posted, Report, Tasks,
+    Addresses, Adopted, Applied, ApplyError, Channel, Handle, LiveError, LiveState, Metrics, Nginx, Pace, Parts, Posted, Report, Tasks,
 };
 
 type Judge = dyn Fn(&Fixed) -> Result<(), ApplyError> + Send;
@@ -52,6 +52,8 @@ pub(crate) struct World {
     pub(crate) posts: usize,
     /// How long each of them takes.
     pub(crate) post_takes: Duration,
+    /// Whether they fail.
+    pub(crate) posts_fail: bool,
 }
 
 /// Each call takes a permit.
@@ -63,6 +65,10 @@ pub(crate) struct Fake {
 }
 
 impl Fake {
+    fn new(world: World, permits: usize) -> Self {
+        Self { world: Arc::new(Mutex::new(world)), permits: Arc::new(Semaphore::new(permits)), died: Arc::default() }
+    }
+
     pub(crate) fn world(&self) -> MutexGuard<'_, World> {
         self.world.lock()
     }
@@ -152,7 +158,15 @@ impl Nginx for Fake {
 }
 
 /// Takes every record, and counts.
-impl LiveNginx for Fake {
+impl Channel for Fake {
+    const NAME: &'static str = "dictionaries";
+    const LOST_WITH_NGINX: bool = true;
+    const AUDIT_EVERY: Option<Duration> = None;
+
+    fn carries(table: Table) -> bool {
+        table != Table::Signpost
+    }
+
     async fn audit(&self) -> Result<LiveState, LiveError> {
         let world = self.world();
         let digest = world.records.values().map(|&crc| u64::from(crc)).sum();
@@ -163,6 +177,9 @@ impl LiveNginx for Fake {
         let refused = {
             let mut world = self.world();
             world.posts += 1;
+            if world.posts_fail {
+                return Err(LiveError::Unreachable("no space left on device".into()));
+            }
             let room = world.room.unwrap_or(usize::MAX);
             let mut refused = Vec::new();
             for line in lines.lines() {
@@ -194,6 +211,36 @@ impl LiveNginx for Fake {
     }
 }
 
+/// The files beside it.
+#[derive(Clone)]
+pub(crate) struct FakeFiles(pub(crate) Fake);
+
+impl Channel for FakeFiles {
+    const NAME: &'static str = "signposts";
+    const LOST_WITH_NGINX: bool = false;
+    const AUDIT_EVERY: Option<Duration> = Some(Duration::from_secs(30));
+
+    fn carries(table: Table) -> bool {
+        !Fake::carries(table)
+    }
+
+    async fn audit(&self) -> Result<LiveState, LiveError> {
+        self.0.audit().await
+    }
+
+    async fn post(&self, lines: String) -> Result<Posted, LiveError> {
+        self.0.post(lines).await
+    }
+
+    async fn keys(&self) -> Result<Vec<String>, LiveError> {
+        self.0.keys().await
+    }
+
+    async fn set_generation(&self, marker: &str) -> Result<(), LiveError> {
+        self.0.set_generation(marker).await
+    }
+}
+
 impl Addresses for Fake {
     fn set(&self, _: OrdMap<Arc<str>, Arc<[IpAddr]>>) {}
 }
@@ -219,6 +266,8 @@ fn crc32(bytes: &[u8]) -> u32 {
 
 pub(crate) struct Bed {
     pub(crate) fake: Fake,
+    /// What the files hold.
+    pub(crate) files: Fake,
     pub(crate) snapshots: watch::Sender<Option<Arc<Snapshot>>>,
     pub(crate) handle: Handle,
     metrics: Metrics,
@@ -232,15 +281,16 @@ impl Bed {
     }
 
     pub(crate) fn over(world: World, permits: usize) -> Self {
-        let fake = Fake { world: Arc::new(Mutex::new(world)), permits: Arc::new(Semaphore::new(permits)), died: Arc::default() };
+        let (fake, files) = (Fake::new(world, permits), Fake::new(World::default(), 0));
         let metrics = Metrics::new(&Identity::default(), "test");
         let snapshots = watch::Sender::new(None);
         let mut tasks = Tasks::new();
         let parts = Parts {
-            settings: Settings { configmap: Some(ObjectKey::new("n", "settings")), ..Settings::default() },
+            settings: Settings { configmap: Some(ObjectKey::new("n", "settings")), passthrough_port: Some(442), ..Settings::default() },
             snapshots: snapshots.subscribe(),
             nginx: fake.clone(),
             live: fake.clone(),
+            signposts: Some(FakeFiles(files.clone())),
             confirmed: Data::new(),
             addresses: Arc::new(fake.clone()),
             report: Arc::new(fake.clone()),
@@ -248,7 +298,7 @@ impl Bed {
             pace: Pace::default(),
         };
         let handle = crate::spawn(parts, &mut tasks);
-        Self { fake, snapshots, handle, metrics, _tasks: tasks }
+        Self { fake, files, snapshots, handle, metrics, _tasks: tasks }
     }
 
     /// A source with this global setting.

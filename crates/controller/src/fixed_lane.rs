@@ -377,7 +377,7 @@ impl<N: Nginx> Lane<N> {
     /// Keeps profiles that NGINX's present records still use, for hosts whose new records wait for this reload.
     fn with_held_profiles(&self, mut fixed: Fixed, running: Option<&Fixed>) -> Fixed {
         let Some(running) = running else { return fixed };
-        for (host, ids) in &self.ends.live.borrow().held_profiles {
+        for (host, ids) in self.ends.live.borrow().held_profiles() {
             for id in ids {
                 if let (None, Some(profile)) = (fixed.profiles.get(id), running.profiles.get(id)) {
                     fixed.profiles.insert(id.clone(), profile.clone());

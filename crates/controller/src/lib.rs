@@ -1,9 +1,9 @@
 //! The sync loop: snapshots in, a served NGINX out.
 //!
-//! Three tasks with one direction of data, joined by `watch` channels, so that only the newest state counts:
+//! Tasks with one direction of data, joined by `watch` channels, so that only the newest state counts:
 //!
 //! ```text
-//! snapshots ─▶ builder ─▶ Built ─┬─▶ live lane   (posts records; milliseconds)
+//! snapshots ─▶ builder ─▶ Built ─┬─▶ live lane   (posts records, a task for each channel; milliseconds)
 //!                 ▲              └─▶ fixed lane  (reloads; spaced) ─▶ Loaded ─▶ live lane
 //!                 └────────── quarantined / confirmed ────┘
 //! ```
@@ -24,20 +24,20 @@ pub mod metrics;
 pub mod port;
 mod resolve;
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use model::{Builder, Built, Data, ProfileId, Settings, Snapshot};
+use model::{Builder, Built, Data, Settings, Snapshot};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
 use fixed_lane::Subject;
 
 pub use ask::{Asking, Attempt};
+pub use live_lane::LiveStatus;
 pub use loaded::{Loaded, Locations};
 pub use metrics::Metrics;
-pub use port::{Addresses, Adopted, Applied, ApplyError, LiveError, LiveNginx, LiveState, Nginx, Posted, Report};
+pub use port::{Addresses, Adopted, Applied, ApplyError, Channel, LiveError, LiveState, Nginx, Posted, Report};
 
 /// How the lanes are paced.
 #[derive(Debug, Clone, Copy)]
@@ -60,19 +60,6 @@ impl Default for Pace {
     }
 }
 
-/// What the live lane has reached.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct LiveStatus {
-    /// Everything that could be sent was, and was confirmed, at least once since NGINX started.
-    pub synced: bool,
-    /// Hosts that wait for a reload, by number.
-    pub held: usize,
-    /// Profiles that NGINX's present records of these hosts use: they must stay until the new records are in.
-    pub held_profiles: BTreeMap<Arc<str>, BTreeSet<ProfileId>>,
-    /// Names of records (`letter\tkey`) for which NGINX has no room.
-    pub without_room: Vec<String>,
-}
-
 /// Views of the running controller, for health and debugging.
 #[derive(Clone)]
 pub struct Handle {
@@ -91,7 +78,7 @@ pub struct Handle {
 impl Handle {
     /// Whether traffic can be served: NGINX runs a confirmed configuration and holds the data.
     pub fn ready(&self) -> bool {
-        self.loaded.borrow().starts > 0 && self.live.borrow().synced
+        self.loaded.borrow().starts > 0 && self.live.borrow().synced()
     }
 }
 
@@ -110,15 +97,17 @@ pub(crate) enum Feedback {
 pub type Tasks = JoinSet<&'static str>;
 
 /// What the controller works with.
-pub struct Parts<N, L> {
+pub struct Parts<N, L, S> {
     /// Inputs of the build.
     pub settings: Settings,
     /// The source's newest view; `None` until it is complete.
     pub snapshots: watch::Receiver<Option<Arc<Snapshot>>>,
     /// The process.
     pub nginx: N,
-    /// Its live interface.
+    /// The channel to its shared dictionaries.
     pub live: L,
+    /// The channel to the files that its stream block reads, where it has any.
+    pub signposts: Option<S>,
     /// Takes resolved names back into the snapshots.
     pub addresses: Arc<dyn Addresses>,
     /// The data of the ConfigMap that NGINX confirmed for an earlier controller of the same work directory.
@@ -132,11 +121,11 @@ pub struct Parts<N, L> {
 }
 
 /// Starts the tasks. They run until the set is aborted.
-pub fn spawn<N: Nginx, L: LiveNginx>(parts: Parts<N, L>, tasks: &mut Tasks) -> Handle {
-    let Parts { settings, snapshots, nginx, live, addresses, confirmed, report, metrics, pace } = parts;
+pub fn spawn<N: Nginx, L: Channel, S: Channel>(parts: Parts<N, L, S>, tasks: &mut Tasks) -> Handle {
+    let Parts { settings, snapshots, nginx, live, signposts, addresses, confirmed, report, metrics, pace } = parts;
     let (built_tx, built) = watch::channel(None);
     let (loaded_tx, loaded) = watch::channel(Loaded::default());
-    let (status_tx, status) = watch::channel(LiveStatus::default());
+    let (status_tx, status) = watch::channel(LiveStatus::of([L::NAME].into_iter().chain(signposts.iter().map(|_| S::NAME))));
     // Bounded: the fixed lane says at most one thing per reload.
     let (feedback_tx, feedback) = mpsc::channel(16);
 
@@ -150,6 +139,9 @@ pub fn spawn<N: Nginx, L: LiveNginx>(parts: Parts<N, L>, tasks: &mut Tasks) -> H
     let ends = fixed_lane::Ends { live: status.clone(), loaded: loaded_tx, feedback: feedback_tx, attempts: attempts_tx, fault: fault_tx };
     let lane = fixed_lane::Lane::new(nginx, ends, report, metrics.clone(), confirmed, pace.reload_interval);
     tasks.spawn(fixed_lane::run(lane, built.clone(), asked, pace));
+    if let Some(signposts) = signposts {
+        tasks.spawn(live_lane::run(signposts, built.clone(), loaded.clone(), status_tx.clone(), metrics.clone(), pace));
+    }
     tasks.spawn(live_lane::run(live, built.clone(), loaded.clone(), status_tx, metrics, pace));
     tasks.spawn(resolve::run(built.clone(), addresses));
     Handle { built, loaded, live: status, fault, asking }

@@ -1,9 +1,12 @@
-//! The live lane: brings NGINX's dictionaries to the newest build, a delta at a time, until each is confirmed.
+//! The live lane: brings the records that NGINX holds to the newest build, a delta at a time, until each is confirmed.
+//!
+//! Each channel ([`Channel`]) has a task and a clock of its own, so that none waits for another: that to the shared dictionaries, and that to the
+//! files which the stream block reads.
 //!
 //! It keeps its own picture of what NGINX holds and the digest that this must give; every answer carries NGINX's digest.
 //! A difference, a failed post or a restarted NGINX leads to a full comparison: equal digests adopt what is there,
 //! otherwise everything is sent again and what does not belong there is removed. Nothing is emptied in between.
-//! The marker that the dictionaries are complete is the format of the records in them.
+//! The marker that NGINX holds everything is the format of the records.
 //!
 //! A record that finds no room is held back alone ([`refused`]); the version that NGINX has of it stays.
 //!
@@ -12,6 +15,7 @@
 
 mod batches;
 mod refused;
+mod status;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -24,18 +28,20 @@ use tokio::time::{Instant, sleep, sleep_until};
 use tracing::{debug, info, warn};
 
 use crate::metrics::{Metrics, Stage};
-use crate::port::{LiveError, LiveNginx, LiveState};
-use crate::{LiveStatus, Loaded, Pace};
+use crate::port::{Channel, LiveError, LiveState};
+use crate::{Loaded, Pace};
 use batches::{BATCH, batches, lines};
 use refused::{Refused, listed};
+use status::ChannelStatus;
+pub use status::LiveStatus;
 
 const FIRST_RETRY: Duration = Duration::from_millis(50);
 const LAST_RETRY: Duration = Duration::from_secs(5);
 /// How long a delta is sent before a newer build counts.
 const SLICE: Duration = Duration::from_millis(20);
 
-pub(crate) async fn run<L: LiveNginx>(
-    nginx: L,
+pub(crate) async fn run<C: Channel>(
+    channel: C,
     mut built: watch::Receiver<Option<Arc<Built>>>,
     mut loaded: watch::Receiver<Loaded>,
     status: watch::Sender<LiveStatus>,
@@ -43,14 +49,15 @@ pub(crate) async fn run<L: LiveNginx>(
     pace: Pace,
 ) -> &'static str {
     let (foreign, refused) = (BTreeSet::new(), Refused::default());
-    let mut lane = Lane { nginx, held: Live::default(), digest: 0, known: false, foreign, refused, starts: 0, metrics };
-    let mut retry = FIRST_RETRY;
+    let audited = Instant::now();
+    let mut lane = Lane { channel, held: Live::default(), digest: 0, known: false, audited, foreign, refused, starts: 0, metrics };
+    let (mut retry, mut failing) = (FIRST_RETRY, false);
     let mut next_post = Instant::now();
     loop {
         let target = built.borrow_and_update().clone();
         let now_loaded = loaded.borrow_and_update().clone();
         let outcome = match &target {
-            Some(target) if now_loaded.starts > 0 => {
+            Some(target) if now_loaded.starts > 0 || !C::LOST_WITH_NGINX => {
                 sleep_until(next_post).await;
                 lane.turn(target, &now_loaded, &built, &status).await
             }
@@ -59,32 +66,41 @@ pub(crate) async fn run<L: LiveNginx>(
         next_post = Instant::now() + pace.live_window;
         let wait = match outcome {
             Ok(()) => {
-                retry = FIRST_RETRY;
-                lane.refused.next().map(|at| at.saturating_duration_since(Instant::now()))
+                if failing {
+                    info!(channel = C::NAME, "live updates are confirmed again");
+                }
+                (retry, failing) = (FIRST_RETRY, false);
+                lane.next().map(|at| at.saturating_duration_since(Instant::now()))
             }
             Err(error) => {
-                warn!(%error, retry_in = ?retry, "live update failed; it is sent again");
-                lane.known = false;
+                if failing {
+                    debug!(channel = C::NAME, %error, retry_in = ?retry, "live update failed again");
+                } else {
+                    warn!(channel = C::NAME, %error, retry_in = ?retry, "live update failed; it is sent again");
+                }
+                (failing, lane.known) = (true, false);
                 let wait = retry;
                 retry = (retry * 2).min(LAST_RETRY);
                 Some(wait)
             }
         };
         tokio::select! {
-            changed = built.changed() => if changed.is_err() { return "live lane" },
-            changed = loaded.changed() => if changed.is_err() { return "live lane" },
+            changed = built.changed() => if changed.is_err() { return C::NAME },
+            changed = loaded.changed() => if changed.is_err() { return C::NAME },
             () = sleep(wait.unwrap_or_default()), if wait.is_some() => {}
         }
     }
 }
 
-struct Lane<L> {
-    nginx: L,
+struct Lane<C> {
+    channel: C,
     /// What NGINX holds, as far as `known`.
     held: Live,
     digest: u64,
     /// Whether `held` is true. Not after a start, a failure, or before the first look.
     known: bool,
+    /// When NGINX was last asked what it holds.
+    audited: Instant,
     /// Names of records that NGINX holds in a version that is not known: from before this process, and with no room for the wanted one or no profile
     /// for it yet.
     foreign: BTreeSet<String>,
@@ -101,7 +117,30 @@ struct Sent {
     tables: BTreeSet<Table>,
 }
 
-impl<L: LiveNginx> Lane<L> {
+impl<C: Channel> Lane<C> {
+    /// When to look again although nothing has changed.
+    fn next(&self) -> Option<Instant> {
+        let audit = C::AUDIT_EVERY.filter(|_| self.known).map(|every| self.audited + every);
+        self.refused.next().into_iter().chain(audit).min()
+    }
+
+    async fn audit(&mut self) -> Result<LiveState, LiveError> {
+        self.audited = Instant::now();
+        self.channel.audit().await
+    }
+
+    /// Looks from time to time whether another process changed what NGINX holds.
+    async fn look(&mut self) -> Result<(), LiveError> {
+        if self.known && C::AUDIT_EVERY.is_some_and(|every| self.audited.elapsed() >= every) {
+            let state = self.audit().await?;
+            self.known = state.digest == self.digest && state.generation.as_deref() == Some(format());
+            if !self.known {
+                warn!(channel = C::NAME, "nginx does not hold what was sent any more; everything is sent again");
+            }
+        }
+        Ok(())
+    }
+
     /// Brings NGINX as far towards `target` as the loaded profiles allow.
     async fn turn(
         &mut self,
@@ -110,12 +149,13 @@ impl<L: LiveNginx> Lane<L> {
         newer: &watch::Receiver<Option<Arc<Built>>>,
         status: &watch::Sender<LiveStatus>,
     ) -> Result<(), LiveError> {
-        if self.starts != loaded.starts {
+        if C::LOST_WITH_NGINX && self.starts != loaded.starts {
             self.starts = loaded.starts;
             self.known = false;
         }
         let started = Instant::now();
-        let live = &target.model.live;
+        let live = &target.model.live.only(C::carries);
+        self.look().await?;
         if !self.known {
             self.resync(live, loaded).await?;
         }
@@ -145,12 +185,10 @@ impl<L: LiveNginx> Lane<L> {
         if later.is_empty() && sent.records == now.len() {
             self.metrics.synced();
         }
-        self.metrics.held(later.len());
         let present = later.iter().filter_map(|op| Some((op.key.clone(), self.held.hosts.get(&op.key)?)));
         let held_profiles = present.map(|(host, record)| (host, record.profiles().into_iter().collect())).collect();
         let without_room: Vec<String> = self.refused.names().cloned().collect();
-        self.metrics.without_room(without_room.len());
-        if status.borrow().without_room != without_room {
+        if status.borrow().channel(C::NAME).is_none_or(|channel| channel.without_room != without_room) {
             match without_room.first() {
                 Some(first) => warn!(
                     records = without_room.len(),
@@ -159,30 +197,27 @@ impl<L: LiveNginx> Lane<L> {
                 None => info!("nginx has room for every record again"),
             }
         }
-        let next = LiveStatus { synced: true, held: later.len(), held_profiles, without_room };
-        status.send_if_modified(|old| {
-            let changed = *old != next;
-            *old = next;
-            changed
-        });
+        let reached = ChannelStatus { synced: true, held: later.len(), held_profiles, without_room };
+        status.send_if_modified(|status| status.set(C::NAME, reached));
+        self.metrics.live_status(&status.borrow());
         Ok(())
     }
 
     /// Finds out what NGINX holds; sends everything again unless it is what is wanted.
     async fn resync(&mut self, live: &Live, loaded: &Loaded) -> Result<(), LiveError> {
         let wanted = usable(live, &self.held, loaded);
-        let state = self.nginx.audit().await?;
+        let state = self.audit().await?;
         let digest = wanted.digest();
         if state.generation.as_deref() == Some(format()) && state.digest == digest && state.entries == wanted.len() as u64 {
-            info!(records = state.entries, "nginx holds the newest state already");
+            info!(channel = C::NAME, records = state.entries, "nginx holds the newest state already");
         } else {
             let started = Instant::now();
-            let keys: BTreeSet<String> = self.nginx.keys().await?.into_iter().collect();
+            let keys: BTreeSet<String> = self.channel.keys().await?.into_iter().collect();
             (self.held, self.refused, self.foreign) = (wanted.clone(), Refused::default(), BTreeSet::new());
             // NGINX's digest counts what it held before; it is compared again only once everything was sent.
             let everything = self.refused.sendable(Live::default().delta(&wanted));
             for batch in batches(&everything) {
-                let posted = self.nginx.post(lines(batch)).await.inspect_err(|_| self.count(batch, false))?;
+                let posted = self.channel.post(lines(batch)).await.inspect_err(|_| self.count(batch, false))?;
                 self.count(batch, true);
                 batch.iter().filter(|op| posted.refused.contains(&listed(op))).for_each(|op| self.refused.add(op));
             }
@@ -195,8 +230,8 @@ impl<L: LiveNginx> Lane<L> {
             let (stays, extra): (BTreeSet<String>, BTreeSet<String>) = keys.into_iter().partition(stays);
             self.foreign = stays.into_iter().filter(|key| !self.held.holds(key)).collect();
             self.remove(&extra).await?;
-            self.nginx.set_generation(format()).await?;
-            let state = self.nginx.audit().await?;
+            self.channel.set_generation(format()).await?;
+            let state = self.audit().await?;
             self.digest = self.held.digest();
             if self.foreign.is_empty() && state.digest != self.digest {
                 let (nginx, expected) = (state.digest, self.digest);
@@ -204,6 +239,7 @@ impl<L: LiveNginx> Lane<L> {
             }
             self.digest = state.digest;
             info!(
+                channel = C::NAME,
                 records = state.entries,
                 removed = extra.len(),
                 seconds = started.elapsed().as_secs_f64(),
@@ -225,7 +261,7 @@ impl<L: LiveNginx> Lane<L> {
                 break;
             }
             sent.records += batch.len();
-            let posted = self.nginx.post(lines(batch)).await.inspect_err(|_| self.count(batch, false))?;
+            let posted = self.channel.post(lines(batch)).await.inspect_err(|_| self.count(batch, false))?;
             self.count(batch, true);
             let mut comparable = true;
             for op in batch {
@@ -264,7 +300,7 @@ impl<L: LiveNginx> Lane<L> {
         let lines: Vec<String> = keys.iter().map(|key| format!("-{key}\n")).collect();
         let mut state = None;
         for batch in lines.chunks(BATCH) {
-            state = Some(self.nginx.post(batch.concat()).await?.state);
+            state = Some(self.channel.post(batch.concat()).await?.state);
         }
         Ok(state)
     }

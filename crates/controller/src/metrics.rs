@@ -7,6 +7,8 @@ use model::{Problem, ProblemKind, Resource, Table, Usage, Weight};
 use prometheus::core::{AtomicU64, Collector, GenericCounterVec};
 use prometheus::{Gauge, GaugeVec, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry};
 
+use crate::LiveStatus;
+
 /// Constant labels of the predecessor's metrics.
 #[derive(Debug, Clone, Default)]
 pub struct Identity {
@@ -189,19 +191,15 @@ impl Metrics {
         self.ingresses.set(count as i64);
     }
 
-    /// How many hosts wait for a reload.
-    pub fn held(&self, count: usize) {
-        self.held_hosts.set(count as i64);
+    /// What the live lane has reached.
+    pub fn live_status(&self, status: &LiveStatus) {
+        self.held_hosts.set(status.held() as i64);
+        self.without_room.set(status.without_room() as i64);
     }
 
     /// Whether a reload waits for old workers to end, because those who ask for it left most of them.
     pub fn waiting(&self, waits: bool) {
         self.reload_waits.set(i64::from(waits));
-    }
-
-    /// How many records NGINX has no room for.
-    pub fn without_room(&self, count: usize) {
-        self.without_room.set(count as i64);
     }
 
     /// What all objects ask for of what is finite.
@@ -256,13 +254,7 @@ impl Metrics {
 
     /// A change was brought to effect without a reload.
     pub fn avoided(&self, table: Table) {
-        let change = match table {
-            Table::Host => "route",
-            Table::Backend | Table::Signpost => "endpoints",
-            Table::Certificate | Table::Server => "certificate",
-            Table::Users => "users",
-        };
-        self.avoided.with_label_values(&[change]).inc();
+        self.avoided.with_label_values(&[table.row().change]).inc();
     }
 
     /// The newest state is in effect.

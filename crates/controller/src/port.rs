@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use imbl::OrdMap;
-use model::{Data, Fixed, Problem, ProfileId};
+use model::{Data, Fixed, Part, Problem, Table};
 
 use crate::Locations;
 
@@ -98,7 +98,7 @@ pub enum ApplyError {
         /// What it says.
         message: String,
         /// Which part it points at, when its message has a line.
-        culprit: Option<Culprit>,
+        culprit: Option<Part>,
     },
     /// NGINX complains, perhaps about something outside of the text: a file, the system.
     #[error("nginx does not accept the configuration: {message}")]
@@ -106,7 +106,7 @@ pub enum ApplyError {
         /// What it says.
         message: String,
         /// Which part it points at, when its message has a line.
-        culprit: Option<Culprit>,
+        culprit: Option<Part>,
     },
     /// The test or the confirmation took too long: because of the text, or because the machine is slow.
     #[error("{0}")]
@@ -116,19 +116,17 @@ pub enum ApplyError {
     Failed(String),
 }
 
-/// A part of the text that some Ingress asked for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Culprit {
-    /// A profile's named location.
-    Profile(ProfileId),
-    /// A host's own server block.
-    Shell(Arc<str>),
-    /// Text of an Ingress for the stream block.
-    Stream(model::ObjectKey),
-}
+/// A way for records to a running NGINX. The live lane confirms, retries and audits what goes over it.
+pub trait Channel: Clone + Send + Sync + 'static {
+    /// Its name in logs and in the list of tasks.
+    const NAME: &'static str;
+    /// Whether what it brought is lost when NGINX starts anew. Nothing is posted before the first start then.
+    const LOST_WITH_NGINX: bool;
+    /// How often it is audited although nothing has failed; `None` where no other process can change what it brought.
+    const AUDIT_EVERY: Option<Duration>;
 
-/// The live interface of a running NGINX.
-pub trait LiveNginx: Clone + Send + Sync + 'static {
+    /// Whether it is the one that carries a table.
+    fn carries(table: Table) -> bool;
     /// What it holds, counted anew over every record, so that counters which a killed worker left wrong are right again.
     fn audit(&self) -> impl Future<Output = Result<LiveState, LiveError>> + Send;
     /// Applies lines of the live protocol; answers the state after, and what found no room.

@@ -224,7 +224,7 @@ impl Builder {
         self.build_backends(&dirty);
         self.settle_endpoints();
         self.state.built.usage = self.state.usage();
-        self.put_up_signposts(&dirty);
+        self.set_signposts(&dirty);
         self.forget_last_readable();
         self.state.built.clone()
     }

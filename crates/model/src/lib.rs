@@ -4,7 +4,7 @@
 //! Kubernetes types enter here and none leave: what Lua reads ([`live`]) and what templates print ([`fixed`]) are our own types.
 //!
 //! - [`Model::fixed`] is text in `nginx.conf`; changing it needs a reload.
-//! - [`Model::live`] is data in shared dictionaries; changing it never does.
+//! - [`Model::live`] is data in shared dictionaries and small files; changing it never does.
 //!
 //! [`Builder`] is incremental: its cost grows with what changed between two snapshots, and the result equals a build from nothing.
 
@@ -15,6 +15,7 @@ mod last_readable;
 pub mod live;
 mod modules;
 pub mod object;
+mod part;
 mod passes;
 pub mod plan;
 pub mod problem;
@@ -22,7 +23,6 @@ pub mod profile;
 pub mod references;
 pub mod settings;
 pub mod shares;
-pub mod signposts;
 pub mod snapshot;
 
 pub use builder::{Basis, Builder, Built, Data, Quarantine};
@@ -36,12 +36,12 @@ pub use live::{
 pub use modules::Module;
 pub use ngx_value::Snippet;
 pub use object::{EndpointSlice, Ingress, Service};
+pub use part::Part;
 pub use plan::{Plan, Reason, plan};
 pub use problem::{Problem, ProblemKind};
 pub use profile::{ErrorPages, FirewallText, Profile, ProfileId, Watching};
 pub use settings::Settings;
 pub use shares::{Resource, Usage, Weight};
-pub use signposts::Signposts;
 pub use snapshot::Snapshot;
 
 /// The complete desired state of one NGINX: immutable, ordered, comparable. Cloning is cheap (shared structure).
@@ -51,6 +51,4 @@ pub struct Model {
     pub fixed: Fixed,
     /// What is data: a change is posted to the running workers.
     pub live: Live,
-    /// What is data too, in files of its own: hosts whose TLS connections are not decrypted, with their endpoints.
-    pub signposts: Signposts,
 }

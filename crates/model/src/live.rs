@@ -7,8 +7,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use imbl::OrdMap;
-use imbl::ordmap::DiffItem;
 use serde::Serialize;
 
 use self::wire::{Declaration, Record, Shape, Value, record};
@@ -17,6 +15,7 @@ use crate::shares::record_bytes;
 
 mod balancing;
 mod route;
+mod tables;
 mod turns;
 mod users;
 pub mod wire;
@@ -27,27 +26,12 @@ pub use route::{
     AddressLists, AuthCache, Cors, Errors, ExternalCheck, Header, Limits, Mirror, PasswordCheck, Policy, Redirects, Replacements, Route,
     Tracing,
 };
+pub use tables::{Live, Medium, Row, Table, declarations};
 pub use turns::by_namespace;
 pub use users::UsersRecord;
 
 /// Stands for no certificate at all: that of the wildcard above does not count for the name.
 pub const NO_CERTIFICATE: &str = "-";
-
-/// Everything that NGINX holds as data.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Live {
-    /// Host name (`_`, a literal name, `*.example.com`, or an alias) to its record.
-    pub hosts: OrdMap<Arc<str>, Arc<HostRecord>>,
-    /// Wire key of a backend to its record.
-    pub backends: OrdMap<Arc<str>, Arc<BackendRecord>>,
-    /// Content address to key pair.
-    pub certificates: OrdMap<Arc<str>, Arc<CertificateRecord>>,
-    /// Content address to users and their hashed passwords.
-    pub users: OrdMap<Arc<str>, Arc<UsersRecord>>,
-    /// SNI name (`_`, a literal name, `*.example.com`) to the content address of its certificate.
-    /// A name with an entry counts as TLS-enabled, plain HTTP to it is redirected, unless it is [`NO_CERTIFICATE`].
-    pub servers: OrdMap<Arc<str>, Arc<str>>,
-}
 
 record! {
     /// The routes of one host. Exact paths, then longest prefix, then regexes in order; the first hit decides.
@@ -125,14 +109,6 @@ record! {
     }
 }
 
-/// What a value is like in each table but that of servers, which is plain text.
-pub static DECLARATIONS: [(Table, Declaration); 4] = [
-    (Table::Host, HostRecord::DECLARATION),
-    (Table::Backend, BackendRecord::DECLARATION),
-    (Table::Users, Users::DECLARATION),
-    (Table::Certificate, KeyPair::DECLARATION),
-];
-
 /// Address (IPv6 without brackets), port, and weight: on the wire `["10.0.0.1",8080]`, with a third element where the weight is not 1.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Endpoint {
@@ -172,49 +148,6 @@ impl std::fmt::Debug for CertificateRecord {
     }
 }
 
-/// The tables on the wire, in the order in which additions must be applied: what is referred to goes first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Table {
-    /// Key pairs.
-    Certificate,
-    /// Users and their hashed passwords.
-    Users,
-    /// SNI names.
-    Server,
-    /// Backends.
-    Backend,
-    /// Hosts.
-    Host,
-    /// Where TLS connections go on that are not decrypted. Never on the wire but in files: [`crate::signposts`].
-    Signpost,
-}
-
-impl Table {
-    /// The letter on the wire.
-    pub const fn letter(self) -> char {
-        match self {
-            Self::Certificate => 'c',
-            Self::Users => 'u',
-            Self::Server => 's',
-            Self::Backend => 'b',
-            Self::Host => 'h',
-            Self::Signpost => 'p',
-        }
-    }
-
-    /// The value of the metric label `kind`.
-    pub const fn label(self) -> &'static str {
-        match self {
-            Self::Certificate => "certificate",
-            Self::Users => "users",
-            Self::Server => "server",
-            Self::Backend => "backend",
-            Self::Host => "host",
-            Self::Signpost => "signpost",
-        }
-    }
-}
-
 /// One change of one record.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Op {
@@ -222,7 +155,7 @@ pub struct Op {
     pub table: Table,
     /// Which record.
     pub key: Arc<str>,
-    /// The new value as one line of JSON (for servers: the plain content address), or `None` to remove it.
+    /// The new value as one line of JSON or plain text, or `None` to remove it.
     pub value: Option<String>,
     /// Contribution of the old value to the digest, 0 if there was none.
     pub old_crc: u32,
@@ -246,8 +179,8 @@ impl Op {
     }
 }
 
-/// Changes in the order in which they must be applied: additions and replacements from what is referred to towards what
-/// refers (certificates, users, servers, backends, hosts), then removals the other way round.
+/// Changes in the order in which they must be applied: additions and replacements from what is referred to towards what refers
+/// ([`Table`]), then removals the other way round.
 pub type Delta = Vec<Op>;
 
 /// CRC-32 (IEEE, as `ngx.crc32_long`) of a record as the digest counts it.
@@ -272,6 +205,9 @@ impl HostRecord {
 
 /// Encodes a record as it stands in the dictionary.
 pub(crate) trait Encode {
+    /// What it is like; `None`: plain text.
+    const JSON: Option<&'static Declaration>;
+
     fn encode(&self) -> String;
     fn needs(&self) -> Vec<ProfileId> {
         Vec::new()
@@ -279,6 +215,8 @@ pub(crate) trait Encode {
 }
 
 impl<T: Encode + ?Sized> Encode for Arc<T> {
+    const JSON: Option<&'static Declaration> = T::JSON;
+
     fn encode(&self) -> String {
         (**self).encode()
     }
@@ -288,6 +226,8 @@ impl<T: Encode + ?Sized> Encode for Arc<T> {
 }
 
 impl Encode for HostRecord {
+    const JSON: Option<&'static Declaration> = Some(&HostRecord::DECLARATION);
+
     fn encode(&self) -> String {
         serde_json::to_string(self).expect("a host record has string keys only")
     }
@@ -297,12 +237,16 @@ impl Encode for HostRecord {
 }
 
 impl Encode for BackendRecord {
+    const JSON: Option<&'static Declaration> = Some(&BackendRecord::DECLARATION);
+
     fn encode(&self) -> String {
         serde_json::to_string(self).expect("a backend record is plain data")
     }
 }
 
 impl Encode for CertificateRecord {
+    const JSON: Option<&'static Declaration> = Some(&KeyPair::DECLARATION);
+
     fn encode(&self) -> String {
         let (cert, key) = (self.0.chain.clone(), self.0.key.clone());
         serde_json::to_string(&KeyPair { cert, key }).expect("two strings")
@@ -310,6 +254,8 @@ impl Encode for CertificateRecord {
 }
 
 impl Encode for UsersRecord {
+    const JSON: Option<&'static Declaration> = Some(&Users::DECLARATION);
+
     fn encode(&self) -> String {
         let users = self.by_name().iter().map(|(name, hash)| (name.as_str().into(), hash.clone())).collect();
         serde_json::to_string(&Users { users }).expect("a map of texts")
@@ -317,6 +263,8 @@ impl Encode for UsersRecord {
 }
 
 impl Encode for str {
+    const JSON: Option<&'static Declaration> = None;
+
     fn encode(&self) -> String {
         self.to_owned()
     }
@@ -325,85 +273,4 @@ impl Encode for str {
 /// What a record takes of its dictionary.
 pub(crate) fn bytes_of(key: &str, record: &impl Encode) -> u64 {
     record_bytes(key.len(), record.encode().len() as u64)
-}
-
-impl Live {
-    /// The changes that turn `self` into `new`. Cost grows with the number of changed records.
-    pub fn delta(&self, new: &Self) -> Delta {
-        let mut ops = Vec::new();
-        diff(Table::Certificate, &self.certificates, &new.certificates, &mut ops);
-        diff(Table::Users, &self.users, &new.users, &mut ops);
-        let servers = ops.len();
-        diff(Table::Server, &self.servers, &new.servers, &mut ops);
-        // A name that is not to have the wildcard's certificate says so before that has one, and until it has none.
-        ops[servers..].sort_by_key(|op| op.key.starts_with("*."));
-        diff(Table::Backend, &self.backends, &new.backends, &mut ops);
-        diff(Table::Host, &self.hosts, &new.hosts, &mut ops);
-        let (set, mut removed): (Vec<Op>, Vec<Op>) = ops.into_iter().partition(|op| op.value.is_some());
-        removed.reverse();
-        set.into_iter().chain(removed).collect()
-    }
-
-    /// Digest over all records. Costs a full encoding: for comparing after a restart, not for every change.
-    pub fn digest(&self) -> u64 {
-        Self::default().delta(self).iter().map(|op| u64::from(op.new_crc())).sum()
-    }
-
-    /// Number of records in all tables.
-    pub fn len(&self) -> usize {
-        self.hosts.len() + self.backends.len() + self.certificates.len() + self.users.len() + self.servers.len()
-    }
-
-    /// Whether there is no record at all.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// Whether there is a record for a key as NGINX lists it, `<letter>\t<key>`.
-    pub fn holds(&self, listed: &str) -> bool {
-        let Some((letter, key)) = listed.split_once('\t') else { return false };
-        match letter {
-            "c" => self.certificates.contains_key(key),
-            "u" => self.users.contains_key(key),
-            "s" => self.servers.contains_key(key),
-            "b" => self.backends.contains_key(key),
-            "h" => self.hosts.contains_key(key),
-            _ => false,
-        }
-    }
-
-    /// Puts the outcome of one applied change into this view, taking the record from `new`.
-    pub fn accept(&mut self, op: &Op, new: &Self) {
-        fn set<V: Clone>(map: &mut OrdMap<Arc<str>, V>, new: &OrdMap<Arc<str>, V>, op: &Op) {
-            match (&op.value, new.get(&op.key)) {
-                (Some(_), Some(value)) => {
-                    map.insert(op.key.clone(), value.clone());
-                }
-                _ => {
-                    map.remove(&op.key);
-                }
-            }
-        }
-        match op.table {
-            Table::Certificate => set(&mut self.certificates, &new.certificates, op),
-            Table::Users => set(&mut self.users, &new.users, op),
-            Table::Server => set(&mut self.servers, &new.servers, op),
-            Table::Backend => set(&mut self.backends, &new.backends, op),
-            Table::Host => set(&mut self.hosts, &new.hosts, op),
-            Table::Signpost => {}
-        }
-    }
-}
-
-fn diff<V: Encode + Clone + PartialEq>(table: Table, old: &OrdMap<Arc<str>, V>, new: &OrdMap<Arc<str>, V>, ops: &mut Vec<Op>) {
-    let crc = |key: &str, value: &V| record_crc(table, key, &value.encode());
-    for item in old.diff(new) {
-        ops.push(match item {
-            DiffItem::Add(key, value) => Op { table, key: key.clone(), value: Some(value.encode()), old_crc: 0, needs: value.needs() },
-            DiffItem::Update { old: (key, old), new: (_, value) } => {
-                Op { table, key: key.clone(), value: Some(value.encode()), old_crc: crc(key, old), needs: value.needs() }
-            }
-            DiffItem::Remove(key, old) => Op { table, key: key.clone(), value: None, old_crc: crc(key, old), needs: Vec::new() },
-        });
-    }
 }

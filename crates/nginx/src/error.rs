@@ -64,16 +64,13 @@ pub enum OpenError {
     /// The last good file set could not be put in place again.
     #[error("the last good configuration could not be restored")]
     Store(#[from] StoreError),
-    /// No client for the control socket.
-    #[error("no client for the control socket")]
-    Client(#[source] reqwest::Error),
 }
 
 impl OpenError {
     /// Whether to try again.
     pub fn retry(&self) -> Retry {
         match self {
-            Self::Relative(_) | Self::SocketPath { .. } | Self::Owner { .. } | Self::Client(_) => Retry::Never,
+            Self::Relative(_) | Self::SocketPath { .. } | Self::Owner { .. } => Retry::Never,
             Self::Locked { .. } | Self::WorkDir { .. } | Self::Store(_) => Retry::Later,
         }
     }

@@ -42,7 +42,7 @@ pub use connections::Connections;
 pub use detect::{DetectError, detect, find_binary};
 pub use error::{ApplyError, Complaint, OpenError, Retry};
 pub use live::{Key, LiveClient, LiveError, RecordError};
-pub use signposts::put_up;
+pub use signposts::Signposts;
 pub use state::{Dictionary, ShellState, State};
 pub use store::StoreError;
 pub use supervisor::{Applied, Options, Supervisor};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Duration;
 
-use reqwest::{Client, StatusCode};
+use http_client::{Address, Call, Client, Method, StatusCode, escape};
 use serde::Deserialize;
 
 use crate::connections::Connections;
@@ -53,7 +53,7 @@ pub enum LiveError {
         /// Method and path.
         request: &'static str,
         /// Why.
-        source: reqwest::Error,
+        source: http_client::Error,
     },
     /// A dictionary is full. The other lines are applied.
     #[error("a shared dictionary of NGINX is full, {} records were not stored{}", errors.len(), first(errors))]
@@ -148,18 +148,12 @@ impl Answer {
     }
 }
 
-enum Body {
-    None,
-    Text(String),
-}
-
 impl LiveClient {
     /// A client of this socket, which need not exist yet.
-    pub fn new(socket: &Path) -> Result<Self, reqwest::Error> {
-        let builder = || Client::builder().unix_socket(socket).no_proxy();
+    pub fn new(socket: &Path) -> Self {
+        let address = Address::Unix(socket.to_owned());
         // A worker that leaves closes idle connections; two are enough for a lane and its checks.
-        let kept = builder().pool_max_idle_per_host(2).build()?;
-        Ok(Self { kept, fresh: builder().pool_max_idle_per_host(0).build()?, master: Arc::default() })
+        Self { kept: Client::keeping(address.clone(), 2), fresh: Client::new(address), master: Arc::default() }
     }
 
     /// From now on this master's workers are meant. Those that a killed one left still accept connections for a moment, and have other dictionaries.
@@ -173,34 +167,34 @@ impl LiveClient {
 
     /// The state as the worker of a kept connection sees it.
     pub async fn state(&self) -> Result<State, LiveError> {
-        self.request("GET /state", "/state", Body::None, TIMEOUT).await?.state()
+        self.request("GET /state", "/state", None, TIMEOUT).await?.state()
     }
 
     /// The state of whichever worker takes a new connection.
     pub async fn fresh_state(&self) -> Result<State, LiveError> {
         let request = "GET /state";
-        send(&self.fresh, request, "/state", &Body::None, STATE_TIMEOUT, None).await?.state()
+        send(&self.fresh, request, &call("/state", None, None), STATE_TIMEOUT).await?.state()
     }
 
     /// Applies lines in order, at most 200: `=<letter>\t<key>\t<value>` sets a record, `-<letter>\t<key>` removes it.
     pub async fn post(&self, lines: String) -> Result<State, LiveError> {
-        self.request("POST /live", "/live", Body::Text(lines), TIMEOUT).await?.state()
+        self.request("POST /live", "/live", Some(lines), TIMEOUT).await?.state()
     }
 
     /// Marks that everything was sent. At most 64 characters.
     pub async fn set_generation(&self, marker: &str) -> Result<State, LiveError> {
-        self.request("POST /generation", "/generation", Body::Text(marker.to_owned()), TIMEOUT).await?.state()
+        self.request("POST /generation", "/generation", Some(marker.to_owned()), TIMEOUT).await?.state()
     }
 
     /// Says that a reload begins, so that connections end with their answers, or that one has failed.
     pub async fn closing(&self, begins: bool) -> Result<State, LiveError> {
         let by = if begins { "1" } else { "-1" };
-        self.request("POST /closing", "/closing", Body::Text(by.to_owned()), STATE_TIMEOUT).await?.state()
+        self.request("POST /closing", "/closing", Some(by.to_owned()), STATE_TIMEOUT).await?.state()
     }
 
     /// The names of all records that NGINX holds.
     pub async fn keys(&self) -> Result<Vec<Key>, LiveError> {
-        let answer = self.request("GET /keys", "/keys", Body::None, WALK_TIMEOUT).await?;
+        let answer = self.request("GET /keys", "/keys", None, WALK_TIMEOUT).await?;
         let text = answer.text()?;
         let key = |line: &str| {
             let (table, key) = line.split_once('\t')?;
@@ -214,13 +208,13 @@ impl LiveClient {
 
     /// The state with digest and number counted anew over what the dictionaries hold.
     pub async fn audit(&self) -> Result<State, LiveError> {
-        self.request("GET /audit", "/audit", Body::None, WALK_TIMEOUT).await?.state()
+        self.request("GET /audit", "/audit", None, WALK_TIMEOUT).await?.state()
     }
 
     /// One record as it was sent; `None` if there is none. Key pairs (table `c`) are refused by NGINX.
     pub async fn record(&self, table: char, key: &str) -> Result<Option<String>, LiveError> {
         let target = format!("/record?t={}&k={}", escape(&table.to_string()), escape(key));
-        let answer = self.request("GET /record", &target, Body::None, TIMEOUT).await?;
+        let answer = self.request("GET /record", &target, None, TIMEOUT).await?;
         if answer.status == StatusCode::NOT_FOUND { Ok(None) } else { answer.text().map(Some) }
     }
 
@@ -239,69 +233,40 @@ impl LiveClient {
 
     /// What NGINX's stub status page says.
     pub async fn connections(&self) -> Result<Connections, LiveError> {
-        let page = self.request("GET /status", "/status", Body::None, TIMEOUT).await?.text()?;
+        let page = self.request("GET /status", "/status", None, TIMEOUT).await?.text()?;
         page.parse().map_err(|()| LiveError::Unexpected { request: "GET /status", status: 200, body: page.chars().take(QUOTED).collect() })
     }
 
     /// A request to the present master's workers.
-    async fn request(&self, request: &'static str, target: &str, body: Body, timeout: Duration) -> Result<Answer, LiveError> {
-        self.exchange(request, target, &body, timeout, self.master()).await
+    async fn request(&self, request: &'static str, target: &str, body: Option<String>, timeout: Duration) -> Result<Answer, LiveError> {
+        let master = self.master().map(|pid| (MASTER, pid.to_string()));
+        self.exchange(request, call(target, body, master), timeout).await
     }
 
     /// A request to any worker: what those of a killed master have counted is wanted, too.
     async fn request_any(&self, request: &'static str, target: &str) -> Result<Answer, LiveError> {
-        self.exchange(request, target, &Body::None, TIMEOUT, None).await
+        self.exchange(request, call(target, None, None), TIMEOUT).await
     }
 
     /// On a kept connection, and once more on a new one if that broke or leads to another master's worker: records may be applied twice without harm.
-    async fn exchange(
-        &self,
-        request: &'static str,
-        target: &str,
-        body: &Body,
-        timeout: Duration,
-        master: Option<i32>,
-    ) -> Result<Answer, LiveError> {
-        let broke = |error: &LiveError| matches!(error, LiveError::Unreachable { source, .. } if !source.is_timeout());
-        match send(&self.kept, request, target, body, timeout, master).await {
+    async fn exchange(&self, request: &'static str, call: Call<'_>, timeout: Duration) -> Result<Answer, LiveError> {
+        let is_late = |error: &LiveError| matches!(error, LiveError::Unreachable { source: http_client::Error::Timeout(_), .. });
+        match send(&self.kept, request, &call, timeout).await {
             Ok(answer) if answer.status != StatusCode::MISDIRECTED_REQUEST => Ok(answer),
-            Err(error) if !broke(&error) => Err(error),
-            _ => send(&self.fresh, request, target, body, timeout, master).await,
+            Err(error) if is_late(&error) => Err(error),
+            _ => send(&self.fresh, request, &call, timeout).await,
         }
     }
 }
 
-async fn send(
-    client: &Client,
-    request: &'static str,
-    target: &str,
-    body: &Body,
-    timeout: Duration,
-    master: Option<i32>,
-) -> Result<Answer, LiveError> {
-    let url = format!("http://localhost{target}");
-    let mut builder = match body {
-        Body::None => client.get(url),
-        Body::Text(text) => client.post(url).body(text.clone()),
-    };
-    if let Some(pid) = master {
-        builder = builder.header(MASTER, pid);
-    }
-    let exchange = async {
-        let response = builder.timeout(timeout).send().await?;
-        let status = response.status();
-        Ok(Answer { request, status, body: response.bytes().await?.into() })
-    };
-    exchange.await.map_err(|source| LiveError::Unreachable { request, source })
+fn call<'a>(target: &'a str, body: Option<String>, master: Option<(&'static str, String)>) -> Call<'a> {
+    let method = if body.is_some() { Method::POST } else { Method::GET };
+    Call { method, target, headers: master.into_iter().collect(), body: body.unwrap_or_default() }
 }
 
-/// Percent-encodes everything but the unreserved characters of RFC 3986.
-fn escape(text: &str) -> String {
-    let byte = |byte: u8| match byte {
-        b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
-        _ => format!("%{byte:02X}"),
-    };
-    text.bytes().map(byte).collect()
+async fn send(client: &Client, request: &'static str, call: &Call<'_>, timeout: Duration) -> Result<Answer, LiveError> {
+    let answer = client.call(call, timeout).await.map_err(|source| LiveError::Unreachable { request, source })?;
+    Ok(Answer { request, status: answer.status, body: answer.body.into() })
 }
 
 #[cfg(test)]
@@ -322,10 +287,5 @@ mod tests {
         let other = answer(502, "<html>").state().unwrap_err();
         assert_eq!(other.to_string(), "POST /live: expected an answer of the live protocol, got 502 \"<html>\"");
         assert!(matches!(answer(200, "[]").state(), Err(LiveError::Unexpected { .. })));
-    }
-
-    #[test]
-    fn keys_go_into_a_query_unharmed() {
-        assert_eq!(escape("*.example.com/ü&k"), "%2A.example.com%2F%C3%BC%26k");
     }
 }

@@ -1,44 +1,83 @@
 //! Signposts: for each host whose TLS connections go on undecrypted a file with its endpoints, which NGINX reads for every connection
 //! (`docs/live-protocol.md`).
 //!
-//! A file is replaced by rename, so that no reader meets half of one. The file for all other names is put up last: without it connections
-//! are closed, and nothing is decrypted that should not be.
+//! A file is replaced by rename, so that no reader meets half of one. The marker, a file for all other names, is written when all others are
+//! there: without it connections are closed, and nothing is decrypted that should not be.
 
-use std::collections::BTreeSet;
-use std::ffi::OsString;
+use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::io::{self, ErrorKind};
+use std::path::PathBuf;
 
-use ngx_proc::files;
-
-use crate::store::{StoreError, write};
+use crate::store::{StoreError, io_error, remove, write};
 
 /// The file for all names that have none of their own.
-const OTHERS: &str = "_";
-/// What it says, for people: that it is there is enough.
-const OTHERS_TEXT: &str = "decrypted here";
+const MARKER: &str = "_";
 
-/// Brings the directory to these hosts and their texts. What is right already is not touched; files of other hosts go.
-///
-/// # Errors
-/// The operating system refuses; what was done until then stays, and doing it again is safe.
-pub fn put_up<'a>(directory: &Path, signposts: impl Iterator<Item = (&'a str, &'a str)>) -> Result<(), StoreError> {
-    let mut wanted = BTreeSet::new();
-    for (name, text) in signposts.chain([(OTHERS, OTHERS_TEXT)]) {
-        let path = directory.join(name);
-        if !fs::read(&path).is_ok_and(|held| held == text.as_bytes()) {
-            write(&path, 0o644, text.as_bytes())?;
-        }
-        wanted.insert(OsString::from(name));
+/// The directory of the files.
+#[derive(Debug)]
+pub struct Signposts {
+    directory: PathBuf,
+}
+
+impl Signposts {
+    /// A directory, which need not exist yet.
+    pub const fn new(directory: PathBuf) -> Self {
+        Self { directory }
     }
-    let fail = |what| move |source| StoreError::Io { what, path: directory.to_owned(), source };
-    for entry in fs::read_dir(directory).map_err(fail("reading"))? {
-        let name = entry.map_err(fail("reading"))?.file_name();
-        if !wanted.contains(&name) {
-            files::remove(&directory.join(&name)).map_err(fail("removing a file of"))?;
+
+    /// All files but the marker: name and content. Names that are not UTF-8 are no host's.
+    ///
+    /// # Errors
+    /// The operating system refuses.
+    pub fn held(&self) -> Result<BTreeMap<String, String>, StoreError> {
+        let read = || -> io::Result<BTreeMap<String, String>> {
+            let mut held = BTreeMap::new();
+            for entry in fs::read_dir(&self.directory)? {
+                if let Ok(name) = entry?.file_name().into_string()
+                    && name != MARKER
+                {
+                    let content = fs::read(self.directory.join(&name))?;
+                    held.insert(name, String::from_utf8_lossy(&content).into_owned());
+                }
+            }
+            Ok(held)
+        };
+        match read() {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(BTreeMap::new()),
+            held => held.map_err(io_error("reading", &self.directory)),
         }
     }
-    Ok(())
+
+    /// The text of the marker, where it is there.
+    pub fn marker(&self) -> Option<String> {
+        fs::read_to_string(self.directory.join(MARKER)).ok()
+    }
+
+    /// Writes the marker: all others are there.
+    ///
+    /// # Errors
+    /// The operating system refuses.
+    pub fn complete(&self, marker: &str) -> Result<(), StoreError> {
+        self.set(MARKER, marker)
+    }
+
+    /// Writes a file, unless it is there with this content.
+    ///
+    /// # Errors
+    /// The operating system refuses.
+    pub fn set(&self, name: &str, text: &str) -> Result<(), StoreError> {
+        let path = self.directory.join(name);
+        if fs::read(&path).is_ok_and(|held| held == text.as_bytes()) { Ok(()) } else { write(&path, 0o644, text.as_bytes()) }
+    }
+
+    /// Removes a file that may be gone already.
+    ///
+    /// # Errors
+    /// The operating system refuses.
+    pub fn remove(&self, name: &str) -> Result<(), StoreError> {
+        remove(&self.directory.join(name))
+    }
 }
 
 #[cfg(test)]
@@ -46,21 +85,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_directory_holds_what_is_wanted_and_nothing_else() {
+    fn files_are_written_and_removed_and_the_marker_is_none_of_them() {
         let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("signposts");
-        let put = |signposts: &[(&str, &str)]| put_up(&path, signposts.iter().copied()).unwrap();
-        let held = || {
-            let entries = fs::read_dir(&path).unwrap().map(|entry| entry.unwrap());
-            let mut all: Vec<(String, String)> =
-                entries.map(|entry| (entry.file_name().into_string().unwrap(), fs::read_to_string(entry.path()).unwrap())).collect();
-            all.sort();
-            all.into_iter().map(|(name, text)| format!("{name}={text}")).collect::<Vec<_>>()
-        };
-        put(&[("a.example", "10.0.0.1:443"), ("b.example", "")]);
-        assert_eq!(held(), ["_=decrypted here", "a.example=10.0.0.1:443", "b.example="]);
-        fs::write(path.join("a.example~"), "half").unwrap();
-        put(&[("a.example", "10.0.0.2:443,[::1]:8443")]);
-        assert_eq!(held(), ["_=decrypted here", "a.example=10.0.0.2:443,[::1]:8443"]);
+        let signposts = Signposts::new(dir.path().join("signposts"));
+        let held = || signposts.held().unwrap().into_iter().map(|(name, text)| format!("{name}={text}")).collect::<Vec<_>>();
+        assert_eq!((held(), signposts.marker()), (Vec::new(), None), "there is no directory yet");
+        signposts.set("a.example", "10.0.0.1:443").unwrap();
+        signposts.set("b.example", "").unwrap();
+        signposts.complete("all").unwrap();
+        assert_eq!(held(), ["a.example=10.0.0.1:443", "b.example="]);
+        assert_eq!(signposts.marker().as_deref(), Some("all"));
+        fs::write(signposts.directory.join("a.example~"), "half").unwrap();
+        signposts.set("a.example", "10.0.0.2:443,[::1]:8443").unwrap();
+        signposts.remove("b.example").unwrap();
+        signposts.remove("b.example").unwrap();
+        assert_eq!(held(), ["a.example=10.0.0.2:443,[::1]:8443"]);
     }
 }

@@ -53,7 +53,7 @@ impl StoreError {
     }
 }
 
-fn io_error<'a>(what: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> StoreError + 'a {
+pub(crate) fn io_error<'a>(what: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> StoreError + 'a {
     move |source| StoreError::Io { what, path: path.to_owned(), source }
 }
 
@@ -225,7 +225,7 @@ pub(crate) fn write(path: &Path, mode: u32, bytes: &[u8]) -> Result<(), StoreErr
     files::write(path, mode, bytes).map_err(io_error("writing", path))
 }
 
-fn remove(path: &Path) -> Result<(), StoreError> {
+pub(crate) fn remove(path: &Path) -> Result<(), StoreError> {
     files::remove(path).map_err(io_error("removing", path))
 }
 

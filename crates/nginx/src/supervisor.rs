@@ -86,7 +86,7 @@ impl Supervisor {
     pub async fn open(options: Options) -> Result<Self, OpenError> {
         let Options { binary, paths, worker_user, start_timeout, confirm_timeout, port_flags } = options;
         let lock = take(&paths, worker_user.as_deref()).await?;
-        let live = LiveClient::new(&paths.control_socket()).map_err(OpenError::Client)?;
+        let live = LiveClient::new(&paths.control_socket());
         let past = past(&paths);
         let process = Nginx::new(binary, paths.clone(), live.clone());
         let limits = Limits { start_timeout, confirm_timeout, flags: port_flags };

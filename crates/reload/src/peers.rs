@@ -5,6 +5,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
+use http_client::{Address, Call, Client, Method};
 use serde::Serialize;
 use tokio::task::JoinSet;
 
@@ -42,11 +43,10 @@ impl Peers {
     pub(crate) async fn tell(&self, token: Option<&str>) -> io::Result<Vec<Answer>> {
         let found = tokio::net::lookup_host((self.name.as_str(), self.port)).await;
         let found = found.map_err(|error| io::Error::new(error.kind(), format!("the name {:?} of --peers: {error}", self.name)))?;
-        let client = reqwest::Client::builder().no_proxy().timeout(self.timeout).build().map_err(io::Error::other)?;
         let mut calls = JoinSet::new();
         for address in others(found, &own_addresses()) {
-            let (client, token) = (client.clone(), token.map(str::to_owned));
-            calls.spawn(async move { call(&client, address, token.as_deref()).await });
+            let (token, timeout) = (token.map(str::to_owned), self.timeout);
+            calls.spawn(async move { call(address, token.as_deref(), timeout).await });
         }
         let mut answers = calls.join_all().await;
         answers.sort();
@@ -70,22 +70,23 @@ pub fn own_addresses() -> BTreeSet<IpAddr> {
     addresses.collect()
 }
 
-async fn call(client: &reqwest::Client, address: SocketAddr, token: Option<&str>) -> Answer {
+async fn call(address: SocketAddr, token: Option<&str>, timeout: Duration) -> Answer {
     let failed = |why: String| Answer { address, ok: false, result: "unreachable".to_owned(), message: Some(why) };
-    let mut request = client.post(format!("http://{address}/reload")).header(RELAYED, "1");
-    if let Some(token) = token {
-        request = request.header("authorization", format!("Bearer {token}"));
-    }
-    let response = match request.send().await {
-        Ok(response) => response,
+    let token = token.map(|token| ("authorization", format!("Bearer {token}")));
+    let headers = [(RELAYED, "1".to_owned())].into_iter().chain(token).collect();
+    let call = Call { method: Method::POST, target: "/reload", headers, ..Call::default() };
+    let http_client::Answer { status, body } = match Client::new(Address::Tcp(address)).call(&call, timeout).await {
+        Ok(answer) => answer,
         Err(error) => return failed(crate::cycle::chain(&error)),
     };
-    let ok = response.status().is_success();
-    let status = response.status();
-    let body = response.text().await.unwrap_or_default();
-    let json: serde_json::Value = serde_json::from_str(&body).unwrap_or_default();
+    let json: serde_json::Value = serde_json::from_slice(&body).unwrap_or_default();
     let text = |field: &str| json[field].as_str().map(str::to_owned);
-    Answer { address, ok, result: text("result").unwrap_or_else(|| format!("status {status}")), message: text("message") }
+    Answer {
+        address,
+        ok: status.is_success(),
+        result: text("result").unwrap_or_else(|| format!("status {status}")),
+        message: text("message"),
+    }
 }
 
 #[cfg(test)]

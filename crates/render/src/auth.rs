@@ -4,13 +4,12 @@ use std::collections::BTreeSet;
 
 use annotations::Config;
 use model::profile::external_auth::{AuthLocation, AuthUpstream};
-use model::{Fixed, Shell};
+use model::{Fixed, Part, Shell};
 use ngx_value::Seconds;
 use serde::Serialize;
 
 use crate::RenderError;
 use crate::clients;
-use crate::files::OriginKind;
 use crate::globals::Form;
 use crate::page::Page;
 use crate::print::Printed;
@@ -102,7 +101,7 @@ pub(crate) fn upstreams(page: &mut Page, fixed: &Fixed, form: Form) -> Result<()
         let upstream = profile.external_auth.as_ref().and_then(|auth| auth.upstream.as_ref());
         if let Some(upstream) = upstream.filter(|upstream| written.insert(upstream.name())) {
             let view = UpstreamBlock { upstream: UpstreamView::new(upstream, form)? };
-            page.origin(OriginKind::Profile(id.clone()), |page| page.block("auth_upstream.conf", view))?;
+            page.origin(Part::Profile(id.clone()), |page| page.block("auth_upstream.conf", view))?;
         }
     }
     Ok(())

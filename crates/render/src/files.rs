@@ -2,9 +2,8 @@
 
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::Arc;
 
-use model::{ObjectKey, ProfileId};
+use model::Part;
 
 /// One file, ready to be written.
 #[derive(Clone, PartialEq, Eq)]
@@ -31,7 +30,7 @@ pub struct FileSet {
     pub revision: String,
     /// The files, `nginx.conf` first, each path once.
     pub files: Vec<File>,
-    /// Which lines of `nginx.conf` come from what, in the order of lines; lines outside come from [`OriginKind::Globals`].
+    /// Which lines of `nginx.conf` come from what, in the order of lines; lines outside come from [`Part::Globals`].
     pub origins: Vec<Origin>,
 }
 
@@ -42,14 +41,14 @@ impl FileSet {
     }
 
     /// What a line of `nginx.conf` (counted from 1, as in NGINX's messages) comes from.
-    pub fn origin(&self, line: u32) -> &OriginKind {
+    pub fn origin(&self, line: u32) -> &Part {
         let hit = |origin: &&Origin| (origin.first_line..=origin.last_line).contains(&line);
         // The innermost: a profile inside a shell.
         self.origins
             .iter()
             .filter(hit)
             .min_by_key(|origin| origin.last_line - origin.first_line)
-            .map_or(&OriginKind::Globals, |origin| &origin.what)
+            .map_or(&Part::Globals, |origin| &origin.part)
     }
 }
 
@@ -61,18 +60,5 @@ pub struct Origin {
     /// Last line, included.
     pub last_line: u32,
     /// Where they come from.
-    pub what: OriginKind,
-}
-
-/// What a part of `nginx.conf` comes from.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum OriginKind {
-    /// The named location of a profile.
-    Profile(ProfileId),
-    /// The server block of a host.
-    Shell(Arc<str>),
-    /// Text of an Ingress for the stream block.
-    Stream(ObjectKey),
-    /// Flags and ConfigMap.
-    Globals,
+    pub part: Part,
 }

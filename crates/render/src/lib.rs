@@ -32,6 +32,6 @@ mod templates;
 pub use capabilities::Capabilities;
 pub use equivalent::{ConfFilter, conf};
 pub use error::RenderError;
-pub use files::{File, FileSet, Origin, OriginKind};
+pub use files::{File, FileSet, Origin};
 pub use paths::Paths;
 pub use render::render;

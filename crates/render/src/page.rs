@@ -4,9 +4,10 @@ use std::sync::LazyLock;
 
 use minijinja::Environment;
 use minijinja::value::Serde;
+use model::Part;
 use serde::Serialize;
 
-use crate::files::{Origin, OriginKind};
+use crate::files::Origin;
 use crate::print;
 use crate::{RenderError, templates};
 
@@ -38,11 +39,11 @@ impl Page {
     }
 
     /// Adds blocks that come from one object.
-    pub(crate) fn origin(&mut self, what: OriginKind, add: impl FnOnce(&mut Self) -> Result<(), RenderError>) -> Result<(), RenderError> {
+    pub(crate) fn origin(&mut self, part: Part, add: impl FnOnce(&mut Self) -> Result<(), RenderError>) -> Result<(), RenderError> {
         let first_line = self.lines + 1;
         let at = self.origins.len();
         add(self)?;
-        self.origins.insert(at, Origin { first_line, last_line: self.lines, what });
+        self.origins.insert(at, Origin { first_line, last_line: self.lines, part });
         Ok(())
     }
 

@@ -140,7 +140,7 @@ pub(crate) fn equivalent(
     if globals.listen.passthrough.is_none() {
         return Ok(());
     }
-    let wanted = model.signposts.iter().filter(|(name, _)| host.is_none_or(|host| host == &***name));
+    let wanted = model.live.signposts.iter().filter(|(name, _)| host.is_none_or(|host| host == &***name));
     let hosts = wanted.map(|(name, endpoints)| Host::new(name, endpoints)).collect::<Result<_, _>>()?;
     let text = Text { decrypted: unix(&paths.https_socket())?, passthrough: unix(&paths.passthrough_socket())?, hosts };
     page.block("equivalent/passthrough.conf", text)?;
@@ -155,7 +155,7 @@ pub(crate) fn equivalent_of_host(
     paths: &Paths,
     host: &str,
 ) -> Result<(), RenderError> {
-    if !model.signposts.keys().any(|name| host == &**name) {
+    if !model.live.signposts.keys().any(|name| host == &**name) {
         return Ok(());
     }
     page.block("equivalent/stream.conf", ())?;

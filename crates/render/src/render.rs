@@ -1,13 +1,13 @@
 //! The file set: `nginx.conf`, the Lua side, the static certificate.
 
 use annotations::groups::BackendProtocol;
-use model::Fixed;
+use model::{Fixed, Part};
 use ngx_value::Snippet;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use crate::auth;
-use crate::files::{File, FileSet, Origin, OriginKind};
+use crate::files::{File, FileSet, Origin};
 use crate::globals::{Form, GlobalView};
 use crate::mirror::MirrorLocation;
 use crate::page::Page;
@@ -184,7 +184,7 @@ fn server(page: &mut Page, fixed: &Fixed, paths: &Paths, view: ServerView, shell
             let location_snippet = config.snippets.location.as_ref().map(Printed::raw);
             let view =
                 ProfileBlock { profile: ProfileView::new(config, paths, id, profile)?.of_server(of_server), headers, location_snippet };
-            page.origin(OriginKind::Profile(model::ProfileId(id.into())), |page| page.block("profile.conf", view))?;
+            page.origin(Part::Profile(model::ProfileId(id.into())), |page| page.block("profile.conf", view))?;
         }
         if profiles.iter().any(|(_, profile)| profile.external_auth.as_ref().is_some_and(|auth| auth.signin)) {
             page.block("sign_in.conf", ())?;
@@ -195,7 +195,7 @@ fn server(page: &mut Page, fixed: &Fixed, paths: &Paths, view: ServerView, shell
         page.block("server_end.conf", ServerEnd { global_snippet: config.snippets.server.as_ref().map(Printed::raw) })
     };
     match shell {
-        Some(host) => page.origin(OriginKind::Shell(host.into()), block),
+        Some(host) => page.origin(Part::Server(host.into()), block),
         None => block(page),
     }
 }

@@ -1,9 +1,8 @@
 //! The stream block: what listens beside HTTP, and the `stream-snippet`s.
 
-use model::Fixed;
+use model::{Fixed, Part};
 use serde::Serialize;
 
-use crate::files::OriginKind;
 use crate::globals::stream::StreamView;
 use crate::page::Page;
 use crate::print::Printed;
@@ -31,7 +30,7 @@ pub(crate) fn block(
     passthrough(page)?;
     for (ingress, text) in &fixed.streams {
         let snippet = StreamSnippet { snippet: Printed::raw(text) };
-        page.origin(OriginKind::Stream(ingress.clone()), |page| page.block("stream_snippet.conf", snippet))?;
+        page.origin(Part::Stream(ingress.clone()), |page| page.block("stream_snippet.conf", snippet))?;
     }
     if let Some(text) = &fixed.globals.config.snippets.stream {
         page.block("stream_snippet.conf", StreamSnippet { snippet: Printed::raw(text) })?;

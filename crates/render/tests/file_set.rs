@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use annotations::Config;
 use model::settings::PemPair;
-use model::{Fixed, Globals, HostRecord, Listen, Profile, ProfileId, Shell};
+use model::{Fixed, Globals, HostRecord, Listen, Part, Profile, ProfileId, Shell};
 use ngx_value::{Size, Snippet};
-use render::{Capabilities, ConfFilter, FileSet, OriginKind, Paths, RenderError};
+use render::{Capabilities, ConfFilter, FileSet, Paths, RenderError};
 use support::{fixed, model, paths, record, route};
 
 fn rendered(fixed: &Fixed) -> FileSet {
@@ -73,9 +73,9 @@ fn a_line_leads_to_what_it_comes_from() {
     for (line, content) in (1..).zip(text(&set).lines()) {
         let origin = set.origin(line);
         match content.trim() {
-            "1k;" => found.push(*origin == OriginKind::Profile(profile.id())),
-            "set $shell 1;" => found.push(*origin == OriginKind::Shell("foo.com".into())),
-            "stub_status;" | "events {" | "server_name \"_\";" => found.push(*origin == OriginKind::Globals),
+            "1k;" => found.push(*origin == Part::Profile(profile.id())),
+            "set $shell 1;" => found.push(*origin == Part::Server("foo.com".into())),
+            "stub_status;" | "events {" | "server_name \"_\";" => found.push(*origin == Part::Globals),
             _ => {}
         }
     }

@@ -396,8 +396,8 @@ fn text_of_ssl_passthrough() {
     let (fixed, caps) = passthrough(config(&[]));
     let hosts = vec![("a.example.com", record(&[], &[("/", 0)], vec![route("a", "/")]))];
     let mut model = model(fixed, hosts, &[]);
-    model.signposts.insert("a.example.com".into(), "10.0.0.1:8443,[fd00::1]:8443".into());
-    model.signposts.insert("nobody.example.com".into(), "".into());
+    model.live.signposts.insert("a.example.com".into(), "10.0.0.1:8443,[fd00::1]:8443".into());
+    model.live.signposts.insert("nobody.example.com".into(), "".into());
     check_conf_of("text_of_passthrough", &model, &caps);
     let text = |host| render::conf(&model, &caps, &paths(), ConfFilter { host: Some(host), path: None }).unwrap();
     assert!(text("a.example.com").contains("server [fd00::1]:8443;") && !text("a.example.com").contains("nobody"));

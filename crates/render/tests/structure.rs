@@ -63,7 +63,7 @@ fn model(texts: &Texts) -> Model {
     let mut fixed = Fixed { globals: Arc::new(globals), ..Fixed::default() };
     fixed.shells.insert(host, Arc::new(Shell { aliases: vec![text(14)], ..Shell::default() }));
     fixed.shells.insert(wildcard, Arc::new(Shell::default()));
-    Model { fixed, live, ..Model::default() }
+    Model { fixed, live }
 }
 
 /// Name, number of words and content of every directive.

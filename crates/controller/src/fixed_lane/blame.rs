@@ -5,7 +5,7 @@ use std::sync::Arc;
 use model::{Built, Fixed};
 use tracing::{info, warn};
 
-use super::search::{FAST, Faulty, Part, Search, parts_of};
+use super::search::{FAST, Faulty, Piece, Search, parts_of};
 use super::{Lane, Outcome, Subject};
 use crate::Feedback;
 use crate::port::{ApplyError, Nginx};
@@ -31,8 +31,8 @@ impl<N: Nginx> Lane<N> {
     /// Tests what only suspects ask for before it is tested with what others do, and has it quarantined if that takes long.
     pub(super) async fn suspect(&mut self, fixed: &Fixed, running: Option<&Fixed>, wanted: &Arc<Built>) -> Option<Outcome> {
         let running = running.filter(|running| !self.suspects.is_empty() && running.globals == fixed.globals)?;
-        let is_new = |part: &Part| !parts_of(running).any(|known| known == *part);
-        let suspected: Vec<Part> = parts_of(fixed).filter(is_new).filter(|part| self.suspects.alone_ask(&part.subjects(wanted))).collect();
+        let is_new = |part: &Piece| !parts_of(running).any(|known| known == *part);
+        let suspected: Vec<Piece> = parts_of(fixed).filter(is_new).filter(|part| self.suspects.alone_ask(&part.subjects(wanted))).collect();
         if suspected.is_empty() {
             return None;
         }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use imbl::OrdSet;
 use model::plan::Reason;
-use model::{Built, Fixed, ObjectKey, Shell};
+use model::{Built, Fixed, ObjectKey, Part, Shell};
 
 /// What asks for a reload.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -35,15 +35,15 @@ impl Causes {
         let world = World { running, wanted, now, before };
         let mut causes = Self::default();
         for reason in reasons {
-            let ingresses = match reason {
-                Reason::Literal(_) => {
+            let ingresses = match reason.part() {
+                Some(Part::Name(_)) => {
                     causes.turns.extend(world.new_literals().into_iter().map(|ingress| Turn::Caught(ingress.namespace)));
                     causes.namespaces.extend(world.gone_literals().into_iter().map(|ingress| ingress.namespace));
                     continue;
                 }
-                Reason::Shell(host) => world.of_shell(host),
-                Reason::Stream(Some(_)) => world.of_streams(),
-                reason => world.behind(reason),
+                Some(Part::Server(host)) => world.of_shell(host),
+                Some(Part::Stream(_)) => world.of_streams(),
+                part => part.map(|part| world.users_of(part)).unwrap_or_default(),
             };
             causes.general |= ingresses.is_empty();
             causes.turns.extend(ingresses.into_iter().map(|ingress| Turn::Own(ingress.namespace)));
@@ -69,19 +69,19 @@ struct World<'a> {
 }
 
 impl World<'_> {
-    /// The Ingresses behind a reason; for what is gone the build of before says it.
-    fn behind(&self, reason: &Reason) -> Vec<ObjectKey> {
-        let behind = self.now.behind(reason);
-        if behind.is_empty() { self.before.map(|before| before.behind(reason)).unwrap_or_default() } else { behind }
+    /// The Ingresses that ask for a part; for what is gone the build of before says it.
+    fn users_of(&self, part: &Part) -> Vec<ObjectKey> {
+        let users = self.now.users_of(part);
+        if users.is_empty() { self.before.map(|before| before.users_of(part)).unwrap_or_default() } else { users }
     }
 
     /// A server block may need a profile for a path of another namespace, and lose an alias to a host of one.
     fn of_shell(&self, host: &Arc<str>) -> Vec<ObjectKey> {
-        let of_itself = || self.behind(&Reason::Shell(host.clone()));
+        let of_itself = || self.users_of(&Part::Server(host.clone()));
         let (Some(old), Some(new)) = (self.running.shells.get(host), self.wanted.shells.get(host)) else { return of_itself() };
         let profiles = new.profiles.difference(&old.profiles).flat_map(|id| self.now.users_of_profile_on(host, id));
         let lost = old.aliases.iter().filter(|alias| !new.aliases.contains(alias));
-        let mut found: Vec<ObjectKey> = profiles.chain(lost.flat_map(|alias| self.now.behind(&Reason::Literal(alias.clone())))).collect();
+        let mut found: Vec<ObjectKey> = profiles.chain(lost.flat_map(|alias| self.now.users_of(&Part::Name(alias.clone())))).collect();
         let same_text = Shell { aliases: old.aliases.clone(), profiles: old.profiles.clone(), ..(**new).clone() } == **old;
         if found.is_empty() || !same_text || new.aliases.iter().any(|alias| !old.aliases.contains(alias)) {
             found.extend(of_itself());
@@ -103,7 +103,7 @@ impl World<'_> {
     fn of_literals(&self, named: &OrdSet<Arc<str>>, unnamed: &OrdSet<Arc<str>>, other: Option<&Built>) -> Vec<ObjectKey> {
         let stays = |host: &Arc<str>| other.is_some_and(|built| built.model.live.hosts.contains_key(host));
         let changed = named.iter().filter(|host| !unnamed.contains(*host) && !stays(host));
-        changed.flat_map(|host| self.behind(&Reason::Literal(host.clone()))).collect()
+        changed.flat_map(|host| self.users_of(&Part::Name(host.clone()))).collect()
     }
 
     fn of_streams(&self) -> Vec<ObjectKey> {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use model::{Built, ObjectKey};
 use tokio::time::Instant;
 
-use super::search::Part;
+use super::search::Piece;
 
 const FIRST_LOOK: Duration = Duration::from_secs(30);
 const LAST_LOOK: Duration = Duration::from_secs(30 * 60);
@@ -46,7 +46,7 @@ impl fmt::Display for Subject {
 
 #[derive(Debug)]
 struct Held {
-    part: Part,
+    part: Piece,
     subjects: Vec<Subject>,
     next: Instant,
     pause: Duration,
@@ -57,7 +57,7 @@ struct Held {
 pub(super) struct HeldParts(Vec<Held>);
 
 impl HeldParts {
-    pub(super) fn add(&mut self, part: Part, subjects: Vec<Subject>) {
+    pub(super) fn add(&mut self, part: Piece, subjects: Vec<Subject>) {
         self.0.retain(|held| held.part != part);
         self.0.push(Held { part, subjects, next: Instant::now() + FIRST_LOOK, pause: FIRST_LOOK });
     }
@@ -78,7 +78,7 @@ impl HeldParts {
     }
 
     /// What is due, and not due again before longer.
-    pub(super) fn due(&mut self) -> Vec<(Part, Vec<Subject>)> {
+    pub(super) fn due(&mut self) -> Vec<(Piece, Vec<Subject>)> {
         let now = Instant::now();
         let due = self.0.iter_mut().filter(|held| held.next <= now).take(AT_ONCE);
         due.map(|held| {

@@ -14,10 +14,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use model::{Built, Data, Fixed, ObjectKey, Profile, ProfileId, Shell, Snippet};
+use model::{Built, Data, Fixed, ObjectKey, Part, Profile, ProfileId, Shell, Snippet};
 
 use super::quarantine::Subject;
-use crate::port::{ApplyError, Culprit, Nginx};
+use crate::port::{ApplyError, Nginx};
 
 /// How often a doubtful complaint must be seen beside a sound configuration.
 const PROOFS: usize = 2;
@@ -27,9 +27,9 @@ pub(super) const FAST: u32 = 4;
 /// Parts of one namespace that are looked for one by one when they are too slow.
 const MOST_OF_ONE: usize = 2;
 
-/// A part of a configuration that an object or a key of the ConfigMap asks for.
+/// A part of a configuration that an object or a key of the ConfigMap asks for, with its content.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Part {
+pub(super) enum Piece {
     /// A key of the ConfigMap with its value.
     Setting(String, String),
     Profile(ProfileId, Arc<Profile>),
@@ -37,12 +37,12 @@ pub(super) enum Part {
     Stream(ObjectKey, Arc<Snippet>),
 }
 
-impl Part {
-    fn is(&self, culprit: &Culprit) -> bool {
-        match (self, culprit) {
-            (Self::Profile(id, _), Culprit::Profile(other)) => id == other,
-            (Self::Shell(host, _), Culprit::Shell(other)) => host == other,
-            (Self::Stream(ingress, _), Culprit::Stream(other)) => ingress == other,
+impl Piece {
+    fn is(&self, part: &Part) -> bool {
+        match (self, part) {
+            (Self::Profile(id, _), Part::Profile(other)) => id == other,
+            (Self::Shell(host, _), Part::Server(other)) => host == other,
+            (Self::Stream(ingress, _), Part::Stream(other)) => ingress == other,
             _ => false,
         }
     }
@@ -91,7 +91,7 @@ impl Part {
 /// A part, and what NGINX says against it.
 #[derive(Debug)]
 pub(super) struct Faulty {
-    pub(super) part: Part,
+    pub(super) part: Piece,
     pub(super) message: String,
     /// It takes too long.
     pub(super) slow: bool,
@@ -100,7 +100,7 @@ pub(super) struct Faulty {
 /// What NGINX says against a candidate, and which part of it it points at.
 struct Refusal {
     message: String,
-    culprit: Option<Culprit>,
+    culprit: Option<Part>,
     slow: bool,
 }
 
@@ -179,11 +179,11 @@ impl<N: Nginx> Search<'_, N> {
                 break;
             }
         }
-        Ok(faulty.into_iter().map(|(key, value, message)| Faulty { part: Part::Setting(key, value), message, slow: false }).collect())
+        Ok(faulty.into_iter().map(|(key, value, message)| Faulty { part: Piece::Setting(key, value), message, slow: false }).collect())
     }
 
     /// Those of `parts` that NGINX refuses beside `base` and beside those that it accepts.
-    async fn faulty_parts(&mut self, mut base: Fixed, parts: Vec<Part>) -> Result<Vec<Faulty>, ApplyError> {
+    async fn faulty_parts(&mut self, mut base: Fixed, parts: Vec<Piece>) -> Result<Vec<Faulty>, ApplyError> {
         let first = base.clone();
         let mut faulty = Vec::new();
         let mut groups = vec![parts];
@@ -212,7 +212,7 @@ impl<N: Nginx> Search<'_, N> {
                     if self.is_one_of_many(&first, &group[0], &owner, &faulty).await? {
                         group.extend(groups.iter_mut().flat_map(|group| group.extract_if(.., |part| part.owner(self.built) == owner)));
                     }
-                    let about = |part: &Part| format!("{message}; it has {} KiB of the text", part.bytes().div_ceil(1 << 10));
+                    let about = |part: &Piece| format!("{message}; it has {} KiB of the text", part.bytes().div_ceil(1 << 10));
                     faulty.extend(group.into_iter().map(|part| Faulty { message: about(&part), part, slow }));
                 }
                 (None, 1) => faulty.extend(group.pop().map(|part| Faulty { part, message, slow })),
@@ -229,7 +229,7 @@ impl<N: Nginx> Search<'_, N> {
     async fn is_one_of_many(
         &mut self,
         first: &Fixed,
-        part: &Part,
+        part: &Piece,
         owner: &Option<Arc<str>>,
         faulty: &[Faulty],
     ) -> Result<bool, ApplyError> {
@@ -249,9 +249,9 @@ impl<N: Nginx> Search<'_, N> {
     ///
     /// # Errors
     /// When the test comes to no result.
-    pub(super) async fn accepts(&mut self, part: &Part) -> Result<bool, ApplyError> {
+    pub(super) async fn accepts(&mut self, part: &Piece) -> Result<bool, ApplyError> {
         let candidate = match part {
-            Part::Setting(key, value) => {
+            Piece::Setting(key, value) => {
                 let mut data = self.built.basis.data().clone();
                 data.insert(key.clone(), value.clone());
                 self.built.basis.alone(&data)
@@ -280,8 +280,8 @@ impl<N: Nginx> Search<'_, N> {
     }
 
     /// Those of namespaces that ask for the least text first, and of each the smallest first.
-    fn least_first(&self, parts: Vec<Part>) -> Vec<Part> {
-        let mut parts: Vec<(Option<Arc<str>>, Part)> = parts.into_iter().map(|part| (part.owner(self.built), part)).collect();
+    fn least_first(&self, parts: Vec<Piece>) -> Vec<Piece> {
+        let mut parts: Vec<(Option<Arc<str>>, Piece)> = parts.into_iter().map(|part| (part.owner(self.built), part)).collect();
         let mut sums: BTreeMap<Option<Arc<str>>, u64> = BTreeMap::new();
         for (owner, part) in &parts {
             *sums.entry(owner.clone()).or_default() += part.bytes();
@@ -335,9 +335,9 @@ impl<N: Nginx> Search<'_, N> {
 }
 
 /// What objects ask for in a configuration.
-pub(super) fn parts_of(fixed: &Fixed) -> impl Iterator<Item = Part> {
-    let profiles = fixed.profiles.iter().map(|(id, profile)| Part::Profile(id.clone(), profile.clone()));
-    let shells = fixed.shells.iter().map(|(host, shell)| Part::Shell(host.clone(), shell.clone()));
-    let streams = fixed.streams.iter().map(|(ingress, text)| Part::Stream(ingress.clone(), text.clone()));
+pub(super) fn parts_of(fixed: &Fixed) -> impl Iterator<Item = Piece> {
+    let profiles = fixed.profiles.iter().map(|(id, profile)| Piece::Profile(id.clone(), profile.clone()));
+    let shells = fixed.shells.iter().map(|(host, shell)| Piece::Shell(host.clone(), shell.clone()));
+    let streams = fixed.streams.iter().map(|(ingress, text)| Piece::Stream(ingress.clone(), text.clone()));
     profiles.chain(shells).chain(streams)
 }

@@ -244,7 +244,7 @@ async fn an_adopted_nginx_gets_its_data_while_its_configuration_can_not_be_chang
     let bed = Bed::over(World { adopted: Some(adopted), judge: Some(Box::new(|_| Err(failed()))), ..World::default() }, 1000);
     bed.publish("true");
     let mut live = bed.handle.live.clone();
-    live.wait_for(|live| live.synced).await.unwrap();
+    live.wait_for(|live| live.synced()).await.unwrap();
     assert!(bed.handle.ready() && !bed.fake.world().records.is_empty());
 }
 
@@ -259,7 +259,7 @@ async fn an_adopted_nginx_that_reads_other_records_gets_none_before_it_is_reload
         assert!(!bed.handle.ready() && bed.fake.world().records.is_empty());
         bed.fake.world().judge = None;
         let mut live = bed.handle.live.clone();
-        live.wait_for(|live| live.synced).await.unwrap();
+        live.wait_for(|live| live.synced()).await.unwrap();
         assert!(bed.handle.ready() && !bed.fake.world().records.is_empty());
     }
 }

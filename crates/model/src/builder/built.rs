@@ -10,6 +10,7 @@ use super::claims::Claims;
 use super::settings::Basis;
 use crate::Model;
 use crate::key::{BackendId, ObjectKey};
+use crate::part::Part;
 use crate::passes::host;
 use crate::passes::ingress::Entry;
 use crate::plan::Reason;
@@ -103,15 +104,20 @@ impl Built {
         named().filter(|entry| asks(entry) && has_say(entry)).map(|entry| entry.key().clone()).collect()
     }
 
-    /// The Ingresses behind a reason for a reload, as far as this build has them. Cost: as [`Self::users_of_profile`].
-    pub fn behind(&self, reason: &Reason) -> Vec<ObjectKey> {
-        match reason {
-            Reason::ProfileAdded(id, _) => self.users_of_profile(id),
-            Reason::Shell(host) => self.users_of_shell(host),
-            Reason::Literal(host) => self.model.live.hosts.get(host).map(|record| host::owners(record, |_| true)).unwrap_or_default(),
-            Reason::Stream(ingress) => ingress.iter().cloned().collect(),
-            Reason::Start | Reason::Globals(_) | Reason::Asked => Vec::new(),
+    /// The Ingresses that ask for a part of the text, as far as this build has them. Cost: as [`Self::users_of_profile`].
+    pub fn users_of(&self, part: &Part) -> Vec<ObjectKey> {
+        match part {
+            Part::Profile(id) => self.users_of_profile(id),
+            Part::Server(host) => self.users_of_shell(host),
+            Part::Name(host) => self.model.live.hosts.get(host).map(|record| host::owners(record, |_| true)).unwrap_or_default(),
+            Part::Stream(ingress) => vec![ingress.clone()],
+            Part::Globals | Part::StreamOrder => Vec::new(),
         }
+    }
+
+    /// The Ingresses behind a reason for a reload.
+    pub fn behind(&self, reason: &Reason) -> Vec<ObjectKey> {
+        reason.part().map(|part| self.users_of(part)).unwrap_or_default()
     }
 
     /// Names that ExternalName Services point to and that must be resolved (IP literals excluded).

@@ -1,25 +1,33 @@
 //! Hosts whose TLS connections go on undecrypted, and their endpoints.
 
 use std::collections::BTreeSet;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use super::state::set;
 use super::{Builder, Dirty};
-use crate::signposts;
+use crate::live::BackendRecord;
 
 impl Builder {
     /// Brings the signposts of hosts and backends that were built anew up to date.
-    pub(super) fn put_up_signposts(&mut self, dirty: &Dirty) {
+    pub(super) fn set_signposts(&mut self, dirty: &Dirty) {
         let state = &mut self.state;
         let of_backends = dirty.backends.iter().flat_map(|backend| state.passthrough.claimants.values(backend));
         let hosts: BTreeSet<Arc<str>> = dirty.hosts.iter().chain(of_backends).cloned().collect();
-        let model = &mut state.built.model;
+        let live = &mut state.built.model.live;
         for host in hosts {
-            let backend = state.passthrough.items(&host).first().map(|id| model.live.backends.get(&*id.wire()));
-            let text = backend.map(|backend| signposts::text(backend.map(|backend| &**backend)));
-            if model.signposts.get(&host) != text.as_ref() {
-                set(&mut model.signposts, &host, text);
+            let backend = state.passthrough.items(&host).first().map(|id| live.backends.get(&*id.wire()));
+            let text = backend.map(|backend| text(backend.map(|backend| &**backend)));
+            if live.signposts.get(&host) != text.as_ref() {
+                set(&mut live.signposts, &host, text);
             }
         }
     }
+}
+
+/// The text for a backend.
+fn text(backend: Option<&BackendRecord>) -> Arc<str> {
+    let endpoints = backend.iter().flat_map(|backend| &backend.endpoints);
+    let addresses: Vec<String> = endpoints.map(|endpoint| SocketAddr::new(endpoint.address, endpoint.port).to_string()).collect();
+    addresses.join(",").into()
 }

@@ -168,7 +168,7 @@ fn ssl_passthrough_is_a_signpost_with_the_endpoints_and_needs_no_reload() {
     world.settings.passthrough_port = Some(442);
     let mut builder = Builder::new(world.settings.clone());
     let signposts = |built: &Built| -> Vec<(String, String)> {
-        built.model.signposts.iter().map(|(host, text)| (host.to_string(), text.to_string())).collect()
+        built.model.live.signposts.iter().map(|(host, text)| (host.to_string(), text.to_string())).collect()
     };
     let empty = builder.build(&world.snapshot);
     assert_eq!(signposts(&empty), [("shop.example".into(), String::new())], "nobody answers, and NGINX decrypts nothing");
@@ -193,7 +193,7 @@ fn ssl_passthrough_is_a_signpost_with_the_endpoints_and_needs_no_reload() {
 fn ssl_passthrough_needs_its_flag_and_its_modules() {
     let details = |world: &World| -> Vec<String> {
         let built = world.build();
-        assert!(built.model.signposts.is_empty() && built.model.fixed.globals.listen.passthrough.is_none());
+        assert!(built.model.live.signposts.is_empty() && built.model.fixed.globals.listen.passthrough.is_none());
         built.problems().into_iter().map(|problem| problem.detail).filter(|detail| detail.contains("NGINX decrypts")).collect()
     };
     let mut world = World::new(&[("ssl-passthrough", "true")], &[]).service("shop");
@@ -219,7 +219,7 @@ fn ssl_passthrough_has_no_effect_on_other_paths_and_says_so() {
         });
         world.snapshot.ingresses.insert(ObjectKey::new("ns", "shop"), Arc::new(object::<Ingress>(ingress).into()));
         let built = world.build();
-        assert_eq!(built.model.signposts.len(), signposts, "{expected:?}");
+        assert_eq!(built.model.live.signposts.len(), signposts, "{expected:?}");
         let details: Vec<String> =
             built.problems().into_iter().map(|problem| problem.detail).filter(|detail| detail.contains("ssl-")).collect();
         assert_eq!(details.len(), expected.len(), "{details:?}");

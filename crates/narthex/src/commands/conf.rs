@@ -2,8 +2,10 @@
 
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Context, bail};
+use http_client::{Address, Call, Client, escape};
 use model::Settings;
 use render::ConfFilter;
 
@@ -13,6 +15,8 @@ use crate::output;
 
 /// Path of the controller's own socket, relative to the work directory.
 pub(crate) const SOCKET: &str = "run/narthex.sock";
+/// How long the controller may take: it prints all hosts within a second.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Prints the equivalent text, computed here or asked of the running controller.
 pub(crate) fn conf(args: &ConfArgs, log: &LogArgs) -> anyhow::Result<ExitCode> {
@@ -40,17 +44,17 @@ pub(crate) fn conf(args: &ConfArgs, log: &LogArgs) -> anyhow::Result<ExitCode> {
 
 async fn ask(work_dir: &Path, host: Option<&str>, path: Option<&str>) -> anyhow::Result<String> {
     let socket = work_dir.join(SOCKET);
-    let client = reqwest::Client::builder().unix_socket(socket.clone()).build()?;
-    let query: Vec<(&str, &str)> = [("host", host), ("path", path)].into_iter().filter_map(|(key, value)| Some((key, value?))).collect();
-    let response = client.get("http://narthex/conf").query(&query).send().await.with_context(|| {
+    let query = [("host", host), ("path", path)].into_iter().filter_map(|(key, value)| Some(format!("{key}={}", escape(value?))));
+    let target = format!("/conf?{}", query.collect::<Vec<_>>().join("&"));
+    let answer = Client::new(Address::Unix(socket.clone())).call(&Call { target: &target, ..Call::default() }, PATIENCE).await;
+    let answer = answer.with_context(|| {
         format!(
             "no controller answers on {}: give --work-dir of the running one, or --manifests or --kubeconfig to compute it",
             socket.display()
         )
     })?;
-    let ok = response.status().is_success();
-    let text = response.text().await?;
-    if !ok {
+    let text = String::from_utf8(answer.body.into())?;
+    if !answer.status.is_success() {
         bail!("{}", text.trim_end());
     }
     Ok(text)

@@ -67,17 +67,6 @@ fn as_text(plan: &Plan, both: &Both<'_>) -> String {
     }
 }
 
-fn name(table: Table) -> &'static str {
-    match table {
-        Table::Certificate => "key pair",
-        Table::Users => "list of users",
-        Table::Server => "TLS name",
-        Table::Backend => "backend",
-        Table::Host => "host",
-        Table::Signpost => "TLS passthrough",
-    }
-}
-
 fn verb(op: &Op) -> &'static str {
     match (&op.value, op.old_crc) {
         (None, _) => "removed",
@@ -93,13 +82,13 @@ fn counts(delta: &Delta) -> String {
     }
     let parts: Vec<String> = counts
         .into_iter()
-        .map(|((table, verb), count)| format!("{count} {}{} {verb}", name(table), if count == 1 { "" } else { "s" }))
+        .map(|((table, verb), count)| format!("{count} {}{} {verb}", table.row().noun, if count == 1 { "" } else { "s" }))
         .collect();
     parts.join(", ")
 }
 
 fn changes(delta: &Delta) -> String {
-    delta.iter().map(|op| format!("  {} {} {}\n", name(op.table), op.key, verb(op))).collect()
+    delta.iter().map(|op| format!("  {} {} {}\n", op.table.row().noun, op.key, verb(op))).collect()
 }
 
 fn as_json(plan: &Plan, both: &Both<'_>) -> serde_json::Value {

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use model::plan::plan;
-use model::{Built, Model, Op, Plan, Settings, Table};
+use model::{Built, Model, Op, Plan, Settings};
 use serde_json::json;
 
 use crate::args::{Format, LogArgs, RenderArgs};
@@ -49,12 +49,11 @@ pub(crate) fn render(args: &RenderArgs, log: &LogArgs) -> anyhow::Result<ExitCod
 /// A record without private keys.
 fn value(op: &Op) -> serde_json::Value {
     let text = op.value.as_deref().unwrap_or_default();
-    match op.table {
-        Table::Certificate => json!("(key pair)"),
-        Table::Users => json!("(users)"),
-        Table::Server | Table::Signpost => json!(text),
-        Table::Backend | Table::Host => serde_json::from_str(text).unwrap_or_else(|_| json!(text)),
+    let row = op.table.row();
+    if row.is_secret {
+        return json!(format!("({})", row.noun));
     }
+    row.declaration.and_then(|_| serde_json::from_str(text).ok()).unwrap_or_else(|| json!(text))
 }
 
 fn shown(op: &Op) -> String {

@@ -31,6 +31,7 @@ use crate::args::{LogArgs, RunArgs};
 use crate::commands::http;
 use adapter::{LivePort, NginxPort};
 use requests::{Collector, Sources};
+use signposts::SignpostPort;
 
 /// The runtime of every subcommand that needs one.
 pub(crate) fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
@@ -83,6 +84,7 @@ async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
         snapshots: source.snapshots,
         nginx,
         live,
+        signposts: settings.passthrough().map(|_| SignpostPort::new(&paths)),
         addresses: source.addresses,
         confirmed,
         report: source.report,
@@ -111,7 +113,6 @@ async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
     tasks.spawn(async move { match ops::serve(ops_listener, ops).await {} });
     conf_socket(&paths, &capabilities, handle.clone(), &mut tasks)?;
     tasks.spawn(traces::run(control.clone(), handle.built.clone()));
-    tasks.spawn(signposts::run(paths.signposts_dir(), handle.built.clone()));
     let (again, status) = (source.again, source.status);
     let children = children::Children::default();
     if let Some(listener) = reload_listener {

@@ -96,7 +96,7 @@ pub(crate) fn model(fixed: Fixed, hosts: Vec<(&str, Arc<HostRecord>)>, tls: &[&s
         live.hosts.insert(host.into(), record);
     }
     live.servers.extend(tls.iter().map(|name| (Arc::from(*name), Arc::from("certificate"))));
-    Model { fixed, live, ..Model::default() }
+    Model { fixed, live }
 }
 
 /// What the NGINX of this machine can do.

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use cluster::chain;
-use controller::port::{Culprit, Loss, Old};
-use controller::{Adopted, Applied, ApplyError, LiveError, LiveNginx, LiveState, Locations, Nginx, Posted};
-use model::{Data, Fixed, ProfileId};
+use controller::port::{Loss, Old};
+use controller::{Adopted, Applied, ApplyError, Channel, LiveError, LiveState, Locations, Nginx, Posted};
+use model::live::Medium;
+use model::{Data, Fixed, ProfileId, Table};
 use nginx::{Complaint, LiveClient, Supervisor};
-use render::{Capabilities, FileSet, OriginKind, Paths};
+use render::{Capabilities, FileSet, Paths};
 use tracing::warn;
 
 /// The note of the accepted ConfigMap in the work directory.
@@ -102,12 +103,7 @@ pub(super) fn confirmed(supervisor: &Supervisor) -> Data {
 fn refine(error: nginx::ApplyError, files: &FileSet) -> ApplyError {
     let culprit = |complaint: &Complaint| {
         let line = complaint.line.filter(|_| complaint.file == "nginx.conf")?;
-        match files.origin(line) {
-            OriginKind::Profile(id) => Some(Culprit::Profile(id.clone())),
-            OriginKind::Shell(host) => Some(Culprit::Shell(host.clone())),
-            OriginKind::Stream(ingress) => Some(Culprit::Stream(ingress.clone())),
-            OriginKind::Globals => None,
-        }
+        Some(files.origin(line).clone())
     };
     match &error {
         nginx::ApplyError::Refused(complaint) => ApplyError::Refused { message: complaint.message.clone(), culprit: culprit(complaint) },
@@ -121,7 +117,15 @@ fn refine(error: nginx::ApplyError, files: &FileSet) -> ApplyError {
 #[derive(Clone)]
 pub(super) struct LivePort(pub(super) LiveClient);
 
-impl LiveNginx for LivePort {
+impl Channel for LivePort {
+    const NAME: &'static str = "shared dictionaries";
+    const LOST_WITH_NGINX: bool = true;
+    const AUDIT_EVERY: Option<Duration> = None;
+
+    fn carries(table: Table) -> bool {
+        matches!(table.row().medium, Medium::Dictionary(_))
+    }
+
     async fn audit(&self) -> Result<LiveState, LiveError> {
         self.0.audit().await.map(live_state).map_err(|error| live_error(&error))
     }

@@ -105,12 +105,12 @@ fn configuration(handle: &Handle) -> Finding {
 
 fn records(handle: &Handle) -> Finding {
     let live = handle.live.borrow();
-    if !live.synced {
+    if !live.synced() {
         return failed("nginx does not hold the routes and endpoints yet");
     }
     let built = handle.built.borrow();
     let (hosts, over) = built.as_ref().map_or((0, 0), |built| (built.model.live.hosts.len(), built.usage.held));
-    let (held, without_room) = (live.held, live.without_room.len());
+    let (held, without_room) = (live.held(), live.without_room());
     if held + without_room + over == 0 {
         return Finding::Sound;
     }

@@ -1,45 +1,126 @@
-//! Keeps the signposts that NGINX reads as the newest build says.
+//! The files that NGINX's stream block reads, as a channel of the live lane.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use model::{Built, Signposts};
-use tokio::sync::watch;
-use tracing::{error, info};
+use cluster::chain;
+use controller::{Channel, LiveError, LiveState, Posted};
+use model::Table;
+use model::live::{Medium, record_crc};
+use nginx::{Signposts, StoreError};
+use render::Paths;
 
-/// How long to wait after a failure.
-const RETRY: Duration = Duration::from_secs(1);
+/// Writes files.
+#[derive(Clone)]
+pub(super) struct SignpostPort(Arc<Signposts>);
 
-/// Runs for ever. Nothing is written where all connections are decrypted.
-pub(super) async fn run(directory: PathBuf, mut built: watch::Receiver<Option<Arc<Built>>>) -> &'static str {
-    let mut held: Option<Signposts> = None;
-    let mut failing = false;
-    loop {
-        let wanted = built.borrow_and_update().as_ref().and_then(|built| {
-            let model = &built.model;
-            model.fixed.globals.listen.passthrough.map(|_| model.signposts.clone())
-        });
-        let outcome = match wanted.filter(|wanted| held.as_ref() != Some(wanted)) {
-            None => Ok(()),
-            Some(wanted) => nginx::put_up(&directory, wanted.iter().map(|(host, text)| (&**host, &**text))).map(|()| held = Some(wanted)),
-        };
-        if let (Err(error), false) = (&outcome, failing) {
-            let error = error as &dyn std::error::Error;
-            error!(error, directory = %directory.display(), "TLS connections that are not decrypted may go to old endpoints: it is tried again");
-        } else if outcome.is_ok() && failing {
-            info!("the endpoints of TLS connections that are not decrypted are up to date again");
-        }
-        failing = outcome.is_err();
-        let changed = async {
-            if built.changed().await.is_err() {
-                std::future::pending().await
-            }
-        };
-        if failing {
-            let _ = tokio::time::timeout(RETRY, changed).await;
-        } else {
-            changed.await;
-        }
+impl SignpostPort {
+    pub(super) fn new(paths: &Paths) -> Self {
+        Self(Arc::new(Signposts::new(paths.signposts_dir())))
+    }
+
+    /// Works on the files, away from the tasks that must not wait.
+    async fn work<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Signposts) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, LiveError> {
+        let files = self.0.clone();
+        let done = tokio::task::spawn_blocking(move || work(&files)).await;
+        done.map_err(|error| LiveError::Unreachable(error.to_string()))?.map_err(|error| LiveError::Unreachable(chain(&error)))
+    }
+}
+
+impl Channel for SignpostPort {
+    const NAME: &'static str = "signposts";
+    const LOST_WITH_NGINX: bool = false;
+    const AUDIT_EVERY: Option<Duration> = Some(Duration::from_secs(30));
+
+    fn carries(table: Table) -> bool {
+        table.row().medium == Medium::Files
+    }
+
+    async fn audit(&self) -> Result<LiveState, LiveError> {
+        self.work(state).await
+    }
+
+    async fn post(&self, lines: String) -> Result<Posted, LiveError> {
+        self.work(move |files| {
+            // One that fails keeps no other from being written.
+            let failed = lines.lines().filter_map(|line| apply(files, line).err()).reduce(|first, _| first);
+            let state = state(files)?;
+            failed.map_or(Ok(Posted { state, refused: Vec::new() }), Err)
+        })
+        .await
+    }
+
+    async fn keys(&self) -> Result<Vec<String>, LiveError> {
+        let held = self.work(Signposts::held).await?;
+        Ok(held.into_keys().map(|name| format!("{}\t{name}", Table::Signpost.letter())).collect())
+    }
+
+    async fn set_generation(&self, marker: &str) -> Result<(), LiveError> {
+        let marker = marker.to_owned();
+        self.work(move |files| files.complete(&marker)).await
+    }
+}
+
+/// What the files hold, read again.
+fn state(files: &Signposts) -> Result<LiveState, StoreError> {
+    let held = files.held()?;
+    let digest = held.iter().map(|(name, text)| u64::from(record_crc(Table::Signpost, name, text))).sum();
+    Ok(LiveState { generation: files.marker(), digest, entries: held.len() as u64 })
+}
+
+/// Applies a line of the live protocol.
+fn apply(files: &Signposts, line: &str) -> Result<(), StoreError> {
+    match line.split('\t').collect::<Vec<_>>()[..] {
+        [sign, name, text] if sign.starts_with('=') => files.set(name, text),
+        [_, name] => files.remove(name),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use model::Live;
+
+    use super::*;
+
+    const LINES: &str = "=p\ta.example\t10.0.0.1:443\n=p\tb.example\t\n";
+
+    fn port() -> (SignpostPort, Paths, tempfile::TempDir) {
+        let dir = tempfile::tempdir().unwrap();
+        let paths = Paths::new(dir.path());
+        (SignpostPort::new(&paths), paths, dir)
+    }
+
+    #[tokio::test]
+    async fn what_is_confirmed_is_what_the_files_hold() {
+        let (port, paths, _dir) = port();
+        assert_eq!(port.audit().await.unwrap(), LiveState::default());
+        let mut wanted = Live::default();
+        wanted.signposts.insert("a.example".into(), "10.0.0.1:443".into());
+        wanted.signposts.insert("b.example".into(), "".into());
+        let confirmed = LiveState { generation: None, digest: wanted.digest(), entries: 2 };
+        assert_eq!(port.post(LINES.into()).await.unwrap().state, confirmed);
+        port.set_generation("all").await.unwrap();
+        fs::write(paths.signposts_dir().join("a.example"), "10.0.0.2:443").unwrap();
+        let changed = port.audit().await.unwrap();
+        assert_eq!((changed.generation.as_deref(), changed.digest == confirmed.digest), (Some("all"), false));
+        assert_eq!(port.post(LINES.into()).await.unwrap().state.digest, confirmed.digest);
+        assert_eq!(port.keys().await.unwrap(), ["p\ta.example", "p\tb.example"]);
+        assert_eq!(port.post("-p\ta.example\n-p\tb.example\n".into()).await.unwrap().state.entries, 0);
+    }
+
+    #[tokio::test]
+    async fn a_file_that_can_not_be_written_is_an_error_and_keeps_no_other_from_being_written() {
+        let (port, paths, _dir) = port();
+        fs::create_dir_all(paths.signposts_dir().join("a.example")).unwrap();
+        assert!(port.post(LINES.into()).await.is_err());
+        assert!(paths.signposts_dir().join("b.example").exists());
+        fs::remove_dir(paths.signposts_dir().join("a.example")).unwrap();
+        assert_eq!(port.post(LINES.into()).await.unwrap().state.entries, 2);
     }
 }
