@@ -4,23 +4,26 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
-use model::Settings;
-use render::ConfFilter;
+use model::{Fixed, Model, Settings};
+use ops::ConfQuery;
+use render::{Capabilities, Paths, Served};
+use serde_json::json;
 
-use crate::args::{ConfArgs, LogArgs};
+use crate::args::{ConfArgs, Format, LogArgs};
 use crate::offline::{self, Directory};
 use crate::output;
 
 /// Path of the controller's own socket, relative to the work directory.
 pub(crate) const SOCKET: &str = "run/narthex.sock";
 
-/// Prints the equivalent text, computed here or asked of the running controller.
+/// Prints what serves a host, or the whole `nginx.conf`: computed here, or asked of the running controller.
 pub(crate) fn conf(args: &ConfArgs, log: &LogArgs) -> anyhow::Result<ExitCode> {
     let work_dir = args.nginx.work_dir()?;
     let source = &args.source;
+    let query = ConfQuery { host: args.host.as_deref(), path: args.path.as_deref(), json: args.format == Format::Json };
     let offline = source.manifests.is_some() || source.api.names_one();
     if !offline {
-        let text = crate::commands::run::runtime()?.block_on(ask(&work_dir, args.host.as_deref(), args.path.as_deref()))?;
+        let text = crate::commands::run::runtime()?.block_on(ask(&work_dir, query))?;
         output::text(&text)?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -33,15 +36,29 @@ pub(crate) fn conf(args: &ConfArgs, log: &LogArgs) -> anyhow::Result<ExitCode> {
             crate::commands::run::runtime()?.block_on(offline::cluster(source, settings))?
         }
     };
-    let filter = ConfFilter { host: args.host.as_deref(), path: args.path.as_deref() };
-    output::text(render::conf(&built.model, &capabilities, &render::Paths { work_dir }, filter)?)?;
+    output::text(answer(&built.model.fixed, &built.model, &capabilities, &Paths { work_dir }, query)?)?;
     Ok(ExitCode::SUCCESS)
 }
 
-async fn ask(work_dir: &Path, host: Option<&str>, path: Option<&str>) -> anyhow::Result<String> {
+/// The answer to a query. `running` is the text of NGINX's workers, `model` what they are brought to.
+pub(crate) fn answer(running: &Fixed, model: &Model, caps: &Capabilities, paths: &Paths, query: ConfQuery<'_>) -> anyhow::Result<String> {
+    let Some(host) = query.host else {
+        let set = render::render(running, caps, paths)?;
+        let conf = String::from_utf8_lossy(set.conf());
+        return Ok(if query.json { format!("{:#}\n", json!({ "nginx.conf": conf, "revision": set.revision })) } else { conf.into_owned() });
+    };
+    let served = Served::new(running, model, caps, paths, host, query.path)?;
+    Ok(if query.json { serde_json::to_string_pretty(&served)? + "\n" } else { served.to_string() })
+}
+
+async fn ask(work_dir: &Path, query: ConfQuery<'_>) -> anyhow::Result<String> {
     let socket = work_dir.join(SOCKET);
     let client = reqwest::Client::builder().unix_socket(socket.clone()).build()?;
-    let query: Vec<(&str, &str)> = [("host", host), ("path", path)].into_iter().filter_map(|(key, value)| Some((key, value?))).collect();
+    let format = query.json.then_some("json");
+    let query: Vec<(&str, &str)> = [("host", query.host), ("path", query.path), ("format", format)]
+        .into_iter()
+        .filter_map(|(key, value)| Some((key, value?)))
+        .collect();
     let response = client.get("http://narthex/conf").query(&query).send().await.with_context(|| {
         format!(
             "no controller answers on {}: give --work-dir of the running one, or --manifests or --kubeconfig to compute it",
