@@ -60,7 +60,7 @@ cat <<END
   A live change:   remove an address of the EndpointSlice in examples/hello.yaml, or change the path in its Ingress.
   A reload:        add the annotation  nginx.ingress.kubernetes.io/proxy-buffer-size: 16k  to an Ingress.
   What it counts:  curl -s http://127.0.0.1:$health/metrics | grep -E 'narthex_reloads'
-  As NGINX text:   $bin/narthex conf --work-dir $work shop.example.com
+  What serves it:  $bin/narthex conf --work-dir $work shop.example.com
 
   Ctrl-C ends it.
 

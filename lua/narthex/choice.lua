@@ -9,7 +9,6 @@ local backend = require("narthex.backend")
 local canary = require("narthex.canary")
 local context = require("narthex.context")
 local metrics = require("narthex.metrics")
-local store = require("narthex.store")
 
 local re_match = ngx.re.match
 
@@ -63,25 +62,6 @@ function M.make(var, route, record, revision, uri)
     context.open(var).captures = captures_of(route.path, uri)
   end
   return key
-end
-
---- The same for locations that are text: the backend is in `$narthex_backend`, captures are NGINX's own. Phase: rewrite.
--- @tparam boolean issues_cookie whether the location sets cookies
-function M.text(issues_cookie)
-  local var = ngx.var
-  local key, revision = var.narthex_backend, store.revision()
-  key = key ~= "" and key or backend.DEFAULT
-  local record = backend.get(key, revision)
-  if record and record.choice and record.balancer then
-    if record.balancer.needs_captures then
-      local captures = {}
-      for i = 1, 9 do
-        captures[i] = var[i]
-      end
-      context.open(var).captures = captures
-    end
-    var.narthex_backend = M.make(var, { backend = key, issues_cookie = issues_cookie }, record, revision)
-  end
 end
 
 return M

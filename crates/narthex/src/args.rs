@@ -82,7 +82,7 @@ pub(crate) enum Command {
     Check(CheckArgs),
     /// Say what a change between two directories would do: nothing, live updates, or a reload and why
     Plan(PlanArgs),
-    /// Print the equivalent NGINX configuration, as if every route were text
+    /// Print what serves a host: its server block, the locations that its routes use, and its record with the row of each value
     Conf(ConfArgs),
     /// Restart workloads when the ConfigMaps and Secrets that they use change (for those who used stakater's Reloader)
     Rollout(Box<RolloutArgs>),
@@ -247,17 +247,21 @@ pub(crate) struct PlanArgs {
 #[command(after_help = "Without --manifests, --kubeconfig or --apiserver-host it asks the running controller of --work-dir.
 
 Examples:
-  narthex conf                                   # everything
-  narthex conf shop.example.com                  # one server block
-  narthex conf shop.example.com /cart/5          # the location that a path leads to
+  narthex conf                                   # the whole nginx.conf
+  narthex conf shop.example.com                  # what serves a host
+  narthex conf shop.example.com /cart/5          # what serves a path
+  narthex conf shop.example.com --format json | jq .record
   narthex conf --manifests examples shop.example.com")]
 pub(crate) struct ConfArgs {
-    /// Host whose server block to print; all and the http block if left out
+    /// Host that is served; the whole nginx.conf if left out
     #[arg(value_name = "HOST")]
     pub(crate) host: Option<String>,
-    /// Path of a rule, whose locations to print; or any other path, whose location is looked up as for a request
+    /// Path of a rule; or any other path, whose route is looked up as for a request
     #[arg(value_name = "PATH")]
     pub(crate) path: Option<String>,
+    /// Form of the output
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) format: Format,
     #[command(flatten)]
     pub(crate) source: SourceArgs,
     #[command(flatten)]

@@ -11,8 +11,19 @@ use axum::response::Response;
 use axum::routing::get;
 use tokio::net::UnixListener;
 
-/// Computes the equivalent text for a host and a path; the error is for the person who asks.
-pub type ConfSource = Arc<dyn Fn(Option<&str>, Option<&str>) -> Result<String, String> + Send + Sync>;
+/// What `narthex conf` asks for.
+#[derive(Debug, Clone, Copy)]
+pub struct ConfQuery<'a> {
+    /// What serves this host; absent: the whole `nginx.conf`.
+    pub host: Option<&'a str>,
+    /// Of the host, what this path means.
+    pub path: Option<&'a str>,
+    /// As JSON.
+    pub json: bool,
+}
+
+/// Answers such a query; the error is for the operator.
+pub type ConfSource = Arc<dyn Fn(ConfQuery<'_>) -> Result<String, String> + Send + Sync>;
 
 /// Serves until `shutdown` resolves.
 ///
@@ -25,7 +36,7 @@ pub async fn serve_conf(listener: UnixListener, source: ConfSource, shutdown: im
 
 async fn conf(State(source): State<ConfSource>, Query(query): Query<Vec<(String, String)>>) -> Response {
     let value = |wanted: &str| query.iter().find(|(key, _)| key == wanted).map(|(_, value)| value.as_str());
-    match source(value("host"), value("path")) {
+    match source(ConfQuery { host: value("host"), path: value("path"), json: value("format") == Some("json") }) {
         Ok(text) => crate::plain(StatusCode::OK, text),
         Err(why) => crate::plain(StatusCode::NOT_FOUND, why),
     }

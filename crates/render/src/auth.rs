@@ -10,7 +10,6 @@ use serde::Serialize;
 
 use crate::RenderError;
 use crate::clients;
-use crate::globals::Form;
 use crate::page::Page;
 use crate::print::Printed;
 use crate::proxy::full_forwarded_for;
@@ -46,8 +45,6 @@ struct UpstreamBlock {
 #[derive(Serialize)]
 struct UpstreamView {
     name: Printed,
-    /// Where it is, where Lua does not say it.
-    server: Option<Printed>,
     connections: u32,
     requests: u32,
     timeout: u32,
@@ -82,25 +79,19 @@ impl AuthView {
 }
 
 impl UpstreamView {
-    fn new(upstream: &AuthUpstream, form: Form) -> Result<Self, RenderError> {
+    fn new(upstream: &AuthUpstream) -> Result<Self, RenderError> {
         let annotations::Keepalive { connections, requests, timeout: Seconds(timeout) } = upstream.keepalive;
-        Ok(Self {
-            name: Printed::word(upstream.name())?,
-            server: (form == Form::Equivalent).then(|| Printed::word(&upstream.server)).transpose()?,
-            connections: connections.get(),
-            requests: requests.get(),
-            timeout,
-        })
+        Ok(Self { name: Printed::word(upstream.name())?, connections: connections.get(), requests: requests.get(), timeout })
     }
 }
 
 /// Services to which connections are kept, once each.
-pub(crate) fn upstreams(page: &mut Page, fixed: &Fixed, form: Form) -> Result<(), RenderError> {
+pub(crate) fn upstreams(page: &mut Page, fixed: &Fixed) -> Result<(), RenderError> {
     let mut written = BTreeSet::new();
     for (id, profile) in &fixed.profiles {
         let upstream = profile.external_auth.as_ref().and_then(|auth| auth.upstream.as_ref());
         if let Some(upstream) = upstream.filter(|upstream| written.insert(upstream.name())) {
-            let view = UpstreamBlock { upstream: UpstreamView::new(upstream, form)? };
+            let view = UpstreamBlock { upstream: UpstreamView::new(upstream)? };
             page.origin(Part::Profile(id.clone()), |page| page.block("auth_upstream.conf", view))?;
         }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use annotations::VerifyClient;
 use model::fixed::{ClientVerification, TrustedClients};
-use model::{Fixed, Route, Shell};
+use model::{Fixed, Shell};
 use serde::Serialize;
 
 use crate::RenderError;
@@ -19,7 +19,6 @@ pub(crate) struct ClientsView {
     crl: Option<Printed>,
     verify: Printed,
     depth: u16,
-    error_page: Option<Printed>,
 }
 
 impl ClientsView {
@@ -37,25 +36,13 @@ impl ClientsView {
                 VerifyClient::OptionalNoCa => "optional_no_ca",
             }),
             depth: *depth,
-            error_page: Some(Printed::fixed(r#""@narthex_client_refused\n""#)),
         })
-    }
-
-    /// The same with a page as text.
-    pub(crate) fn with_page(self, page: Option<&str>) -> Result<Self, RenderError> {
-        Ok(Self { error_page: page.map(Printed::argument).transpose()?, ..self })
     }
 }
 
 /// The value of `ssl-client-cert` where backends are told about client certificates; empty: what the client sent is removed.
 pub(crate) fn certificate_header(shell: Option<&Shell>) -> Option<Printed> {
     shell?.clients.as_ref().map(|_| Printed::fixed("$narthex_client_certificate"))
-}
-
-/// The same for one route.
-pub(crate) fn certificate_header_of(shell: Option<&Shell>, route: &Route) -> Option<Printed> {
-    let value = if route.auth_tls_pass_certificate_to_upstream { "$ssl_client_escaped_cert" } else { "\"\"" };
-    shell?.clients.as_ref().map(|_| Printed::fixed(value))
 }
 
 /// The CAs and lists of all hosts, each once.

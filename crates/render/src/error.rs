@@ -50,8 +50,8 @@ pub enum RenderError {
     /// There is no record of the host.
     #[error("no host {0:?} is served; the catch-all is \"_\"")]
     UnknownHost(String),
-    /// It is no path, nor the name of a location.
-    #[error("{path:?} is neither a path, which begins with \"/\", nor the name of a location of {host:?}; the paths of its rules are {}", known.join(", "))]
+    /// It is no path.
+    #[error("{path:?} is no path, which begins with \"/\"; the paths of the rules of {host:?} are {}", known.join(", "))]
     UnknownPath {
         /// The host.
         host: String,

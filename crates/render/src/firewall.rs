@@ -33,8 +33,6 @@ pub(crate) struct GlobalFirewall {
 pub(crate) struct FirewallView {
     switch: Option<Printed>,
     files: Vec<Printed>,
-    /// Rules in place, for reading.
-    rules: Option<Printed>,
     transaction_id: Option<Printed>,
 }
 
@@ -66,30 +64,15 @@ impl GlobalFirewall {
 }
 
 impl FirewallView {
-    /// For the router: rules lie in files of their own, as NGINX takes arguments of at most 4 KiB.
-    pub(crate) fn router(text: &FirewallText, paths: &Paths) -> Result<Self, RenderError> {
-        let mut view = Self::without_rules(text, paths)?;
-        if let Some(rules) = &text.rules {
-            view.files.insert(0, path(paths, &file_of(rules))?);
-        }
-        Ok(view)
-    }
-
-    /// For reading: rules in place.
-    pub(crate) fn equivalent(text: &FirewallText, paths: &Paths) -> Result<Self, RenderError> {
-        let mut view = Self::without_rules(text, paths)?;
-        view.rules = text.rules.as_ref().map(|rules| Printed::quoted(rules.as_str())).transpose()?;
-        Ok(view)
-    }
-
-    fn without_rules(text: &FirewallText, paths: &Paths) -> Result<Self, RenderError> {
+    /// Rules lie in files of their own, as NGINX takes arguments of at most 4 KiB.
+    pub(crate) fn new(text: &FirewallText, paths: &Paths) -> Result<Self, RenderError> {
         // Destructured so that a new field can't be forgotten.
-        let FirewallText { switch, recommended, core_rules, transaction_id, rules: _ } = text;
-        let files = [(*recommended, RECOMMENDED), (*core_rules, CORE_RULES)].into_iter().filter(|(used, _)| *used);
+        let FirewallText { switch, recommended, core_rules, transaction_id, rules } = text;
+        let shared = [(*recommended, RECOMMENDED), (*core_rules, CORE_RULES)].into_iter().filter(|(used, _)| *used);
+        let files = rules.iter().map(file_of).chain(shared.map(|(_, file)| file.into()));
         Ok(Self {
             switch: switch.map(Printed::switch),
-            files: files.map(|(_, file)| path(paths, Path::new(file))).collect::<Result<_, _>>()?,
-            rules: None,
+            files: files.map(|file| path(paths, &file)).collect::<Result<_, _>>()?,
             // Its variables are meant.
             transaction_id: transaction_id.as_ref().map(|id| Printed::quoted(id.as_str())).transpose()?,
         })

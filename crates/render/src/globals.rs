@@ -38,15 +38,6 @@ pub(crate) struct GlobalView {
     http_snippet: Option<Printed>,
 }
 
-/// What the `http` block is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Form {
-    /// To run: what workers need is loaded by the master, so that they open no file.
-    Router,
-    /// To read: the equivalent text, which names the phase file as the predecessor's did.
-    Equivalent,
-}
-
 impl GlobalView {
     /// `names` are the server names that the file will have, for the size of their hash table.
     pub(crate) fn new<'a>(
@@ -54,20 +45,19 @@ impl GlobalView {
         caps: &Capabilities,
         paths: &Paths,
         revision: &str,
-        form: Form,
         names: impl Iterator<Item = &'a str>,
     ) -> Result<Self, RenderError> {
         let globals = &*fixed.globals;
         let config = &globals.config;
         Ok(Self {
             main: MainView::new(fixed, caps, paths, revision)?,
-            http: HttpView::new(fixed, caps, paths, revision, form, names)?,
+            http: HttpView::new(fixed, caps, paths, revision, names)?,
             real_ip: RealIp::new(globals)?,
             block_cidrs: client::networks(&config.block_cidrs)?,
-            maps: MapsView::new(globals, form)?,
+            maps: MapsView::new(globals)?,
             log: LogView::new(config)?,
             tls: TlsView::new(config, paths)?,
-            proxy: ProxyView::http(config)?,
+            proxy: ProxyView::new(config)?,
             headers: HeadersView::http(globals)?,
             firewall: GlobalFirewall::new(config, paths)?,
             http_snippet: config.snippets.http.as_ref().map(Printed::raw),

@@ -1,7 +1,6 @@
 //! From [`model::Fixed`] to the files that NGINX reads. Pure: no I/O, no clock, no environment.
 //!
-//! [`render()`] gives what runs: one server for all hosts, whose routes are data. [`conf()`] gives the same as text, a server per
-//! host and a location per path, for people and for tests.
+//! [`render()`] gives what runs: one server for all hosts, whose routes are data. [`Served`] is what of it serves one host, for people.
 //!
 //! Templates (`templates/*.conf`) print view structs and nothing else, and every value goes through one formatter (module
 //! `print`) which quotes and escapes it by its type; raw text can only come from a [`ngx_value::Snippet`].
@@ -10,7 +9,6 @@
 mod auth;
 mod capabilities;
 mod clients;
-mod equivalent;
 mod error;
 mod files;
 mod firewall;
@@ -25,13 +23,14 @@ mod print;
 mod profile;
 mod proxy;
 mod render;
+mod served;
 mod server;
 mod stream;
 mod templates;
 
 pub use capabilities::Capabilities;
-pub use equivalent::{ConfFilter, conf};
 pub use error::RenderError;
 pub use files::{File, FileSet, Origin};
 pub use paths::Paths;
 pub use render::render;
+pub use served::{Row, Served};

@@ -11,25 +11,15 @@ use serde::Serialize;
 
 use crate::Capabilities;
 use crate::files::File;
-use crate::globals::Form;
 use crate::profile::answers;
 use crate::server::has_ipv6;
 
 /// `lua/narthex/*.lua`: path below the work directory, and content. In the order of names.
 const MODULES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/lua_modules.rs"));
 
-/// The hook of the upstream block, below the work directory.
-pub(crate) const BALANCER_PHASE: &str = "lua/nginx/ngx_conf_balancer.lua";
-
-const BALANCER_PHASE_TEXT: &str = "-- Phase file: chooses an endpoint for the request.\nrequire(\"narthex.balancer\").balance()\n";
-
-/// The modules and phase files.
+/// The modules.
 pub(crate) fn files() -> impl Iterator<Item = File> {
-    MODULES.iter().copied().chain([(BALANCER_PHASE, BALANCER_PHASE_TEXT)]).map(|(path, text)| File {
-        path: path.into(),
-        mode: 0o644,
-        bytes: text.into(),
-    })
+    MODULES.iter().copied().map(|(path, text)| File { path: path.into(), mode: 0o644, bytes: text.into() })
 }
 
 /// What `narthex.config` decodes when NGINX starts.
@@ -172,7 +162,7 @@ fn shells(fixed: &Fixed) -> BTreeMap<&str, ShellSettings<'_>> {
 }
 
 /// The settings as JSON.
-pub(crate) fn configuration(fixed: &Fixed, caps: &Capabilities, revision: &str, form: Form) -> String {
+pub(crate) fn configuration(fixed: &Fixed, caps: &Capabilities, revision: &str) -> String {
     let globals = &*fixed.globals;
     let ipv6 = has_ipv6(globals, caps);
     let config = &globals.config;
@@ -198,11 +188,7 @@ pub(crate) fn configuration(fixed: &Fixed, caps: &Capabilities, revision: &str, 
         hide_server: !config.server_tokens,
         log_default_backend: config.enable_access_log_for_default_backend,
         health_check_path: &globals.health_check_path,
-        // The equivalent text has directives for them.
-        add_headers: match form {
-            Form::Router => globals.headers.answer.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect(),
-            Form::Equivalent => Vec::new(),
-        },
+        add_headers: globals.headers.answer.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect(),
         generate_request_id: config.generate_request_id,
         serve_base_inline: serves_base_inline(config),
         error_statuses: crate::server::error_statuses(config),
@@ -258,12 +244,7 @@ mod tests {
         };
         let fixed = Fixed { globals: Arc::new(globals), ..Fixed::default() };
         assert_eq!(
-            configuration(
-                &fixed,
-                &Capabilities { name_servers: vec!["10.0.0.10".parse().unwrap()], ..Capabilities::assumed() },
-                "00ff",
-                Form::Router
-            ),
+            configuration(&fixed, &Capabilities { name_servers: vec!["10.0.0.10".parse().unwrap()], ..Capabilities::assumed() }, "00ff"),
             concat!(
                 r#"{"revision":"00ff","profiles":["base"],"ssl_redirect":true,"force_ssl_redirect":false,"preserve_trailing_slash":false,"#,
                 r#""redirect_code":308,"https_port":443,"use_port_in_redirects":false,"relative_redirects":false,"#,
@@ -289,7 +270,7 @@ mod tests {
             size: bounds("10,1e+06"),
         };
         let globals = Globals { counting: Some(counting), ..Globals::default() };
-        let text = configuration(&Fixed { globals: Arc::new(globals), ..Fixed::default() }, &Capabilities::assumed(), "00ff", Form::Router);
+        let text = configuration(&Fixed { globals: Arc::new(globals), ..Fixed::default() }, &Capabilities::assumed(), "00ff");
         let metrics =
             r#""metrics":{"key":"0.005,1 10 10,1000000","time":[5.0,1000.0],"length":[10.0],"size":[10.0,1000000.0],"unknown":"skip"}}"#;
         assert!(text.ends_with(metrics), "{text}");

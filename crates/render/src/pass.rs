@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use annotations::Config;
 use annotations::groups::BackendProtocol;
+use model::Fixed;
 use model::profile::{BackendTls, Profile, TlsMaterial, Transport};
-use model::{Fixed, Route};
 use ngx_value::{FastcgiName, FastcgiValue, RetryCondition};
 use serde::Serialize;
 
 use crate::files::File;
 use crate::print::Printed;
-use crate::proxy::{LOCATION, own_timeouts, timeouts};
+use crate::proxy::timeouts;
 use crate::{Paths, RenderError};
 
 /// The upstream block of plain HTTP.
@@ -26,7 +26,6 @@ const FASTCGI_PARAMS_TEXT: &str = include_str!("../../../templates/fastcgi_param
 /// What `pass.conf` prints.
 #[derive(Serialize)]
 pub(crate) struct PassView {
-    pad: Printed,
     /// `proxy_pass`, `grpc_pass` or `fastcgi_pass`, and where to.
     directive: Printed,
     target: Printed,
@@ -38,13 +37,12 @@ pub(crate) struct PassView {
 /// What `backend_tls.conf` prints.
 #[derive(Serialize)]
 pub(crate) struct TlsView {
-    pad: Printed,
     /// `proxy` or `grpc`.
     module: Printed,
     trust: Option<TrustView>,
     name: Option<Printed>,
-    /// None: whether the name is sent is left to what is inherited.
-    server_name: Option<bool>,
+    /// Whether the name is sent.
+    server_name: bool,
 }
 
 #[derive(Serialize)]
@@ -90,27 +88,8 @@ struct Param {
 }
 
 impl PassView {
-    /// In the router: connections are used again only for requests of the same kind.
-    pub(crate) fn router(config: &Config, paths: &Paths, profile: &Profile) -> Result<Self, RenderError> {
-        let mut view = Self::new(config, paths, profile, timeouts(config), &upstream(&profile.transport))?;
-        if let Some(fastcgi) = &mut view.fastcgi {
-            fastcgi.index = profile.transport.fastcgi_index.as_ref().map(Printed::word).transpose()?;
-            fastcgi.params = params(&profile.transport, script)?;
-        }
-        Ok(view)
-    }
-
-    /// In the equivalent text, where one upstream block stands for all.
-    pub(crate) fn text(config: &Config, paths: &Paths, profile: &Profile, route: &Route) -> Result<Self, RenderError> {
-        let mut view = Self::new(config, paths, profile, own_timeouts(config, route), PLAIN_UPSTREAM)?;
-        if let Some(fastcgi) = &mut view.fastcgi {
-            fastcgi.index = route.fastcgi_index.as_ref().map(Printed::word).transpose()?;
-            fastcgi.params = params(&profile.transport, str::to_owned)?;
-        }
-        Ok(view)
-    }
-
-    fn new(config: &Config, paths: &Paths, profile: &Profile, timeouts: [u32; 3], upstream: &str) -> Result<Self, RenderError> {
+    /// Connections are used again only for requests of the same kind.
+    pub(crate) fn new(config: &Config, paths: &Paths, profile: &Profile) -> Result<Self, RenderError> {
         let transport = &profile.transport;
         let (directive, scheme) = match transport.protocol {
             BackendProtocol::Http => ("proxy_pass", "http://"),
@@ -120,18 +99,17 @@ impl PassView {
             BackendProtocol::Grpcs => ("grpc_pass", "grpcs://"),
             BackendProtocol::Fcgi => ("fastcgi_pass", ""),
         };
-        let common = || Common::new(config, profile, timeouts);
+        let common = || Common::new(config, profile);
         let module = if is_grpc(transport) { "grpc" } else { "proxy" };
         // People set these by a snippet before the annotations did, and NGINX takes each but once.
         let by_snippet = is_grpc(transport) && profile.snippet.as_ref().is_some_and(|snippet| snippet.as_str().contains("grpc_ssl_"));
         let tls = transport.tls.as_ref().filter(|_| !by_snippet && !matches!(transport.protocol, BackendProtocol::Fcgi));
         Ok(Self {
-            pad: Printed::fixed(LOCATION),
             directive: Printed::fixed(directive),
-            target: Printed::prefixed(scheme, upstream)?,
-            tls: tls.map(|tls| TlsView::location(paths, module, tls)).transpose()?,
+            target: Printed::prefixed(scheme, upstream(transport))?,
+            tls: tls.map(|tls| TlsView::new(paths, module, tls)).transpose()?,
             grpc: is_grpc(transport).then(|| GrpcView::new(config, common()?)).transpose()?,
-            fastcgi: (transport.protocol == BackendProtocol::Fcgi).then(|| FastcgiView::new(paths, common()?)).transpose()?,
+            fastcgi: (transport.protocol == BackendProtocol::Fcgi).then(|| FastcgiView::new(paths, transport, common()?)).transpose()?,
         })
     }
 }
@@ -154,22 +132,7 @@ pub(crate) const fn intercept_directive(transport: &Transport) -> &'static str {
 }
 
 impl TlsView {
-    fn location(paths: &Paths, module: &'static str, tls: &BackendTls) -> Result<Self, RenderError> {
-        Self::new(paths, LOCATION, module, tls, Some(tls.server_name))
-    }
-
-    /// What an Ingress says for the rest of its host: whether a name is sent goes with the name.
-    pub(crate) fn server(paths: &Paths, tls: &BackendTls) -> Result<Self, RenderError> {
-        Self::new(paths, "        ", "proxy", tls, tls.name.as_ref().map(|_| tls.server_name))
-    }
-
-    fn new(
-        paths: &Paths,
-        pad: &'static str,
-        module: &'static str,
-        tls: &BackendTls,
-        server_name: Option<bool>,
-    ) -> Result<Self, RenderError> {
+    fn new(paths: &Paths, module: &'static str, tls: &BackendTls) -> Result<Self, RenderError> {
         let trust = tls.trust.as_ref().map(|trust| -> Result<_, RenderError> {
             let path = |name: String| crate::globals::path(&paths.work_dir.join(name));
             Ok(TrustView {
@@ -182,19 +145,18 @@ impl TlsView {
             })
         });
         Ok(Self {
-            pad: Printed::fixed(pad),
             module: Printed::fixed(module),
             trust: trust.transpose()?,
             // Its variables are meant.
             name: tls.name.as_ref().map(|name| Printed::quoted(name.as_str())).transpose()?,
-            server_name,
+            server_name: tls.server_name,
         })
     }
 }
 
 impl Common {
-    fn new(config: &Config, profile: &Profile, timeouts: [u32; 3]) -> Result<Self, RenderError> {
-        let [connect_timeout, send_timeout, read_timeout] = timeouts;
+    fn new(config: &Config, profile: &Profile) -> Result<Self, RenderError> {
+        let [connect_timeout, send_timeout, read_timeout] = timeouts(config);
         let proxying = &profile.proxying;
         let conditions = proxying.next_upstream.clone().unwrap_or_else(|| annotations::groups::Proxy::default().next_upstream(config));
         let fastcgi = profile.transport.protocol == BackendProtocol::Fcgi;
@@ -219,17 +181,17 @@ impl GrpcView {
 }
 
 impl FastcgiView {
-    /// Index and parameters are the caller's.
-    fn new(paths: &Paths, common: Common) -> Result<Self, RenderError> {
+    fn new(paths: &Paths, transport: &Transport, common: Common) -> Result<Self, RenderError> {
         let include = crate::globals::path(&paths.work_dir.join(FASTCGI_PARAMS))?;
-        Ok(Self { common, include, index: None, params: Vec::new() })
+        let index = transport.fastcgi_index.as_ref().map(Printed::word).transpose()?;
+        Ok(Self { common, include, index, params: params(transport)? })
     }
 }
 
 /// The parameters of an Ingress; variables are meant.
-fn params(transport: &Transport, value: impl Fn(&str) -> String) -> Result<Vec<Param>, RenderError> {
+fn params(transport: &Transport) -> Result<Vec<Param>, RenderError> {
     let param = |(name, text): &(FastcgiName, FastcgiValue)| {
-        Ok(Param { name: Printed::word(name.as_str())?, value: Printed::quoted(&value(text.as_str()))? })
+        Ok(Param { name: Printed::word(name.as_str())?, value: Printed::quoted(&script(text.as_str()))? })
     };
     transport.fastcgi_params.iter().map(param).collect()
 }

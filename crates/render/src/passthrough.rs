@@ -4,7 +4,7 @@
 //! Two servers, because a server speaks the PROXY protocol to all that it proxies to or to none: what goes on undecrypted takes a second
 //! hop, which takes that header off again.
 
-use model::{Fixed, Globals, Model};
+use model::{Fixed, Globals};
 use serde::Serialize;
 
 use crate::files::File;
@@ -102,63 +102,4 @@ pub(crate) fn servers(page: &mut Page, globals: &Globals, caps: &Capabilities, p
     };
     page.block("signposts.conf", signposts)?;
     page.block("passthrough.conf", View::new(globals, caps, paths)?)
-}
-
-/// What `equivalent/passthrough.conf` prints.
-#[derive(Serialize)]
-struct Text {
-    decrypted: Printed,
-    passthrough: Printed,
-    hosts: Vec<Host>,
-}
-
-#[derive(Serialize)]
-struct Host {
-    name: Printed,
-    /// The upstream block; none without endpoints.
-    upstream: Option<Printed>,
-    endpoints: Vec<Printed>,
-}
-
-impl Host {
-    fn new(name: &str, endpoints: &str) -> Result<Self, RenderError> {
-        let endpoints: Vec<Printed> = endpoints.split(',').filter(|text| !text.is_empty()).map(Printed::word).collect::<Result<_, _>>()?;
-        let upstream = (!endpoints.is_empty()).then(|| Printed::quoted(&format!("passthrough.{name}"))).transpose()?;
-        Ok(Self { name: Printed::quoted(name)?, upstream, endpoints })
-    }
-}
-
-/// The servers in the stream block as if every host were text. With `host`, only that one.
-pub(crate) fn equivalent(
-    page: &mut Page,
-    model: &Model,
-    caps: &Capabilities,
-    paths: &Paths,
-    host: Option<&str>,
-) -> Result<(), RenderError> {
-    let globals = &*model.fixed.globals;
-    if globals.listen.passthrough.is_none() {
-        return Ok(());
-    }
-    let wanted = model.live.signposts.iter().filter(|(name, _)| host.is_none_or(|host| host == &***name));
-    let hosts = wanted.map(|(name, endpoints)| Host::new(name, endpoints)).collect::<Result<_, _>>()?;
-    let text = Text { decrypted: unix(&paths.https_socket())?, passthrough: unix(&paths.passthrough_socket())?, hosts };
-    page.block("equivalent/passthrough.conf", text)?;
-    page.block("passthrough.conf", View::new(globals, caps, paths)?)
-}
-
-/// A stream block with that of one host; nothing if it has no part in it.
-pub(crate) fn equivalent_of_host(
-    page: &mut Page,
-    model: &Model,
-    caps: &Capabilities,
-    paths: &Paths,
-    host: &str,
-) -> Result<(), RenderError> {
-    if !model.live.signposts.keys().any(|name| host == &**name) {
-        return Ok(());
-    }
-    page.block("equivalent/stream.conf", ())?;
-    equivalent(page, model, caps, paths, Some(host))?;
-    page.block("stream_end.conf", ())
 }

@@ -48,11 +48,6 @@ impl Printed {
         Ok(Self(ngx_value::quote(checked(text)?).into()))
     }
 
-    /// One argument in which nothing is a variable, for a directive that expands variables.
-    pub(crate) fn literal(text: &str) -> Result<Self, RenderError> {
-        Ok(Self(ngx_value::quote_text(checked(text)?).into()))
-    }
-
     /// Arguments, quoted each, for a directive that takes them literally.
     pub(crate) fn all_quoted<'a>(texts: impl IntoIterator<Item = &'a str>) -> Result<Self, RenderError> {
         texts.into_iter().map(Self::quoted).collect::<Result<Vec<_>, _>>().map(Self::joined)
@@ -195,7 +190,6 @@ mod tests {
             (Value::from(false), "off"),
             (Value::from("a \"b\" $c; }"), r#""a \"b\" $c; }""#),
             (Value::from_object(Printed::fixed("a b")), "a b"),
-            (Value::from_object(Printed::literal("$a").unwrap()), "\"${narthex_dollar}a\""),
             (Value::from_object(Printed::argument("a/b").unwrap()), "a/b"),
             (Value::from_object(Printed::argument("a;b").unwrap()), "\"a;b\""),
             (Value::from_object(Printed::comment("a\nb")), "a\u{fffd}b"),

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use crate::auth;
 use crate::files::{File, FileSet, Origin};
-use crate::globals::{Form, GlobalView};
+use crate::globals::GlobalView;
 use crate::mirror::MirrorLocation;
 use crate::page::Page;
 use crate::paths::STATIC_CERTIFICATE;
@@ -135,11 +135,11 @@ fn blocks(fixed: &Fixed, caps: &Capabilities, paths: &Paths, revision: &str, nam
     let globals = &*fixed.globals;
     let names = fixed.shells.iter().flat_map(|(host, shell)| [host].into_iter().chain(&shell.aliases)).chain(&fixed.literals);
     let names = names.map(|name| &**name);
-    let view = GlobalView::new(fixed, caps, paths, revision, Form::Router, names.chain([CATCH_ALL]))?;
+    let view = GlobalView::new(fixed, caps, paths, revision, names.chain([CATCH_ALL]))?;
     let mut page = Page::default();
     page.block("main.conf", &view)?;
     page.block("http.conf", &view)?;
-    auth::upstreams(&mut page, fixed, Form::Router)?;
+    auth::upstreams(&mut page, fixed)?;
 
     for side in Side::all(globals).iter().copied() {
         server(&mut page, fixed, paths, ServerView::catch_all(fixed, caps, paths, side)?, None, named)?;
@@ -196,7 +196,7 @@ fn server(page: &mut Page, fixed: &Fixed, paths: &Paths, view: ServerView, shell
     };
     match shell {
         Some(host) => page.origin(Part::Server(host.into()), block),
-        None => block(page),
+        None => page.origin(Part::Globals, block),
     }
 }
 

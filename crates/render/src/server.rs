@@ -1,4 +1,4 @@
-//! Server blocks: what the router's servers and the equivalent text have in common, and the former.
+//! Server blocks: the one of all hosts without text of their own, and those of single hosts.
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::clients::ClientsView;
 use crate::print::Printed;
 use crate::{Capabilities, Paths, RenderError};
 
-/// A `server` block of the router: `server.conf`, profiles, `server_end.conf`.
+/// A `server` block: `server.conf`, profiles, `server_end.conf`.
 #[derive(Serialize)]
 pub(crate) struct ServerView {
     /// What it is, for the reader.
@@ -27,9 +27,9 @@ pub(crate) struct ServerView {
     common: Common,
 }
 
-/// What every `server` block of HTTP traffic has.
+/// What stands at the beginning of every `server` block.
 #[derive(Serialize)]
-pub(crate) struct Common {
+struct Common {
     names: Printed,
     listen: Vec<ListenView>,
     /// The client's address is what the PROXY protocol says, other than in the rest of the http block.
@@ -149,13 +149,8 @@ pub(crate) fn error_statuses(config: &Config) -> Vec<u16> {
 }
 
 impl Common {
-    /// The same with the page for clients without a good certificate as text.
-    pub(crate) fn with_client_page(self, page: Option<&str>) -> Result<Self, RenderError> {
-        Ok(Self { clients: self.clients.map(|clients| clients.with_page(page)).transpose()?, ..self })
-    }
-
     /// `names` as NGINX writes them: [`server_name`] for hosts, aliases as they are.
-    pub(crate) fn new(
+    fn new(
         globals: &Globals,
         caps: &Capabilities,
         paths: &Paths,

@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use annotations::Config;
 use model::settings::PemPair;
-use model::{Fixed, Globals, HostRecord, Listen, Part, Profile, ProfileId, Shell};
-use ngx_value::{Size, Snippet};
-use render::{Capabilities, ConfFilter, FileSet, Paths, RenderError};
-use support::{fixed, model, paths, record, route};
+use model::{Fixed, Globals, HostRecord, Listen, Model, Part, Policy, Profile, ProfileId, Route, Shell};
+use ngx_value::{Size, Snippet, lexer};
+use render::{Capabilities, FileSet, Paths, RenderError, Served};
+use support::{fixed, model, paths, record, route, with};
 
 fn rendered(fixed: &Fixed) -> FileSet {
     render::render(fixed, &Capabilities::assumed(), &paths()).unwrap()
@@ -38,7 +38,7 @@ fn a_file_set_holds_the_configuration_the_lua_modules_and_the_certificate() {
     let set = rendered(&fixed(Config::default(), []));
     let modes: Vec<(&str, u32)> = set.files.iter().map(|file| (file.path.to_str().unwrap(), file.mode)).collect();
     assert_eq!(modes[0], ("nginx.conf", 0o644));
-    for expected in [("lua/narthex/route.lua", 0o644), ("lua/nginx/ngx_conf_balancer.lua", 0o644), ("certs/static.pem", 0o600)] {
+    for expected in [("lua/narthex/route.lua", 0o644), ("certs/static.pem", 0o600)] {
         assert!(modes.contains(&expected), "{expected:?} is not in {modes:?}");
     }
     let mut names: Vec<&Path> = set.files.iter().map(|file| &*file.path).collect();
@@ -154,30 +154,28 @@ fn what_no_configuration_can_be_without_is_said() {
     assert!(text(&spaced).contains("pid \"/with blank/run/nginx.pid\";"));
 }
 
+/// The paths of the rules that what is asked for leads to.
+fn paths_of(model: &Model, host: &str, path: Option<&str>) -> Vec<String> {
+    let served = Served::new(&model.fixed, model, &Capabilities::assumed(), &paths(), host, path).unwrap();
+    served.record.routes.iter().map(|route| route.path.to_string()).collect()
+}
+
 #[test]
-fn a_path_leads_to_the_location_that_serves_it() {
+fn a_path_leads_to_the_route_that_serves_it() {
     let plain = record(&[("/a", 0)], &[("/a/", 0), ("/a/b/", 1)], vec![route("a", "/a"), route("b", "/a/b/")]);
     let routes = record(&[], &[], vec![route("v1", "/v1(/|$)(.*)"), route("rest", "/")]);
     let regexes = HostRecord { regex: vec![("^/v1(/|$)(.*)".into(), 0), ("^/".into(), 1)], ..(*routes).clone() };
     let model = model(fixed(Config::default(), []), vec![("plain.test", plain), ("regex.test", regexes.into())], &[]);
-    let caps = Capabilities::assumed();
-    let serving = |host, path| {
-        let text = render::conf(&model, &caps, &paths(), ConfFilter { host: Some(host), path: Some(path) }).unwrap();
-        text.lines()
-            .filter_map(|line| line.trim().strip_prefix("location "))
-            .map(|line| line.trim_end_matches(" {").to_owned())
-            .collect::<Vec<_>>()
-    };
-    for (host, path, location) in [
-        ("plain.test", "/a/x?y=/z", "\"/a/\""),
-        ("plain.test", "//a/./b/5", "\"/a/b/\""),
+    for (host, path, expected) in [
+        ("plain.test", "/a/x?y=/z", &["/a"][..]),
+        ("plain.test", "//a/./b/5", &["/a/b/"]),
         // NGINX redirects it to the slash.
-        ("plain.test", "/a/b", "\"/a/b/\""),
-        ("plain.test", "/other", "\"/\""),
-        ("regex.test", "/V1/orders", "~* \"^/v1(/|$)(.*)\""),
-        ("regex.test", "/v10", "~* \"^/\""),
+        ("plain.test", "/a/b", &["/a/b/"]),
+        ("plain.test", "/other", &[]),
+        ("regex.test", "/V1/orders", &["/v1(/|$)(.*)"]),
+        ("regex.test", "/v10", &["/"]),
     ] {
-        assert_eq!(serving(host, path), [location], "{host}{path}");
+        assert_eq!(paths_of(&model, host, Some(path)), expected, "{host}{path}");
     }
 }
 
@@ -188,18 +186,57 @@ fn one_host_or_one_path_can_be_asked_for() {
         ("*.foo.com", record(&[], &[("/", 0)], vec![route("wild", "/")])),
     ];
     let model = model(fixed(Config::default(), []), hosts, &[]);
-    let conf = |host, path| render::conf(&model, &Capabilities::assumed(), &paths(), ConfFilter { host: Some(host), path });
-    let locations = |text: &str| {
-        text.lines().filter(|line| line.trim_start().starts_with("location ")).map(|line| line.trim().to_owned()).collect::<Vec<_>>()
-    };
+    assert_eq!(paths_of(&model, "foo.com", None), ["/a", "/b/"]);
+    assert_eq!(paths_of(&model, "foo.com", Some("/a")), ["/a"]);
+    assert_eq!(paths_of(&model, "ANY.foo.com", None), ["/"]);
+    let error = |host, path| Served::new(&model.fixed, &model, &Capabilities::assumed(), &paths(), host, path).unwrap_err().to_string();
+    assert_eq!(
+        error("foo.com", Some("none")),
+        "\"none\" is no path, which begins with \"/\"; the paths of the rules of \"foo.com\" are /a, /b/"
+    );
+    assert_eq!(error("bar.com", None), "no host \"bar.com\" is served; the catch-all is \"_\"");
+}
 
-    let whole = conf("foo.com", None).unwrap();
-    assert!(whole.starts_with("    ## start server foo.com\n") && whole.ends_with("    ## end server foo.com\n"));
-    assert_eq!(locations(&whole), ["location = \"/a\" {", "location \"/b/\" {", "location \"/a/\" {", "location \"/\" {"]);
-    assert_eq!(locations(&conf("foo.com", Some("/a")).unwrap()), ["location = \"/a\" {", "location \"/a/\" {"]);
-    assert!(conf("any.foo.com", None).unwrap().contains("## start server *.foo.com"));
-    let unknown = conf("foo.com", Some("none")).unwrap_err().to_string();
-    let expected = "\"none\" is neither a path, which begins with \"/\", nor the name of a location of \"foo.com\"";
-    assert!(unknown.starts_with(expected) && unknown.ends_with("the paths of its rules are /a, /b/"), "{unknown}");
-    assert_eq!(conf("bar.com", None).unwrap_err().to_string(), "no host \"bar.com\" is served; the catch-all is \"_\"");
+#[test]
+fn a_host_is_shown_with_the_text_that_serves_it_and_with_the_row_of_each_value() {
+    let profiles = [1, 2, 3].map(|mib| Profile { body_size: Some(Size::mib(mib)), ..Profile::default() });
+    let ids = profiles.each_ref().map(Profile::id);
+    let policy = Policy { proxy_read_timeout: Some(30), satisfy_any: true, ..Policy::default() };
+    let shared = with(policy, Route { profile: ids[0].clone(), ..route("shared", "/") });
+    let own = Route { profile: ids[1].clone(), ..route("own", "/") };
+    let mut fixed = fixed(Config::default(), profiles);
+    let shell = Shell { snippet: snippet("set $own 1;"), profiles: [ids[1].clone()].into(), ..Shell::default() };
+    fixed.shells.insert("own.test".into(), Arc::new(shell));
+    let hosts = vec![("shared.test", record(&[], &[("/", 0)], vec![shared])), ("own.test", record(&[], &[("/", 0)], vec![own]))];
+    let model = model(fixed.clone(), hosts, &[]);
+    let show = |running: &Fixed, host| Served::new(running, &model, &Capabilities::assumed(), &paths(), host, None).unwrap();
+
+    let (shared, own) = (show(&fixed, "shared.test"), show(&fixed, "own.test"));
+    let conf = rendered(&fixed);
+    for (served, named, body, others) in [(&shared, "\"_\"", "1m", ["2m", "3m"]), (&own, "\"own.test\"", "2m", ["1m", "3m"])] {
+        let has = |text: &str| served.text.contains(text);
+        assert!(has(&format!("server_name {named};")) && has(&format!("client_max_body_size {body};")), "{}", served.text);
+        assert!(
+            has("location \"@base\\n\" {") && !others.iter().any(|size| has(&format!("client_max_body_size {size};"))),
+            "{}",
+            served.text
+        );
+        assert!(served.text.lines().all(|line| text(&conf).lines().any(|real| real == line)));
+        lexer::parse(&served.text).unwrap();
+    }
+    assert_eq!((shared.server_of.as_deref(), own.server_of.as_deref()), (None, Some("own.test")));
+    assert!(own.text.contains("set $own 1;") && !shared.text.contains("set $own 1;"));
+    // What waits for a reload is not shown as if it ran.
+    assert!(!shared.reload_pending && show(&Fixed { shells: Default::default(), ..fixed }, "own.test").reload_pending);
+
+    let shown = shared.to_string();
+    for line in [
+        "      \"proxy_read_timeout\": 30,  # annotation proxy-read-timeout, else proxy-read-timeout of the ConfigMap",
+        "      \"satisfy_any\": true  # One consent of addresses, password and service is enough (`satisfy: any`).",
+    ] {
+        assert!(shown.lines().any(|shown| shown == line), "{line}\n{shown}");
+    }
+    let json = serde_json::to_value(&shared).unwrap();
+    assert_eq!(json["record"]["policies"][0]["proxy_read_timeout"], 30);
+    assert_eq!(json["rows"]["proxy_read_timeout"]["annotation"], "proxy-read-timeout");
 }

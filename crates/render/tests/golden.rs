@@ -7,17 +7,18 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use annotations::Config;
-use annotations::groups::{BackendProtocol, Buffers, ConnectionHeader};
-use model::live::{Cors, Mirror, Redirects, Replacements};
+use annotations::groups::{BackendProtocol, Buffers};
 use model::profile::{BackendName, BackendTls, BackendTrust, Proxying, Replacement, TlsMaterial, Transport};
 use model::settings::PemPair;
-use model::{Alternative, BackendRecord, Fixed, HostRecord, Model, Policy, Profile, Route, Shell, Stickiness};
+use model::{Fixed, Profile, Shell};
 use ngx_value::{Seconds, Size, Snippet};
-use render::{Capabilities, ConfFilter, FileSet, Paths};
-use support::{accepted_by_nginx, config, fixed, installed, model, paths, record, regex_record, route, with};
+use render::{Capabilities, Paths};
+use support::{accepted_by_nginx, config, fixed, installed, paths};
 
+/// Compares `nginx.conf`, and lets the NGINX of this machine test what it gets for the same input.
 #[track_caller]
-fn compare(name: &str, set: &FileSet, conf: &str) {
+fn check(name: &str, fixed: &Fixed, caps: &Capabilities) {
+    let set = render::render(fixed, caps, &paths()).unwrap();
     let settings = {
         let mut settings = insta::Settings::clone_current();
         settings.set_snapshot_path("golden");
@@ -26,43 +27,13 @@ fn compare(name: &str, set: &FileSet, conf: &str) {
         settings
     };
     // The revision depends on the Lua modules as well.
-    settings.bind(|| insta::assert_snapshot!(name, conf.replace(&set.revision, "REVISION")));
-}
-
-/// Compares `nginx.conf`, and lets the NGINX of this machine test what it gets for the same input.
-#[track_caller]
-fn check(name: &str, fixed: &Fixed, caps: &Capabilities) {
-    let set = render::render(fixed, caps, &paths()).unwrap();
-    compare(name, &set, std::str::from_utf8(set.conf()).unwrap());
+    let conf = String::from_utf8_lossy(set.conf()).replace(&set.revision, "REVISION");
+    settings.bind(|| insta::assert_snapshot!(name, conf));
 
     let scratch = tempfile::tempdir().unwrap();
     let paths = Paths::new(scratch.path());
     let set = render::render(fixed, &installed(), &paths).unwrap();
     accepted_by_nginx(&set, std::str::from_utf8(set.conf()).unwrap(), &paths);
-}
-
-/// The same for the equivalent text.
-#[track_caller]
-fn check_conf(name: &str, model: &Model) {
-    check_conf_of(name, model, &bookworm());
-}
-
-#[track_caller]
-fn check_conf_of(name: &str, model: &Model, caps: &Capabilities) {
-    let set = render::render(&model.fixed, caps, &paths()).unwrap();
-    compare(name, &set, &servers(&render::conf(model, caps, &paths(), ConfFilter::default()).unwrap()));
-
-    let scratch = tempfile::tempdir().unwrap();
-    let paths = Paths::new(scratch.path());
-    let set = render::render(&model.fixed, &installed(), &paths).unwrap();
-    let conf = render::conf(model, &installed(), &paths, ConfFilter::default()).unwrap();
-    accepted_by_nginx(&set, &conf, &paths);
-}
-
-/// The text from the upstream block on; what is before it is in the other goldens.
-fn servers(conf: &str) -> String {
-    let from = conf.find("    # Every backend").expect("every text has this comment");
-    conf[from..].to_owned()
 }
 
 fn bookworm() -> Capabilities {
@@ -185,38 +156,6 @@ fn transports_have_connections_of_their_own() {
 }
 
 #[test]
-fn text_of_transports() {
-    let profiles = transports();
-    let mirror = Mirror {
-        mirror_target: "https://test.example.com$request_uri".into(),
-        mirror_host: "test.example.com".into(),
-        id: "123-456".into(),
-    };
-    let pair = |from: &str, to: &str| Some([from.to_owned(), to.to_owned()]);
-    let replacements = Replacements {
-        proxy_cookie_domain: pair("localhost", "example.org"),
-        proxy_cookie_path: None,
-        proxy_redirect: pair("http://a/?b", "/c"),
-    };
-    let routes = profiles.iter().zip(["https", "tls", "auto", "grpc", "grpcs", "fcgi", "mirror"]).map(|(profile, name)| Route {
-        profile: profile.id(),
-        policy: Arc::new(Policy {
-            mirror: profile.mirror.map(|_| Arc::new(mirror.clone())),
-            replacements: profile.proxying.location.as_ref().map(|_| Arc::new(replacements.clone())),
-            proxy_next_upstream_tries: Some(7),
-            connection_proxy_header: Some(ConnectionHeader::Close),
-            ..Policy::default()
-        }),
-        ..route(name, &format!("/{name}/"))
-    });
-    let routes: Vec<Route> = routes.collect();
-    let paths: Vec<String> = routes.iter().map(|route| route.path.to_string()).collect();
-    let prefixes: Vec<(&str, u32)> = paths.iter().map(|path| &**path).zip(0..).collect();
-    let record = record(&[], &prefixes, routes);
-    check_conf("text_of_transports", &model(fixed(Config::default(), profiles), vec![("shop.example", record)], &[]));
-}
-
-#[test]
 fn settings() {
     let config = config(&[
         ("access-log-path", "/dev/null"),
@@ -270,103 +209,6 @@ fn proxy_protocol() {
     check("proxy_protocol", &fixed(config(&[("use-proxy-protocol", "true"), ("use-http2", "false")]), []), &bookworm());
 }
 
-#[test]
-fn text_of_plain_hosts() {
-    let own = Profile { proxying: buffers(4, 8), snippet: snippet("chunked_transfer_encoding on;"), ..Profile::default() };
-    let policy = Policy {
-        proxy_connect_timeout: Some(10),
-        proxy_send_timeout: Some(20),
-        proxy_read_timeout: Some(30),
-        proxy_body_size: Some(8 << 20),
-        upstream_vhost: Some("shop.internal:${server_port}".into()),
-        ..Policy::default()
-    };
-    let shop = with(policy, Route { profile: own.id(), ..route("shop", "/") });
-    let policy = Policy {
-        denied: true,
-        enable_access_log: false,
-        force_ssl_redirect: Some(true),
-        preserve_trailing_slash: Some(true),
-        ..Policy::default()
-    };
-    let blocked = with(policy, route("blocked", "/a\"b\\c $d{e};é"));
-    let acme = route("acme", "/.well-known/acme-challenge/x");
-    let routes = record(
-        &[("/a\"b\\c $d{e};é", 1), ("/exact/", 2), ("/.well-known/acme-challenge/x", 2)],
-        &[("/", 0), ("/a\"b\\c $d{e};é/", 1)],
-        vec![shop, blocked, acme],
-    );
-    let mut fixed = fixed(config(&[("whitelist-source-range", "1.1.1.1")]), [own]);
-    fixed.shells.insert(
-        "shop.example".into(),
-        Arc::new(Shell { aliases: vec!["www.shop.example".into()], snippet: snippet("add_header X-Shell on;"), ..Shell::default() }),
-    );
-    let hosts = vec![
-        ("shop.example", routes.clone()),
-        ("www.shop.example", routes),
-        ("_", record(&[], &[("/only/", 0)], vec![route("only", "/only/")])),
-    ];
-    check_conf("text_of_plain_hosts", &model(fixed, hosts, &["*.example", "www.shop.example"]));
-}
-
-#[test]
-fn text_of_regex_hosts() {
-    let rewritten = Route { rewrite_target: Some("/$2".into()), ..route("app", "/app(/|$)(.*)") };
-    let wild = regex_record(&[("^/app(/|$)(.*)", 0), ("^/", 1)], vec![rewritten, route("root", "/")]);
-    let catch_all = regex_record(&[("^/id/[0-9]{2}$", 0)], vec![route("id", "/id/[0-9]{2}$")]);
-    check_conf(
-        "text_of_regex_hosts",
-        &model(fixed(Config::default(), []), vec![("*.example.com", wild), ("_", catch_all)], &["*.example.com"]),
-    );
-}
-
-#[test]
-fn text_of_answers() {
-    let header = |name: &str, value: &str| (Arc::from(name), Arc::from(value));
-    let cors = |origins: Option<&[&str]>| {
-        let headers = vec![header("Access-Control-Allow-Methods", "GET, PUT"), header("Access-Control-Max-Age", "200")];
-        let origins = origins.map(|origins| origins.iter().map(|origin| Arc::from(*origin)).collect());
-        Some(Arc::new(Cors { cors_allow_origin: origins, headers }))
-    };
-    let policy = Policy { cors: cors(None), custom_headers: vec![header("X-Price", "5$ \"each\"")], ..Policy::default() };
-    let open = with(policy, route("open", "/"));
-    let policy = Policy { cors: cors(Some(&["https://a.example:8443", "https://*.example", "null"])), ..Policy::default() };
-    let listed = with(policy, route("listed", "/listed"));
-    let answer = Some((301, Arc::from("/new?a=b")));
-    let redirects = Redirects { answer, relative_redirects: true, use_port_in_redirects: Some(true) };
-    let moved = with(Policy { redirects: Some(Arc::new(redirects)), ..Policy::default() }, route("moved", "/moved"));
-    let away = Route {
-        rewrite_target: Some("https://other.example/$1".into()),
-        x_forwarded_prefix: Some("/away/$1".into()),
-        ..route("away", "/away/(.*)")
-    };
-    let away = with(Policy { force_ssl_redirect: Some(true), ..Policy::default() }, away);
-    let mut host = (*record(&[], &[("/", 0), ("/listed/", 1), ("/moved/", 2), ("/away/", 3)], vec![open, listed, moved, away])).clone();
-    host.app_root = Some("/app".into());
-    let twin = Arc::new(HostRecord { redirect_to: Some("shop.example".into()), ..HostRecord::default() });
-    let hosts = vec![("shop.example", Arc::new(host)), ("www.shop.example", twin)];
-    check_conf("text_of_answers", &model(fixed(Config::default(), []), hosts, &[]));
-}
-
-#[test]
-fn text_of_a_canary_and_affinity() {
-    let sticky = with(Policy { issues_cookie: true, ..Policy::default() }, route("sticky", "/sticky"));
-    let routes = record(&[], &[("/", 0), ("/sticky/", 1), ("/plain/", 2)], vec![route("split", "/"), sticky, route("plain", "/plain")]);
-    let mut model = model(fixed(Config::default(), []), vec![("shop.example", routes)], &[]);
-    let mut change = |key: &str, change: fn(&mut BackendRecord)| {
-        change(Arc::make_mut(model.live.backends.get_mut(key).expect("a route names it")));
-    };
-    change("default/split:80", |backend| {
-        let canary = Alternative { backend: "default/new:80".into(), canary_weight: 20, ..Alternative::default() };
-        backend.alternative = Some(Arc::new(canary));
-    });
-    change("default/sticky:80", |backend| {
-        let cookie = Stickiness { session_cookie_name: "route".into(), ..Stickiness::default() };
-        backend.affinity = Some(Arc::new(cookie));
-    });
-    check_conf("text_of_a_canary_and_affinity", &model);
-}
-
 /// With a stream block that listens on the HTTPS port.
 fn passthrough(config: Config) -> (Fixed, Capabilities) {
     let mut fixed = fixed(config, []);
@@ -389,35 +231,4 @@ fn ssl_passthrough_with_forwarded_headers_has_servers_for_tls() {
     let shell = Shell { snippet: snippet("# own"), ..Shell::default() };
     fixed.shells.insert("own.example.com".into(), Arc::new(shell));
     check("passthrough_with_forwarded_headers", &fixed, &caps);
-}
-
-#[test]
-fn text_of_ssl_passthrough() {
-    let (fixed, caps) = passthrough(config(&[]));
-    let hosts = vec![("a.example.com", record(&[], &[("/", 0)], vec![route("a", "/")]))];
-    let mut model = model(fixed, hosts, &[]);
-    model.live.signposts.insert("a.example.com".into(), "10.0.0.1:8443,[fd00::1]:8443".into());
-    model.live.signposts.insert("nobody.example.com".into(), "".into());
-    check_conf_of("text_of_passthrough", &model, &caps);
-    let text = |host| render::conf(&model, &caps, &paths(), ConfFilter { host: Some(host), path: None }).unwrap();
-    assert!(text("a.example.com").contains("server [fd00::1]:8443;") && !text("a.example.com").contains("nobody"));
-    assert!(!text("_").contains("stream {"));
-}
-
-#[test]
-fn text_of_stream_snippets() {
-    let mut fixed = fixed(config(&[("stream-snippet", "# of the settings")]), []);
-    let server = "server { listen 8000; proxy_pass 127.0.0.1:80; }";
-    fixed.streams.push((model::ObjectKey::new("default", "a"), Arc::new(snippet(server).unwrap())));
-    let model = model(fixed, vec![("a.example.com", record(&[], &[("/", 0)], vec![route("a", "/")]))], &[]);
-    let caps = {
-        let mut caps = bookworm();
-        caps.modules.insert("ngx_stream_module".into());
-        caps
-    };
-    check_conf_of("text_of_stream_snippets", &model, &caps);
-    // It is no part of a host, and without the block there is nothing.
-    let text = |caps, host| render::conf(&model, caps, &paths(), ConfFilter { host, path: None }).unwrap();
-    assert!(text(&caps, None).contains(server) && text(&caps, None).contains("# of the settings"));
-    assert!(!text(&caps, Some("a.example.com")).contains("stream {") && !text(&bookworm(), None).contains("stream {"));
 }

@@ -26,6 +26,23 @@ impl Controller {
         }
     }
 
+    /// What NGINX holds of a host.
+    ///
+    /// # Errors
+    /// NGINX does not answer, or holds no such record.
+    pub async fn host_record(&self, host: &str) -> anyhow::Result<Value> {
+        let record = self.record('h', host).await?.with_context(|| format!("NGINX has no record of {host}"))?;
+        Ok(serde_json::from_str(&record)?)
+    }
+
+    /// What NGINX holds of the annotations of a host's first Ingress.
+    ///
+    /// # Errors
+    /// Those of [`Self::host_record`].
+    pub async fn policy(&self, host: &str) -> anyhow::Result<Value> {
+        Ok(self.host_record(host).await?["policies"][0].take())
+    }
+
     /// Every key that NGINX holds, `<table>\t<key>`, in order.
     ///
     /// # Errors

@@ -37,6 +37,7 @@ mod cases {
     mod proxy;
     mod pssl;
     mod redir;
+    mod retries;
     mod rw;
     mod sec;
     mod serve;

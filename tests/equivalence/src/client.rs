@@ -105,7 +105,7 @@ fn read(stream: &mut BufReader<TcpStream>, head_only: bool) -> anyhow::Result<(A
     anyhow::ensure!(answer.header("transfer-encoding").is_none(), "an answer of unknown length was not expected: {answer}");
     let keep = answer.header("connection") == Some("keep-alive");
     match answer.header("content-length") {
-        _ if head_only => {}
+        _ if head_only || status == Some(204) => {}
         Some(length) => {
             answer.body.resize(length.parse()?, 0);
             stream.read_exact(&mut answer.body)?;

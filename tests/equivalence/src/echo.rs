@@ -8,7 +8,8 @@ const CHANGEABLE: &str = "Set-Cookie: a=b;Domain=localhost; Path=/one/two\r\nLoc
 
 /// Starts a backend on a loopback port of its own. It runs as long as the process.
 ///
-/// Its answer is its name on a line, then head and body of the request; some of its headers are such as NGINX may change.
+/// Its answer is its name on a line, then head and body of the request; some of its headers are such as NGINX may change. The status is 200, or that
+/// of a path with `/status/404`; a path that begins with `/check/` is answered with the head of the request in `X-Seen`.
 ///
 /// # Errors
 /// No port can be listened on.
@@ -48,11 +49,32 @@ fn serve(name: &str, stream: TcpStream) -> std::io::Result<()> {
                 break;
             }
         }
+        let head = String::from_utf8_lossy(&seen).into_owned();
         (&mut reader).take(length).read_to_end(&mut seen)?;
-        let mut answer = format!("HTTP/1.1 200 OK\r\n{CHANGEABLE}Content-Length: {}\r\n\r\n", seen.len()).into_bytes();
+        let mut answer =
+            format!("HTTP/1.1 {} Text\r\n{CHANGEABLE}{}Content-Length: {}\r\n\r\n", status(&head), shown(&head), seen.len()).into_bytes();
         if !head_only {
             answer.extend(seen);
         }
         writer.write_all(&answer)?;
     }
+}
+
+/// The status that the path asks for.
+fn status(head: &str) -> u16 {
+    let target = head.lines().nth(1).and_then(|line| line.split(' ').nth(1)).unwrap_or_default();
+    let wanted = target.split_once("/status/").and_then(|(_, rest)| rest.get(..3)?.parse().ok());
+    wanted.filter(|status| (200..600).contains(status)).unwrap_or(200)
+}
+
+/// The header with the whole head, in order, for a request to check another one.
+fn shown(head: &str) -> String {
+    let mut lines: Vec<&str> = head.lines().skip(1).filter(|line| !line.is_empty()).collect();
+    if !lines.first().is_some_and(|line| line.contains(" /check/")) {
+        return String::new();
+    }
+    lines.sort_unstable();
+    // More would not fit into the buffer for headers.
+    let text: String = lines.join("|").chars().filter(char::is_ascii).take(1500).collect();
+    format!("X-Seen: {text}\r\n")
 }

@@ -4,7 +4,7 @@
 //! - [`rules`]: a snapshot of Ingresses over many hosts, and the settings they are built with.
 //! - [`requests`]: requests as bytes, most of them near what some rule says.
 //! - [`echo`]: backends that answer with the bytes they got. [`client`]: sends bytes, reads answers.
-//! - [`sides`]: the two NGINX, one that runs what is rendered and one that runs the equivalent text.
+//! - [`oracle`]: rules as NGINX's own text. [`sides`]: the two NGINX, one that runs what is rendered and one that runs that text.
 //!
 //! [`world`]: a small cluster as data, for tests of single cases.
 //!
@@ -17,6 +17,7 @@ pub mod answers;
 pub mod client;
 pub mod dice;
 pub mod echo;
+pub mod oracle;
 pub mod plain;
 pub mod requests;
 pub mod rules;

@@ -97,7 +97,7 @@ const ODD: [&str; 74] = [
 ];
 
 /// Paths that the regexes of the rules often match.
-const SAMPLES: [&str; 30] = [
+const SAMPLES: [&str; 33] = [
     "/foo",
     "/foo/",
     "/foo/bar",
@@ -128,6 +128,9 @@ const SAMPLES: [&str; 30] = [
     "/foo/a?b",
     "/foo/a%3Fb=c",
     "/foo/http%3A//x.test",
+    "/foo/status/404",
+    "/status/503",
+    "/bar/status/410",
 ];
 
 const QUERIES: [&str; 9] = ["?", "?a=/", "?a=b&c=d", "?x=%2F..%2f", "?/a?b", "?a=1#frag", "?%zz", "?a b", "?a=ü"];
@@ -174,6 +177,21 @@ pub fn request(set: &RuleSet, number: usize, dice: &mut Dice) -> Request {
     }
     if dice.percent(3) {
         header("Upgrade: websocket".into());
+    }
+    if dice.percent(20) {
+        header(format!(
+            "Origin: {}",
+            dice.of(&["http://a.test", "https://b.test:8443", "https://x.b.test:8443", "HTTP://A.test", "null", "x"])
+        ));
+    }
+    if dice.percent(30) {
+        header(format!("Authorization: {}", dice.of(&["Basic dXNlcjpzZWNyZXQ=", "Basic dXNlcjp3cm9uZw==", "Basic x", "Bearer x"])));
+    }
+    if dice.percent(20) {
+        header(format!("X-Canary: {}", dice.of(&["always", "never", "yes", "yours", "no", "Always"])));
+    }
+    if dice.percent(20) {
+        header(format!("Cookie: {}", dice.of(&["canary=always", "canary=never", "a=b; canary=always", "canary=yes", "Canary=always"])));
     }
     let body = if ["POST", "PUT"].contains(&method) { dice.of(&[0, 1, 16, 17, 1024, 1025]) } else { 0 };
     if body > 0 || method == "POST" {

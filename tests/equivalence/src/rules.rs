@@ -1,12 +1,15 @@
 //! Random Ingresses over many hosts, in sets that share nothing but the catch-all, so that one configuration tests many sets.
 
+mod annotations;
+
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use anyhow::Context;
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{ConfigMap, Service, ServicePort, ServiceSpec};
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret, Service, ServicePort, ServiceSpec};
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointPort, EndpointSlice};
 use k8s_openapi::api::networking::v1::{
     HTTPIngressPath, HTTPIngressRuleValue, Ingress, IngressBackend, IngressRule, IngressServiceBackend, IngressSpec, IngressTLS,
@@ -21,6 +24,8 @@ use crate::Dice;
 /// Where everything lies.
 pub const NAMESPACE: &str = "shop";
 const PREFIX: &str = "nginx.ingress.kubernetes.io";
+/// What the Secret of passwords says: `user:secret` in the hash that every NGINX knows.
+pub const USERS: &str = "user:{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ=\n";
 /// Services with a backend each.
 const SERVICES: [&str; 4] = ["one", "two", "three", "four"];
 /// A Service without endpoints.
@@ -114,30 +119,6 @@ const REGEXES: [&str; 41] = [
     "/foo[",
 ];
 
-/// Values of `rewrite-target`. All variables in them exist: others make NGINX refuse the text, while Lua takes them as empty.
-const TARGETS: [&str; 20] = [
-    "/",
-    "/$1",
-    "/$2",
-    "/$1",
-    "/$2",
-    "/$3",
-    "/new/$1/$2",
-    "$1",
-    "$2",
-    "/x$1y",
-    "/$host/$2",
-    "/$name",
-    "/foo",
-    "/Foo",
-    "/fixed.html",
-    "http://other.test/$1",
-    "https://other.test/$2/",
-    "$scheme://other.test/$1",
-    "http://other.test",
-    "/$request_uri",
-];
-
 /// One set: its Ingresses, the hosts that they name, and the paths that they say.
 #[derive(Debug)]
 pub struct RuleSet {
@@ -186,8 +167,13 @@ pub fn settings(http_port: u16, https_port: u16) -> anyhow::Result<Settings> {
 /// A cluster with these sets. `with_default`: the default backend has an endpoint.
 pub fn snapshot(sets: &[RuleSet], backends: &Backends, dice: &mut Dice, with_default: bool) -> Snapshot {
     let mut snapshot = Snapshot::default();
+    let authority = backends.0[SERVICES[0]].to_string();
     for ingress in sets.iter().flat_map(|set| &set.ingresses) {
-        snapshot.ingresses.insert(key(&ingress.metadata), Arc::new(ingress.clone().into()));
+        let mut ingress = ingress.clone();
+        for value in ingress.metadata.annotations.iter_mut().flat_map(BTreeMap::values_mut) {
+            *value = value.replace("//AUTH/", &format!("//{authority}/"));
+        }
+        snapshot.ingresses.insert(key(&ingress.metadata), Arc::new(ingress.into()));
     }
     for name in SERVICES.into_iter().chain([EMPTY, DEFAULT]) {
         let address = backends.0.get(name).filter(|_| with_default || name != DEFAULT);
@@ -195,11 +181,23 @@ pub fn snapshot(sets: &[RuleSet], backends: &Backends, dice: &mut Dice, with_def
         snapshot.endpoint_slices.insert(ObjectKey::new(NAMESPACE, name), Arc::new(slice(name, address).into()));
     }
     snapshot.config_maps.insert(ObjectKey::new(NAMESPACE, "settings"), Arc::new(config_map(dice)));
+    let answers = [("X-Custom", "of $host"), ("X-Dollar", "$")].map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let answers = ConfigMap { metadata: named("answers"), data: Some(answers.into()), ..ConfigMap::default() };
+    snapshot.config_maps.insert(ObjectKey::new(NAMESPACE, "answers"), Arc::new(answers));
+    let users = BTreeMap::from([("auth".to_owned(), ByteString(USERS.as_bytes().to_vec()))]);
+    let users = Secret { metadata: named("users"), data: Some(users), ..Secret::default() };
+    snapshot.secrets.insert(ObjectKey::new(NAMESPACE, "users"), Arc::new(users));
     snapshot
 }
 
 fn config_map(dice: &mut Dice) -> ConfigMap {
-    let fixed = [("disable-access-log", "true"), ("disable-ipv6", "true"), ("error-log-level", "crit"), ("worker-processes", "1")];
+    let fixed = [
+        ("disable-access-log", "true"),
+        ("disable-ipv6", "true"),
+        ("error-log-level", "crit"),
+        ("global-allowed-response-headers", "X-Custom,X-Dollar"),
+        ("worker-processes", "1"),
+    ];
     let often = [
         ("http-redirect-code", "301"),
         ("no-tls-redirect-locations", "/foo,/.well-known/acme-challenge"),
@@ -259,6 +257,9 @@ pub fn rule_set(number: usize, dice: &mut Dice) -> RuleSet {
     for i in 0..=dice.roll(4) {
         let regexes = dice.percent(regexes_percent);
         let ingress = ingress(number, i, regexes, dice, &mut set);
+        if dice.percent(10) {
+            set.ingresses.push(canary(&ingress, dice));
+        }
         set.ingresses.push(ingress);
     }
     set
@@ -280,7 +281,7 @@ fn ingress(number: usize, i: usize, regexes: bool, dice: &mut Dice, set: &mut Ru
     let mut metadata = named(&format!("r{number}-{i}"));
     let created = Timestamp::constant(1_700_000_000 + dice.roll(3) as i64, 0);
     metadata.creation_timestamp = Some(Time(created));
-    metadata.annotations = Some(annotations(number, regexes, dice));
+    metadata.annotations = Some(annotations::of_rules(number, regexes, dice));
     let rules: Vec<IngressRule> = (0..=dice.roll(3))
         .map(|_| {
             let host = if number == 0 && dice.percent(30) { None } else { Some(dice.among(&set.hosts).clone()) };
@@ -303,86 +304,15 @@ fn ingress(number: usize, i: usize, regexes: bool, dice: &mut Dice, set: &mut Ru
     }
 }
 
-fn annotations(number: usize, regexes: bool, dice: &mut Dice) -> BTreeMap<String, String> {
-    let mut annotations = BTreeMap::new();
-    let mut set = |name: &str, value: String| annotations.insert(format!("{PREFIX}/{name}"), value);
-    if regexes {
-        if dice.percent(50) {
-            set("use-regex", "true".into());
-        }
-        if dice.percent(65) {
-            set("rewrite-target", dice.of(&TARGETS).into());
-        }
-    }
-    for name in ["ssl-redirect", "force-ssl-redirect", "preserve-trailing-slash"] {
-        if dice.percent(8) {
-            set(name, dice.of(&["true", "false"]).to_string());
-        }
-    }
-    if dice.percent(12) {
-        set(
-            "upstream-vhost",
-            dice.of(&["inner.test", "$host.inner:${server_port}", "$service_name.$namespace", "a$ingress_name"]).to_string(),
-        );
-    }
-    if dice.percent(10) {
-        set("proxy-body-size", dice.of(&["16", "1k", "0"]).to_string());
-    }
-    if dice.percent(10) {
-        set(
-            "server-alias",
-            dice.among(&[
-                format!("alias{number}.test"),
-                format!("*.alias{number}.test"),
-                format!("b{number}.test"),
-                format!("~^x[.]alias{number}"),
-            ])
-            .clone(),
-        );
-    }
-    if dice.percent(5) {
-        set("proxy-read-timeout", "30".into());
-    }
-    proxying(&mut set, dice);
-    redirects(dice, &mut set);
-    annotations
-}
-
-/// What changes headers of requests and answers.
-fn proxying(set: &mut impl FnMut(&str, String) -> Option<String>, dice: &mut Dice) {
-    for (name, values) in [
-        ("connection-proxy-header", ["close", "keep-alive"]),
-        ("proxy-cookie-domain", [".localhost example.org", "~local example.net"]),
-        ("proxy-cookie-path", ["/one/ /", "~/o.e /x"]),
-        ("proxy-http-version", ["1.0", "1.1"]),
-    ] {
-        if dice.percent(5) {
-            set(name, dice.of(&values).into());
-        }
-    }
-    if dice.percent(5) {
-        set("proxy-redirect-from", dice.of(&["http://in/", "/one/", "~http", "default", "off"]).into());
-        set("proxy-redirect-to", dice.of(&["/out/", "https://out/", "off"]).into());
-    }
-}
-
-fn redirects(dice: &mut Dice, set: &mut impl FnMut(&str, String) -> Option<String>) {
-    for name in ["use-port-in-redirects", "relative-redirects", "from-to-www-redirect"] {
-        if dice.percent(8) {
-            set(name, dice.of(&["true", "true", "false"]).to_string());
-        }
-    }
-    if dice.percent(6) {
-        set("app-root", dice.of(&["/app", "/$host", "/foo/"]).to_string());
-    }
-    if dice.percent(6) {
-        set("permanent-redirect", dice.of(&["/new", "http://other.test/x?a=b", "new"]).to_string());
-        set("permanent-redirect-code", dice.of(&["300", "301", "305", "308"]).to_string());
-    }
-    if dice.percent(3) {
-        set("temporal-redirect", "https://other.test".into());
-        set("temporal-redirect-code", dice.of(&["302", "307"]).to_string());
-    }
+/// A canary with the rules of another Ingress, and a backend of its own.
+fn canary(of: &Ingress, dice: &mut Dice) -> Ingress {
+    let mut canary = of.clone();
+    canary.metadata.name = canary.metadata.name.map(|name| format!("{name}-canary"));
+    canary.metadata.annotations = Some(annotations::of_canary(dice));
+    let spec = canary.spec.get_or_insert_default();
+    let paths = spec.rules.iter_mut().flatten().filter_map(|rule| rule.http.as_mut()).flat_map(|http| &mut http.paths);
+    paths.for_each(|path| path.backend = backend(dice));
+    canary
 }
 
 fn backend(dice: &mut Dice) -> IngressBackend {

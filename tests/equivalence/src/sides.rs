@@ -1,8 +1,7 @@
-//! Two NGINX: one runs what is rendered and gets routes as data, one runs the equivalent text.
+//! Two NGINX: one runs what is rendered and gets routes as data, one runs the same as text of its own ([`crate::oracle`]).
 //!
 //! They listen on the same ports of different loopback addresses, so that their configurations say the same about ports.
-//! Three things are added to the files: both tell in a response header which rule answered, and the text gets the control
-//! socket, which it needs for the endpoints and has no block for, and a revision of its own for each version.
+//! Both tell in a response header which rule answered.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::unix::fs::PermissionsExt;
@@ -15,16 +14,16 @@ use model::{Live, Model};
 use nginx::{Options, Supervisor};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use render::{Capabilities, ConfFilter, FileSet, Paths};
+use render::{Capabilities, FileSet, Paths};
 use tempfile::TempDir;
+
+use crate::oracle;
+use crate::plain::Plain;
 
 /// Where the router listens.
 pub const ROUTER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 1);
 /// Where the text listens.
 pub const TEXT: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
-
-/// The response header that tells which rule answered.
-pub const RULE_HEADER: &str = "x-rule";
 
 /// How long an NGINX may take to end.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -36,11 +35,10 @@ const BATCH: usize = 200;
 #[derive(Debug)]
 pub struct Sides {
     router: Side,
-    text: Side,
+    /// The other one, with the text that it runs.
+    text: Option<(Plain, String)>,
     caps: Capabilities,
     port: u16,
-    /// How many models they were brought to.
-    version: u64,
 }
 
 /// One NGINX with a work directory of its own.
@@ -59,7 +57,7 @@ impl Sides {
     /// There is no NGINX with Lua on this machine, or no directory can be made.
     pub async fn new(port: u16) -> anyhow::Result<Self> {
         let caps = nginx::detect(None).await.context("this test needs a real NGINX")?;
-        Ok(Self { router: Side::open(&caps).await?, text: Side::open(&caps).await?, caps, port, version: 0 })
+        Ok(Self { router: Side::open(&caps).await?, text: None, caps, port })
     }
 
     /// Brings both to a model.
@@ -67,34 +65,31 @@ impl Sides {
     /// # Errors
     /// One of them refuses it, or does not answer.
     pub async fn apply(&mut self, model: &Model) -> anyhow::Result<()> {
-        self.version += 1;
         let mut model = model.clone();
         Arc::make_mut(&mut model.fixed.globals).config.bind_address = vec![IpAddr::V4(ROUTER)];
         let mut set = render::render(&model.fixed, &self.caps, &self.router.paths)?;
         change(&mut set, naming_rules)?;
         self.router.bring(&set, &model.live).await.context("the NGINX of the router")?;
 
-        Arc::make_mut(&mut model.fixed.globals).config.bind_address = vec![IpAddr::V4(TEXT)];
-        let mut set = render::render(&model.fixed, &self.caps, &self.text.paths)?;
-        let conf = render::conf(&model, &self.caps, &self.text.paths, ConfFilter::default())?;
-        let revision = format!("{:016x}", self.version);
-        change(&mut set, |rendered| {
-            let control = rendered.find("    # The control plane's own door").context("the configuration has no control socket")?;
-            // Both end alike, with the stream block.
-            let http = conf.split_once("\nstream {").map_or(&*conf, |(http, _)| http);
-            let end = http.rfind('}').context("the text has no end")?;
-            naming_rules(&format!("{}\n{}", &http[..end], &rendered[control..]))
-        })?;
-        let text = String::from_utf8(set.conf().to_vec())?.replace(&set.revision, &revision);
-        set.files[0].bytes = text.into_bytes();
-        set.revision = revision;
-        self.text.bring(&set, &model.live).await.context("the NGINX of the text")
+        // The former one ends first: it has the port.
+        self.text = None;
+        let listen = SocketAddr::new(TEXT.into(), self.port);
+        let mut text = Ok(String::new());
+        let binary = nginx::find_binary(None)?;
+        let start = Plain::start(&binary, listen, |dir| {
+            text = oracle::write(&model, &self.caps, dir, listen);
+            text.as_ref().cloned().unwrap_or_default()
+        });
+        let started = start.await;
+        self.text = Some((started.context("the NGINX of the text")?, text?));
+        Ok(())
     }
 
-    /// The equivalent text for one host, as far as there is one.
-    pub fn text_of(&self, model: &Model, host: &str) -> String {
-        let filter = ConfFilter { host: Some(host), path: None };
-        render::conf(model, &self.caps, &self.text.paths, filter).unwrap_or_else(|error| error.to_string())
+    /// The text for one host, as far as there is one.
+    pub fn text_of(&self, host: &str) -> String {
+        let text = self.text.as_ref().map_or("", |(_, text)| text);
+        let name = format!("\"{host}\"");
+        text.split("    server {").find(|server| server.lines().take(3).any(|line| line.contains(&name))).unwrap_or_default().to_owned()
     }
 
     /// Where the router answers, and where the text does.
@@ -171,10 +166,8 @@ impl Sides {
     /// # Errors
     /// One does not end in time.
     pub async fn quit(self) -> anyhow::Result<()> {
-        for side in [&self.router, &self.text] {
-            side.end();
-            tokio::time::timeout(PATIENCE, side.supervisor.exited()).await.context("NGINX does not end")?;
-        }
+        self.router.end();
+        tokio::time::timeout(PATIENCE, self.router.supervisor.exited()).await.context("NGINX does not end")?;
         Ok(())
     }
 }
@@ -188,7 +181,5 @@ fn change(set: &mut FileSet, how: impl FnOnce(&str) -> anyhow::Result<String>) -
 /// Adds the header that tells which rule answered.
 fn naming_rules(conf: &str) -> anyhow::Result<String> {
     let at = conf.find("    upstream upstream_balancer").context("the configuration has no upstream block")?;
-    let names = ["namespace", "ingress_name", "service_name", "service_port", "location_path", "proxy_upstream_name"];
-    let value: Vec<String> = names.iter().map(|name| format!("${{{name}}}")).collect();
-    Ok(format!("{}    add_header {RULE_HEADER} \"{}\" always;\n{}", &conf[..at], value.join(" | "), &conf[at..]))
+    Ok(format!("{}    {}\n{}", &conf[..at], oracle::rule_header(), &conf[at..]))
 }

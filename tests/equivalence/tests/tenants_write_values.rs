@@ -1,8 +1,8 @@
 //! What a tenant writes is a value, never syntax: whatever stands in an annotation, a path, a host, or an object that an annotation names,
-//! both texts (what is rendered, and `narthex conf`) keep their structure, and NGINX accepts them.
+//! what is rendered keeps its structure, and NGINX accepts it.
 //!
 //! Every value is an example of its annotation, as it is, or broken up by a piece that would begin a directive called `evil` if it ever
-//! became syntax. The texts are read with our lexer: no directive has that name, and no Lua block the word. Snippets are left out: they are
+//! became syntax. The text is read with our lexer: no directive has that name, and no Lua block the word. Snippets are left out: they are
 //! syntax, behind a risk level, with tests of their own.
 //!
 //! The seed is fixed; `NARTHEX_EQUIVALENCE_SEED` sets another.
@@ -19,7 +19,7 @@ use k8s_openapi::api::networking::v1::Ingress;
 use model::{Builder, Model, ObjectKey, Snapshot, references};
 use nginx::{Options, Supervisor};
 use ngx_value::lexer::{self, Body, Directive};
-use render::{Capabilities, ConfFilter, Paths};
+use render::{Capabilities, Paths};
 use testkit::kube::{PathType, mk_ingress, mk_service, mk_slice};
 use testkit::ports::Ports;
 
@@ -166,18 +166,14 @@ fn check(what: &str, text: &str) {
     assert!(found.is_empty(), "{what}: {found:?} became syntax:\n{text}");
 }
 
-/// Checks both texts of a model, and that NGINX accepts them.
+/// Checks the text of a model, and that NGINX accepts it.
 async fn accepted(what: &str, model: &Model, caps: &Capabilities, paths: &Paths, supervisor: &mut Supervisor) {
-    let mut set = render::render(&model.fixed, caps, paths).unwrap_or_else(|error| panic!("{what}: {error}"));
+    let set = render::render(&model.fixed, caps, paths).unwrap_or_else(|error| panic!("{what}: {error}"));
     check(what, std::str::from_utf8(set.conf()).unwrap());
     supervisor
         .test(&set, supervisor.patience())
         .await
         .unwrap_or_else(|error| panic!("{what}: {error}\n{}", String::from_utf8_lossy(set.conf())));
-    let text = render::conf(model, caps, paths, ConfFilter::default()).unwrap_or_else(|error| panic!("{what}: {error}"));
-    check(what, &text);
-    set.files[0].bytes = text.clone().into_bytes();
-    supervisor.test(&set, supervisor.patience()).await.unwrap_or_else(|error| panic!("{what}: the equivalent text: {error}\n{text}"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

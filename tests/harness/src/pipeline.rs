@@ -10,7 +10,7 @@ use migrate::traffic::{self, LogFormat, Taste};
 use model::settings::PemPair;
 use model::{Builder, Model, Settings};
 use ngx_value::lexer;
-use render::{Capabilities, ConfFilter, Paths, RenderError};
+use render::{Capabilities, Paths, RenderError};
 
 /// Lines `name: value` are annotations: reading them never panics, with snippets allowed and with the default policy.
 ///
@@ -65,19 +65,14 @@ fn certificate() -> PemPair {
 
 fn check_text(model: &Model) {
     let (caps, paths) = (Capabilities::assumed(), Paths::new("/var/lib/narthex"));
-    let texts = [
-        render::render(&model.fixed, &caps, &paths).map(|set| String::from_utf8_lossy(set.conf()).into_owned()),
-        render::conf(model, &caps, &paths, ConfFilter::default()),
-    ];
-    for text in texts {
-        match text {
-            Ok(text) => {
-                drop(lexer::parse(&text).unwrap_or_else(|error| panic!("what is rendered is not NGINX's grammar: {error}\n{text}")))
-            }
-            // A text that no configuration can hold is left out, with an error.
-            Err(RenderError::Text { .. }) => {}
-            Err(error) => panic!("{error}"),
+    match render::render(&model.fixed, &caps, &paths) {
+        Ok(set) => {
+            let text = String::from_utf8_lossy(set.conf());
+            drop(lexer::parse(&text).unwrap_or_else(|error| panic!("what is rendered is not NGINX's grammar: {error}\n{text}")));
         }
+        // A text that no configuration can hold is left out, with an error.
+        Err(RenderError::Text { .. }) => {}
+        Err(error) => panic!("{error}"),
     }
 }
 

@@ -77,8 +77,6 @@ impl Order {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Entry {
     pub(crate) order: Order,
-    /// Its uid, or without one its namespace and name: unlike any other's.
-    pub(crate) identity: Arc<str>,
     /// What the annotations ask for. Nearly all Ingresses share one value: see [`share`].
     pub(crate) spec: Arc<Spec>,
     /// What the annotations name, read.
@@ -298,7 +296,6 @@ fn entry(key: &ObjectKey, ingress: &Ingress, spec: Spec, settings: &Settings, pr
         secret: tls.secret.as_ref().map(|name| ObjectKey::new(key.namespace.clone(), name.clone())),
     });
     Entry {
-        identity: ingress.uid.as_deref().map_or_else(|| key.to_string().into(), Arc::from),
         order: Order::of(key, ingress),
         spec: share(spec),
         resolved: Resolved::default(),

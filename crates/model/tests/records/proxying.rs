@@ -16,7 +16,7 @@ fn ingress(path: &str, annotations: &[(&str, &str)]) -> Ingress {
         annotations.iter().map(|(name, value)| (format!("nginx.ingress.kubernetes.io/{name}"), (*value).into())).collect();
     let backend = serde_json::json!({"service": {"name": "shop", "port": {"number": 80}}});
     serde_json::from_value(serde_json::json!({
-        "metadata": {"annotations": annotations, "uid": "1-2-3"},
+        "metadata": {"annotations": annotations},
         "spec": {
             "ingressClassName": "nginx",
             "rules": [{"host": "h", "http": {"paths": [{"path": path, "pathType": "Prefix", "backend": backend}]}}],
@@ -210,7 +210,7 @@ fn mirror_target_and_mirror_host_are_live_and_mirror_request_body_is_a_profile()
     ] {
         let (route, profile) = build(annotations);
         let mirror = route.mirror.as_ref().unwrap();
-        assert_eq!((&*mirror.mirror_target, &*mirror.mirror_host, &*mirror.id, profile.mirror), (target, host, "1-2-3", Some(body)));
+        assert_eq!((&*mirror.mirror_target, &*mirror.mirror_host, profile.mirror), (target, host, Some(body)));
     }
 }
 

@@ -6,10 +6,12 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use http_client::{Address, Call, Client, escape};
-use model::Settings;
-use render::ConfFilter;
+use model::{Fixed, Model, Settings};
+use ops::ConfQuery;
+use render::{Capabilities, Paths, Served};
+use serde_json::json;
 
-use crate::args::{ConfArgs, LogArgs};
+use crate::args::{ConfArgs, Format, LogArgs};
 use crate::offline::{self, Directory};
 use crate::output;
 
@@ -18,13 +20,14 @@ pub(crate) const SOCKET: &str = "run/narthex.sock";
 /// How long the controller may take: it prints all hosts within a second.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Prints the equivalent text, computed here or asked of the running controller.
+/// Prints what serves a host, or the whole `nginx.conf`: computed here, or asked of the running controller.
 pub(crate) fn conf(args: &ConfArgs, log: &LogArgs) -> anyhow::Result<ExitCode> {
     let work_dir = args.nginx.work_dir()?;
     let source = &args.source;
+    let query = ConfQuery { host: args.host.as_deref(), path: args.path.as_deref(), json: args.format == Format::Json };
     let offline = source.manifests.is_some() || source.api.names_one();
     if !offline {
-        let text = crate::commands::run::runtime()?.block_on(ask(&work_dir, args.host.as_deref(), args.path.as_deref()))?;
+        let text = crate::commands::run::runtime()?.block_on(ask(&work_dir, query))?;
         output::text(&text)?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -37,14 +40,26 @@ pub(crate) fn conf(args: &ConfArgs, log: &LogArgs) -> anyhow::Result<ExitCode> {
             crate::commands::run::runtime()?.block_on(offline::cluster(source, settings))?
         }
     };
-    let filter = ConfFilter { host: args.host.as_deref(), path: args.path.as_deref() };
-    output::text(render::conf(&built.model, &capabilities, &render::Paths { work_dir }, filter)?)?;
+    output::text(answer(&built.model.fixed, &built.model, &capabilities, &Paths { work_dir }, query)?)?;
     Ok(ExitCode::SUCCESS)
 }
 
-async fn ask(work_dir: &Path, host: Option<&str>, path: Option<&str>) -> anyhow::Result<String> {
+/// The answer to a query. `running` is the text of NGINX's workers, `model` what they are brought to.
+pub(crate) fn answer(running: &Fixed, model: &Model, caps: &Capabilities, paths: &Paths, query: ConfQuery<'_>) -> anyhow::Result<String> {
+    let Some(host) = query.host else {
+        let set = render::render(running, caps, paths)?;
+        let conf = String::from_utf8_lossy(set.conf());
+        return Ok(if query.json { format!("{:#}\n", json!({ "nginx.conf": conf, "revision": set.revision })) } else { conf.into_owned() });
+    };
+    let served = Served::new(running, model, caps, paths, host, query.path)?;
+    Ok(if query.json { serde_json::to_string_pretty(&served)? + "\n" } else { served.to_string() })
+}
+
+async fn ask(work_dir: &Path, query: ConfQuery<'_>) -> anyhow::Result<String> {
     let socket = work_dir.join(SOCKET);
-    let query = [("host", host), ("path", path)].into_iter().filter_map(|(key, value)| Some(format!("{key}={}", escape(value?))));
+    let format = query.json.then_some("json");
+    let query = [("host", query.host), ("path", query.path), ("format", format)];
+    let query = query.into_iter().filter_map(|(key, value)| Some(format!("{key}={}", escape(value?))));
     let target = format!("/conf?{}", query.collect::<Vec<_>>().join("&"));
     let answer = Client::new(Address::Unix(socket.clone())).call(&Call { target: &target, ..Call::default() }, PATIENCE).await;
     let answer = answer.with_context(|| {

@@ -22,7 +22,7 @@ use controller::{Metrics, Pace, Parts, Tasks};
 use model::Settings;
 use nginx::Supervisor;
 use ops::Ops;
-use render::{Capabilities, ConfFilter, Paths};
+use render::{Capabilities, Paths};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::watch;
 use tracing::{error, info, warn};
@@ -201,9 +201,11 @@ fn conf_socket(paths: &Paths, capabilities: &Capabilities, handle: controller::H
     let _ = std::fs::remove_file(&path);
     let listener = UnixListener::bind(&path).with_context(|| format!("can't listen on {}", path.display()))?;
     let (paths, capabilities) = (paths.clone(), capabilities.clone());
-    let source: ops::ConfSource = Arc::new(move |host, path| {
+    let source: ops::ConfSource = Arc::new(move |query| {
         let built = handle.built.borrow().clone().ok_or("the source is not complete yet")?;
-        render::conf(&built.model, &capabilities, &paths, ConfFilter { host, path }).map_err(|error| error.to_string())
+        let running = handle.loaded.borrow().fixed.clone();
+        let running = running.as_ref().unwrap_or(&built.model.fixed);
+        crate::commands::conf::answer(running, &built.model, &capabilities, &paths, query).map_err(|error| format!("{error:#}"))
     });
     tasks.spawn(async move {
         if let Err(error) = ops::serve_conf(listener, source, std::future::pending()).await {

@@ -1,12 +1,25 @@
-//! `narthex conf HOST PATH`: the location that a path leads to.
+//! `narthex conf HOST PATH`: what serves a path.
+
+use serde_json::Value;
 
 use crate::narthex::Directory;
 
+const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples");
+
 #[test]
-fn a_path_below_a_rule_s_path_leads_to_the_location_of_that_rule() {
-    let examples = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples");
-    let output = Directory::of(&[]).narthex(&["conf", "--manifests", examples], &["shop.example.com", "/cart/5"]);
-    let locations: Vec<&str> = output.stdout.lines().map(str::trim).filter(|line| line.starts_with("location ")).collect();
-    assert_eq!((output.code, locations), (Some(0), vec!["location \"/cart/\" {"]), "{}", output.stderr);
-    assert!(output.stdout.contains("$service_name \"cart\""), "{}", output.stdout);
+fn a_path_below_a_rule_s_path_leads_to_the_route_of_that_rule() {
+    let output = Directory::of(&[]).narthex(&["conf", "--manifests", EXAMPLES], &["shop.example.com", "/cart/5", "--format", "json"]);
+    let served: Value = serde_json::from_str(&output.stdout).expect(&output.stderr);
+    let services: Vec<&str> =
+        served["record"]["locations"].as_array().unwrap().iter().filter_map(|route| route["service"].as_str()).collect();
+    assert_eq!((output.code, services), (Some(0), vec!["cart"]), "{}", output.stdout);
+}
+
+#[test]
+fn without_a_host_it_is_the_text_that_nginx_runs() {
+    let conf = |of: &str| Directory::of(&[]).narthex(&[of, "--manifests", EXAMPLES], &["--format", "json"]).stdout;
+    let (conf, rendered): (Value, Value) = (serde_json::from_str(&conf("conf")).unwrap(), serde_json::from_str(&conf("render")).unwrap());
+    // Each makes a certificate of its own, which the revision is about.
+    let text = |output: &Value| output["nginx.conf"].as_str().unwrap().replace(output["revision"].as_str().unwrap(), "REVISION");
+    assert_eq!(text(&conf), text(&rendered));
 }

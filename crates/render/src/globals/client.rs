@@ -4,7 +4,6 @@ use model::Globals;
 use ngx_value::{CidrSet, HeaderPattern};
 use serde::Serialize;
 
-use super::Form;
 use crate::RenderError;
 use crate::print::Printed;
 use crate::proxy::{ReplacementDefaults, full_forwarded_for};
@@ -45,8 +44,6 @@ impl RealIp {
 pub(super) struct MapsView {
     /// `Connection` to backends without an upgrade.
     connection: Printed,
-    /// The upstream's name is looked up when it is asked for: Lua finds it after the directives of the rewrite phase have run.
-    router: bool,
     rate_after: Printed,
     /// Lua makes the ids of requests that bring none.
     lua_request_id: bool,
@@ -72,9 +69,8 @@ pub(super) struct MapsView {
 }
 
 impl MapsView {
-    pub(super) fn new(globals: &Globals, form: Form) -> Result<Self, RenderError> {
+    pub(super) fn new(globals: &Globals) -> Result<Self, RenderError> {
         let config = &globals.config;
-        let router = form == Form::Router;
         let (forwarded, proxied) = (config.use_forwarded_headers, config.use_proxy_protocol);
         let behind_stream = globals.listen.passthrough.is_some();
         let server_port = Printed::fixed(match (proxied, behind_stream) {
@@ -87,14 +83,9 @@ impl MapsView {
             blocked_agents: keys(&config.block_user_agents)?,
             blocked_referers: keys(&config.block_referers)?,
             connection: Printed::fixed(if config.upstream_keepalive_connections == 0 { "close" } else { "\"\"" }),
-            router,
             rate_after: Printed::size_kib(config.answers.limit_rate_after),
-            lua_request_id: router && config.generate_request_id,
-            request_id: Printed::fixed(match (config.generate_request_id, router) {
-                (false, _) => "\"\"",
-                (true, true) => "$narthex_new_request_id",
-                (true, false) => "$request_id",
-            }),
+            lua_request_id: config.generate_request_id,
+            request_id: Printed::fixed(if config.generate_request_id { "$narthex_new_request_id" } else { "\"\"" }),
             replacements: ReplacementDefaults::new(config)?,
             forwarded,
             proxy_port: Printed::fixed(if proxied { "$proxy_protocol_server_port" } else { "\"\"" }),

@@ -7,11 +7,10 @@ use serde::Serialize;
 
 use super::hashes::Hashes;
 use super::limits::LimitsView;
-use super::{Form, path};
+use super::path;
 use crate::lua;
 use crate::pass;
 use crate::print::Printed;
-use crate::proxy::HeaderView;
 use crate::server::has_ipv6;
 use crate::{Capabilities, Paths, RenderError};
 
@@ -37,14 +36,12 @@ pub(super) struct HttpView {
     ignore_invalid_headers: bool,
     hidden_headers: Vec<Printed>,
     pass_server_header: bool,
-    added_headers: Vec<HeaderView>,
     limits: LimitsView,
     server_tokens: bool,
     port_in_redirect: bool,
     absolute_redirect: bool,
     resolver: Option<Printed>,
     gzip: Option<Gzip>,
-    balancer_file: Option<Printed>,
     upstreams: Vec<Upstream>,
 }
 
@@ -92,18 +89,16 @@ impl HttpView {
         caps: &Capabilities,
         paths: &Paths,
         revision: &str,
-        form: Form,
         names: impl Iterator<Item = &'a str>,
     ) -> Result<Self, RenderError> {
         let globals = &*fixed.globals;
         let config = &globals.config;
         let keepalive = config.keep_alive.0;
-        let balancer_file = (form == Form::Equivalent).then(|| path(&paths.work_dir.join(lua::BALANCER_PHASE)));
         Ok(Self {
             lua_package_path: path(&paths.lua_dir().join("?.lua;;"))?,
             dicts: dicts(config)?,
             regexes: REGEXES,
-            lua_config: Printed::lua(&lua::configuration(fixed, caps, revision, form)),
+            lua_config: Printed::lua(&lua::configuration(fixed, caps, revision)),
             temp: Temp::new(paths)?,
             keepalive_timeout: keepalive,
             keepalive_min_timeout: caps.has_keepalive_min_timeout().then_some(KEEPALIVE_MIN_TIMEOUT.min(keepalive)),
@@ -122,15 +117,13 @@ impl HttpView {
             ignore_invalid_headers: config.headers.ignore_invalid,
             hidden_headers: config.headers.hide_headers.iter().map(Printed::word).collect::<Result<_, _>>()?,
             pass_server_header: config.headers.allow_backend_server_header,
-            added_headers: if form == Form::Equivalent { HeaderView::all(&globals.headers.answer)? } else { Vec::new() },
             limits: LimitsView::new(config),
             server_tokens: config.server_tokens,
             port_in_redirect: config.use_port_in_redirects,
             absolute_redirect: !config.relative_redirects,
             resolver: resolver(caps, has_ipv6(globals, caps))?,
             gzip: config.use_gzip.then(|| Gzip::new(config)).transpose()?,
-            balancer_file: balancer_file.transpose()?,
-            upstreams: upstreams(fixed, form)?,
+            upstreams: upstreams(fixed)?,
         })
     }
 }
@@ -174,12 +167,11 @@ impl Gzip {
     }
 }
 
-/// That of plain HTTP, and in the router one for each other kind of connection.
-fn upstreams(fixed: &Fixed, form: Form) -> Result<Vec<Upstream>, RenderError> {
+/// That of plain HTTP, and one for each other kind of connection.
+fn upstreams(fixed: &Fixed) -> Result<Vec<Upstream>, RenderError> {
     let config = &fixed.globals.config;
-    let others = if form == Form::Router { pass::upstreams(fixed) } else { Default::default() };
     let plain = (pass::PLAIN_UPSTREAM.to_owned(), true);
-    [plain].into_iter().chain(others).map(|(name, reusable)| Upstream::new(config, &name, reusable)).collect()
+    [plain].into_iter().chain(pass::upstreams(fixed)).map(|(name, reusable)| Upstream::new(config, &name, reusable)).collect()
 }
 
 impl Upstream {

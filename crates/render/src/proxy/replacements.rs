@@ -5,9 +5,7 @@
 
 use annotations::Config;
 use annotations::groups::Proxy;
-use model::Route;
-use model::live::Replacements;
-use model::profile::{Profile, Proxying, Replacement, is_regex};
+use model::profile::{Proxying, Replacement, is_regex};
 use serde::Serialize;
 
 use crate::RenderError;
@@ -93,23 +91,6 @@ impl ReplacementsView {
             cookie_domain: view(&proxying.cookie_domain, COOKIE_DOMAIN)?,
             cookie_path: view(&proxying.cookie_path, COOKIE_PATH)?,
             location: view(&proxying.location, LOCATION)?,
-        })
-    }
-
-    /// The same for one route, complete.
-    pub(crate) fn location(config: &Config, profile: &Profile, route: &Route) -> Result<Self, RenderError> {
-        let (none, defaults) = (Replacements::default(), Proxy::default());
-        let (proxying, live) = (&profile.proxying, route.replacements.as_deref().unwrap_or(&none));
-        let Global { cookie_domain, cookie_path, location } = Global::new(config, &defaults);
-        let view = |replacement: &Option<Replacement>, live: &Option<[String; 2]>, global: [&str; 2]| match (replacement, live) {
-            (Some(Replacement::Regex { from, to }), _) => pair(from, to).map(Some),
-            (_, Some([from, to])) => pair(from, to).map(Some),
-            _ => pair(global[0], global[1]).map(Some),
-        };
-        Ok(Self {
-            cookie_domain: view(&proxying.cookie_domain, &live.proxy_cookie_domain, cookie_domain)?,
-            cookie_path: view(&proxying.cookie_path, &live.proxy_cookie_path, cookie_path)?,
-            location: view(&proxying.location, &live.proxy_redirect, location)?,
         })
     }
 }

@@ -28,7 +28,7 @@ fn to(host: &str, service: &str, port: u16, protocol: &str) -> IngressBuilder {
     mk_ingress(host).class("nginx").host(host).path("/", PathType::Prefix, service, port).annotation("backend-protocol", protocol)
 }
 
-async fn check_tls(id: &str, protocol: &str, directive: &str) -> anyhow::Result<()> {
+async fn check_tls(id: &str, protocol: &str) -> anyhow::Result<()> {
     let case = Case::new(id).await?;
     let certificate = mk_certificate(&["secure"])?;
     let acceptor = tls::acceptor(&certificate, &[&TLS12, &TLS13], &[])?;
@@ -44,18 +44,17 @@ async fn check_tls(id: &str, protocol: &str, directive: &str) -> anyhow::Result<
     .await?;
     // Neither a name nor a check without proxy-ssl-secret.
     assert_eq!((seen.header(SERVER_NAME), seen.header(VERSION).is_some()), (None, true));
-    ensure!(controller.conf(&["echo", "/"])?.contains(directive));
     Ok(())
 }
 
 #[tokio::test]
 async fn bproto_01_backend_protocol_https_is_tls_to_the_backend() -> anyhow::Result<()> {
-    check_tls("bproto-01", "HTTPS", "proxy_pass https://upstream_balancer;").await
+    check_tls("bproto-01", "HTTPS").await
 }
 
 #[tokio::test]
 async fn bproto_02_auto_http_is_what_the_client_speaks() -> anyhow::Result<()> {
-    check_tls("bproto-02", "AUTO_HTTP", "proxy_pass $scheme://upstream_balancer;").await?;
+    check_tls("bproto-02", "AUTO_HTTP").await?;
     let case = Case::new("bproto-02-plain").await?;
     let _echo = case.echo(1).await?;
     case.create(&rule("auto", "echo").annotation("backend-protocol", "auto_http").build()).await?;
@@ -69,7 +68,6 @@ async fn bproto_03_grpcs_is_grpc_over_tls() -> anyhow::Result<()> {
     let grpc = Grpc::start("bproto-03", true, &[], "GRPCS", &[]).await?;
     let answer = grpc.call("echo", &[]).await?;
     assert_eq!(answer.grpc_status.as_deref(), Some("0"));
-    ensure!(grpc.controller.conf(&["echo", "/"])?.contains("grpc_pass grpcs://upstream_balancer;"));
     Ok(())
 }
 
@@ -95,7 +93,6 @@ async fn fcgi(id: &str, annotations: &[(&str, &str)]) -> anyhow::Result<(Case, f
 #[tokio::test]
 async fn bproto_04_fcgi_is_fastcgi() -> anyhow::Result<()> {
     let (_case, _server, controller) = fcgi("bproto-04", &[]).await?;
-    ensure!(controller.conf(&["echo", "/"])?.contains("fastcgi_pass upstream_balancer;"));
     let request = Request::new("POST", controller.http(), "/a.php?b=c").host("echo").header("Proxy", "evil").body("hello");
     let answer = request.send().await?.text();
     for line in ["SCRIPT_NAME=/a.php", "QUERY_STRING=b=c", "REQUEST_METHOD=POST", "SERVER_NAME=echo", "stdin_bytes=5"] {
@@ -108,9 +105,10 @@ async fn bproto_04_fcgi_is_fastcgi() -> anyhow::Result<()> {
 #[tokio::test]
 async fn bproto_05_fcgi_sends_the_usual_parameters() -> anyhow::Result<()> {
     let (_case, _server, controller) = fcgi("bproto-05", &[]).await?;
-    let conf = controller.conf(&["echo", "/"])?;
-    let include = format!("include \"{}/fastcgi_params\";", controller.work_dir().display());
-    ensure!(conf.contains(&include) && conf.contains("fastcgi_pass "), "{conf}");
+    let answer = controller.get("echo", "/").await?.text();
+    for line in ["GATEWAY_INTERFACE=CGI/1.1", "SERVER_PROTOCOL=HTTP/1.1", "REQUEST_SCHEME=http", "REMOTE_ADDR=127.0.0.1"] {
+        ensure!(answer.lines().any(|seen| seen == line), "{line:?} is not in {answer}");
+    }
     Ok(())
 }
 
@@ -118,12 +116,8 @@ async fn bproto_05_fcgi_sends_the_usual_parameters() -> anyhow::Result<()> {
 async fn bproto_06_fastcgi_params_configmap_and_fastcgi_index() -> anyhow::Result<()> {
     let annotations = [("fastcgi-params-configmap", "fastcgi-configmap"), ("fastcgi-index", "index.php")];
     let (case, _server, controller) = fcgi("bproto-06", &annotations).await?;
-    let conf = controller.conf(&["echo", "/"])?;
-    for directive in ["fastcgi_param SCRIPT_FILENAME \"$fastcgi_script_name\";", "fastcgi_param REDIRECT_STATUS \"200\";"] {
-        ensure!(conf.contains(directive), "{directive} is not in {conf}");
-    }
     let answer = controller.get("echo", "/dir/").await?.text();
-    ensure!(answer.contains("\nSCRIPT_FILENAME=/dir/index.php\n"), "{answer}");
+    ensure!(answer.contains("\nSCRIPT_FILENAME=/dir/index.php\n") && answer.contains("\nREDIRECT_STATUS=200\n"), "{answer}");
 
     // The ConfigMap is watched.
     case.patch::<ConfigMap>("fastcgi-configmap", serde_json::json!({"data": {"APP_ENV": "test"}})).await?;
@@ -171,21 +165,19 @@ impl Grpc {
         .await
     }
 
-    async fn check(&self, directive: &str) -> anyhow::Result<()> {
+    async fn check(&self) -> anyhow::Result<()> {
         let answer = self.call("echo", &[("x-one", "1")]).await?;
         assert_eq!(answer.grpc_status.as_deref(), Some("0"));
         for line in [":authority=echo", ":path=/hello.Greeter/Say", "content-type=application/grpc", "x-one=1", "x-forwarded-proto=https"] {
             ensure!(answer.message.lines().any(|seen| seen == line), "{line:?} is not in {}", answer.message);
         }
-        let conf = self.controller.conf(&["echo", "/"])?;
-        ensure!(conf.contains(directive), "{directive:?} is not in {conf}");
         Ok(())
     }
 }
 
 #[tokio::test]
 async fn bproto_07_a_call_over_tls_reaches_a_grpc_server() -> anyhow::Result<()> {
-    Grpc::start("bproto-07", false, &[], "GRPC", &[]).await?.check("grpc_pass grpc://upstream_balancer;").await
+    Grpc::start("bproto-07", false, &[], "GRPC", &[]).await?.check().await
 }
 
 #[tokio::test]
@@ -193,7 +185,7 @@ async fn bproto_08_a_snippet_may_say_how_grpcs_speaks_tls() -> anyhow::Result<()
     let allowed = [("allow-snippet-annotations", "true"), ("annotations-risk-level", "Critical")];
     let snippet = "grpc_ssl_name \"echo\";\ngrpc_ssl_server_name on;\ngrpc_ssl_ciphers HIGH:!aNULL;";
     let grpc = Grpc::start("bproto-08", true, &allowed, "GRPCS", &[("configuration-snippet", snippet)]).await?;
-    grpc.check("grpc_pass grpcs://upstream_balancer;").await
+    grpc.check().await
 }
 
 #[tokio::test]
@@ -202,10 +194,6 @@ async fn bproto_09_timeouts_hold_for_grpc() -> anyhow::Result<()> {
     let seconds = ["proxy-connect-timeout", "proxy-send-timeout", "proxy-read-timeout"].map(|name| (name, "10"));
     let grpc = Grpc::start("bproto-09", false, &[], "GRPC", &seconds).await?;
     grpc.call("echo", &[]).await?;
-    let conf = grpc.controller.conf(&["echo", "/"])?;
-    for directive in ["grpc_connect_timeout 10s;", "grpc_send_timeout 10s;", "grpc_read_timeout 10s;"] {
-        ensure!(conf.contains(directive), "{directive:?} is not in {conf}");
-    }
     let answer = grpc::call(grpc.controller.https(), Some("echo"), "echo", "/hello.Greeter/Say", &[("x-delay-ms", "15000")]).await?;
     assert_eq!((answer.status, answer.grpc_status), (504, None));
     assert!(grpc.case.ns().contains("bproto-09"));
@@ -214,7 +202,9 @@ async fn bproto_09_timeouts_hold_for_grpc() -> anyhow::Result<()> {
 
 #[tokio::test]
 async fn bproto_10_grpc_buffer_size_kb_of_the_configmap() -> anyhow::Result<()> {
-    Grpc::start("bproto-10", false, &[("grpc-buffer-size-kb", "8")], "GRPC", &[]).await?.check("grpc_buffer_size 8k").await
+    let grpc = Grpc::start("bproto-10", false, &[("grpc-buffer-size-kb", "8")], "GRPC", &[]).await?;
+    ensure!(grpc.controller.conf(&["echo", "/"])?.contains("grpc_buffer_size 8k;"));
+    grpc.check().await
 }
 
 /// The backend for errors of the set-ups above.
@@ -235,7 +225,6 @@ async fn custom_http_errors_take_over_what_fastcgi_answers() -> anyhow::Result<(
     assert_eq!(controller.get("echo", "/status/410").await?.status, 410);
     let _pages = case.deploy(&[Echo::named("pages")]).await?;
     until_pages_answer(async || Ok(controller.get("echo", "/status/404").await?.text())).await?;
-    assert!(controller.conf(&["echo", "/"])?.contains("fastcgi_intercept_errors on;"));
     Ok(())
 }
 
@@ -256,8 +245,6 @@ async fn custom_http_errors_take_over_what_grpc_servers_answer() -> anyhow::Resu
         })
         .await?;
         assert_eq!(grpc::call(address, Some("echo"), "echo", "/status/410", &[]).await?.status, 410);
-        assert!(grpc.controller.conf(&["echo", "/"])?.contains("grpc_intercept_errors on;"));
-        assert!(grpc.controller.nginx_conf()?.contains("grpc_intercept_errors on;"));
     }
     Ok(())
 }

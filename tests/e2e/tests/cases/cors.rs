@@ -43,8 +43,6 @@ impl Shared {
 async fn cors_01_enable_cors_allows_every_origin_with_the_usual_methods_and_headers() -> anyhow::Result<()> {
     let shared = Shared::new("cors-01", &[]).await?;
     let response = shared.from("https://anybody.com").await?;
-    let conf = shared.controller.conf(&[HOST, "/"])?;
-    assert!(conf.contains("set $cors \"true\"; set $http_origin *; add_header Access-Control-Allow-Origin $http_origin always;"), "{conf}");
     Shared::check(&response, &["*"]);
     let headers = "DNT,Keep-Alive,User-Agent,X-Requested-With,If-Modified-Since,Cache-Control,Content-Type,Range,Authorization";
     for (name, value) in [
@@ -54,7 +52,6 @@ async fn cors_01_enable_cors_allows_every_origin_with_the_usual_methods_and_head
         ("Access-Control-Allow-Credentials", "true"),
     ] {
         assert_eq!(response.header(name), Some(value));
-        assert!(conf.contains(&format!("add_header {name} \"{value}\" always;")), "{name} is not in {conf}");
     }
     assert_eq!((response.header("access-control-expose-headers"), response.header("vary")), (None, None));
 
@@ -69,7 +66,6 @@ async fn cors_01_enable_cors_allows_every_origin_with_the_usual_methods_and_head
 async fn cors_02_cors_max_age_is_told() -> anyhow::Result<()> {
     let shared = Shared::new("cors-02", &[("cors-max-age", "200")]).await?;
     assert_eq!(shared.from("https://a.com").await?.header("access-control-max-age"), Some("200"));
-    assert!(shared.controller.conf(&[HOST, "/"])?.contains("add_header Access-Control-Max-Age \"200\" always;"));
     Ok(())
 }
 
@@ -103,7 +99,6 @@ async fn cors_04_cors_allow_headers_cors_allow_methods_cors_expose_headers_and_c
     ] {
         assert_eq!(response.header(name), value, "{name}");
     }
-    assert!(shared.controller.conf(&[HOST, "/"])?.contains("add_header Access-Control-Allow-Headers \"DNT, User-Agent\" always;"));
     Ok(())
 }
 

@@ -1,7 +1,9 @@
 //! External authentication for everything, and paths without any.
 
 use e2e::{Case, Controller, Servers};
+use serde_json::Value;
 use testkit::gate::Gate;
+use testkit::http::Response;
 use testkit::kube::{IngressBuilder, PathType, mk_ingress};
 
 use super::auth::{self, external::gate};
@@ -49,31 +51,32 @@ async fn gauth_02_but_not_one_with_enable_global_auth_false() -> anyhow::Result<
     Ok(())
 }
 
-/// The text of the host with one more setting.
-async fn text(id: &str, setting: (&str, &str)) -> anyhow::Result<String> {
+/// With one more setting: the answer to a client, and the record of what is asked.
+async fn asked(id: &str, setting: (&str, &str)) -> anyhow::Result<(Response, Value)> {
     let ingresses = [path("foo", "/foo"), path("bar", "/bar")];
     let (_case, _gate, _servers, controller) = set_up(id, "/status/401", &[setting], ingresses).await?;
-    controller.until_that("the service's word", HOST, "/bar", |response| [302, 401].contains(&response.status)).await?;
-    controller.conf(&[HOST])
+    let answer = controller.until_that("the service's word", HOST, "/bar", |response| [302, 401].contains(&response.status)).await?;
+    Ok((answer, controller.policy(HOST).await?["external_auth"].clone()))
 }
 
 #[tokio::test]
 async fn gauth_03_the_method_can_be_set() -> anyhow::Result<()> {
-    assert!(text("gauth-03", ("global-auth-method", "GET")).await?.contains("proxy_method GET;"));
+    assert_eq!(asked("gauth-03", ("global-auth-method", "GET")).await?.1["auth_method"], "GET");
     Ok(())
 }
 
 #[tokio::test]
 async fn gauth_04_a_401_can_become_a_redirect() -> anyhow::Result<()> {
-    let conf = text("gauth-04", ("global-auth-signin", "http://foo.com/global-error-page")).await?;
-    assert!(conf.contains("error_page 401 = ") && conf.contains("return 302 \"http://foo.com/global-error-page?rd="), "{conf}");
+    let (answer, _) = asked("gauth-04", ("global-auth-signin", "http://foo.com/global-error-page")).await?;
+    let location = answer.header("location").unwrap_or_default();
+    assert!(answer.status == 302 && location.starts_with("http://foo.com/global-error-page?rd="), "{} {location}", answer.status);
     Ok(())
 }
 
 #[tokio::test]
 async fn gauth_05_the_redirect_header_can_be_set() -> anyhow::Result<()> {
-    let conf = text("gauth-05", ("global-auth-request-redirect", "Foo-Redirect")).await?;
-    assert!(conf.contains("X-Auth-Request-Redirect \"Foo-Redirect\""), "{conf}");
+    let (_, check) = asked("gauth-05", ("global-auth-request-redirect", "Foo-Redirect")).await?;
+    assert_eq!(check["auth_request_redirect"], "Foo-Redirect");
     Ok(())
 }
 

@@ -42,8 +42,6 @@ async fn hdr_03_custom_headers_of_a_configmap_are_on_every_answer() -> anyhow::R
     for (name, value) in headers {
         assert_eq!(response.header(name), Some(value));
     }
-    let conf = controller.conf(&[HOST, "/"])?;
-    assert!(conf.contains("add_header My-Custom-Header \"42\" always;"), "{conf}");
 
     // The ConfigMap is followed without a reload. One with a header that is not allowed is used as it was; without one the location is closed.
     let reloads = controller.reloads().await?;
@@ -72,7 +70,6 @@ async fn hdr_04_x_forwarded_prefix_tells_what_the_rewrite_cut_off() -> anyhow::R
     let controller = case.controller().start().await?;
     controller.until(HOST, "/", 200).await?;
     assert_eq!(controller.seen(HOST, "/").await?.header("x-forwarded-prefix"), Some("/test/value"));
-    assert!(controller.conf(&[HOST, "/"])?.contains("proxy_set_header X-Forwarded-Prefix \"/test/value\";"));
     Ok(())
 }
 
@@ -95,9 +92,9 @@ async fn hdr_05_add_headers_are_on_every_answer() -> anyhow::Result<()> {
     assert_eq!(response.header("x-seen"), Some(HOST));
     assert_eq!(Seen::read(&response.body)?.header("x-to-backend"), Some(format!("of {HOST}").as_str()));
     assert_eq!(controller.get("unknown.foo.com", "/").await?.header("x-a-custom-header"), Some("customHeaderValue"));
-    let conf = controller.conf(&[])?;
-    assert!(conf.contains("add_header X-A-Custom-Header \"customHeaderValue\" always;"), "{conf}");
-    assert!(conf.contains("proxy_hide_header X-Hidden;"), "{conf}");
+    let echoed = [("x-echo-header", "X-Hidden: a"), ("x-echo-header", "X-Shown: b")];
+    let response = controller.get_with(HOST, "/", &echoed).await?;
+    assert_eq!((response.header("x-hidden"), response.header("x-shown")), (None, Some("b")));
 
     case.patch::<ConfigMap>("add-headers-configmap", json!({"data": {"X-A-Custom-Header": "another"}})).await?;
     poll(PATIENCE, || async {
@@ -117,7 +114,6 @@ async fn hdr_06_without_server_tokens_there_is_no_server_header() -> anyhow::Res
     let controller = case.controller().start().await?;
     let response = controller.until(HOST, "/", 200).await?;
     assert_eq!(response.header("server"), None);
-    assert!(controller.conf(&[])?.contains("server_tokens off;"));
     case.settings(&[("server-tokens", "true")]).await?;
     controller.until_that("a Server header", HOST, "/", |response| response.header("server").is_some()).await?;
     Ok(())

@@ -1,7 +1,5 @@
 //! Server names, aliases and the Host that backends see.
 
-use std::collections::BTreeSet;
-
 use e2e::Case;
 use testkit::kube::{IngressBuilder, PathType, mk_ingress};
 
@@ -34,10 +32,6 @@ async fn host_02_an_alias_serves_every_path_of_its_host() -> anyhow::Result<()> 
         controller.until(host, "/app-a", 200).await?;
         assert_eq!(controller.statuses(host, ["/app-a", "/app-b", "/"]).await?, [200, 200, 404]);
     }
-    let conf = controller.conf(&["foo"])?;
-    let names: Vec<&str> = conf.split("server_name ").skip(1).filter_map(|rest| rest.split(" ;").next()).collect();
-    assert_eq!(names.len(), 1, "{conf}");
-    assert_eq!(BTreeSet::from_iter(names[0].split(' ')), BTreeSet::from(["\"foo\"", "\"bar\""]));
     Ok(())
 }
 
@@ -49,8 +43,6 @@ async fn host_03_the_backend_sees_the_host_that_the_annotation_names() -> anyhow
     let controller = case.controller().start().await?;
     controller.until("foo", "/", 200).await?;
     assert_eq!(controller.seen("foo", "/").await?.host, "upstreamvhost.bar.com");
-    let conf = controller.conf(&["foo"])?;
-    assert!(conf.contains("proxy_set_header Host \"upstreamvhost.bar.com\";"), "{conf}");
     Ok(())
 }
 
@@ -63,7 +55,6 @@ async fn host_04_snippets_know_the_name_of_the_upstream() -> anyhow::Result<()> 
     let controller = case.controller().start().await?;
     let response = controller.until("foo", "/", 200).await?;
     assert_eq!(response.header("custom-header"), Some(format!("{}-echo-80", case.ns()).as_str()));
-    assert!(controller.conf(&["foo"])?.contains("set $proxy_host $proxy_upstream_name;"));
     Ok(())
 }
 
@@ -79,8 +70,6 @@ async fn server_alias_may_be_a_pattern() -> anyhow::Result<()> {
     for host in ["bar.com", "va.baz", "v1.baz.com"] {
         assert_eq!(controller.get(host, "/").await?.status, 404, "{host}");
     }
-    let conf = controller.conf(&["foo.com"])?;
-    assert!(conf.contains("server_name \"foo.com\" \"*.bar.com\" \"~^v[0-9]+\\\\.baz$\" ;"), "{conf}");
     Ok(())
 }
 
@@ -99,9 +88,8 @@ async fn ssl_ciphers_and_ssl_prefer_server_ciphers_are_the_host_s_own() -> anyho
         assert_eq!(response.status, 200);
     }
     assert!(controller.nginx_conf()?.contains(&format!("ssl_ciphers {list};")));
-    for conf in [controller.conf(&["foo.com"])?, controller.nginx_conf()?] {
-        assert!(conf.contains("ssl_ciphers ECDHE-ECDSA-AES256-GCM-SHA384; ssl_prefer_server_ciphers off;"), "{conf}");
-    }
+    let conf = controller.conf(&["foo.com"])?;
+    assert!(conf.contains("ssl_ciphers ECDHE-ECDSA-AES256-GCM-SHA384; ssl_prefer_server_ciphers off;"), "{conf}");
     Ok(())
 }
 

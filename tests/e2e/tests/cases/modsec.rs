@@ -67,8 +67,14 @@ async fn modsec_03_nothing_is_repeated_where_it_is_on_for_all() -> anyhow::Resul
 
 #[tokio::test]
 async fn modsec_04_an_ingress_may_switch_it_off() -> anyhow::Result<()> {
-    let (_case, _controller, text) = conf("modsec-04", &[("enable-modsecurity", "true")], &[("enable-modsecurity", "false")]).await?;
-    assert!(text.contains("modsecurity off;"), "{text}");
+    let rules = format!("{ENGINE}{BLOCK}");
+    let settings = [("enable-modsecurity", "true"), ("modsecurity-snippet", rules.as_str())];
+    let (case, controller, _) = conf("modsec-04", &settings, &[("enable-modsecurity", "false")]).await?;
+    let _servers = case.echo(1).await?;
+    case.create(&rule("other", "other.example.com").build()).await?;
+    controller.until("other.example.com", "/", 200).await?;
+    let blocked = controller.get_with("other.example.com", "/", &[("User-Agent", "block-ua")]).await?.status;
+    assert_eq!((blocked, status_for(&controller, "block-ua").await?), (403, 200));
     Ok(())
 }
 
@@ -83,8 +89,6 @@ async fn modsec_05_modsecurity_snippet_holds_once_the_firewall_is_on_for_all() -
     assert_eq!(status_for(&controller, "block-ua").await?, 200);
     case.settings(&[ALLOWED[0], ALLOWED[1], WORDS, ("enable-modsecurity", "true")]).await?;
     until_blocked(&controller).await?;
-    let text = controller.conf(&[HOST])?;
-    assert!(text.contains("SecRuleEngine On") && text.contains("block-ua"), "{text}");
     Ok(())
 }
 
@@ -98,7 +102,6 @@ async fn modsec_06_rules_of_an_ingress_join_the_global_ones_and_the_core_rules()
     let controller = case.controller().start().await?;
     controller.until(HOST, "/", 200).await?;
     until_blocked(&controller).await?;
-    assert!(controller.conf(&[HOST])?.contains("block-ua"));
     Ok(())
 }
 
@@ -118,7 +121,6 @@ async fn modsec_07_without_snippets_rules_of_an_ingress_are_left_out() -> anyhow
     let controller = case.controller().start().await?;
     controller.until(HOST, "/", 200).await?;
     assert_eq!(status_for(&controller, "block-ua").await?, 200);
-    assert!(!controller.conf(&[HOST])?.contains("block-ua"));
     Ok(())
 }
 
@@ -138,9 +140,8 @@ async fn modsec_08_rules_of_the_settings_take_the_place_of_the_recommended_ones(
 #[tokio::test]
 async fn enable_owasp_core_rules_and_modsecurity_transaction_id_hold_for_one_ingress() -> anyhow::Result<()> {
     let annotations = [("enable-modsecurity", "true"), ("enable-owasp-core-rules", "true"), ("modsecurity-transaction-id", "$request_id")];
-    let (_case, controller, text) = conf("modsec-own", &[], &annotations).await?;
+    let (_case, _controller, text) = conf("modsec-own", &[], &annotations).await?;
     assert!(text.contains("modsecurity_transaction_id \"$request_id\";") && text.contains("/modsecurity/core-rules.conf;"), "{text}");
-    assert!(controller.nginx_conf()?.contains("/modsecurity/core-rules.conf;"));
     Ok(())
 }
 
@@ -164,6 +165,5 @@ async fn escapes_in_rules_are_undone_as_nginx_undoes_them_in_quotes() -> anyhow:
     for agent in ["own-ua", "global-ua", r"own\.ua"] {
         assert_eq!(status_for(&controller, agent).await?, 200, "{agent}");
     }
-    assert!(controller.conf(&[HOST])?.contains(r#"\"@rx ^own\\.ua$\""#));
     Ok(())
 }

@@ -32,7 +32,6 @@ async fn obs_09_without_enable_opentelemetry_nothing_is_traced() -> anyhow::Resu
     let case = Case::new("obs-09").await?;
     let (_servers, collector) = (case.echo(1).await?, Collector::start().await?);
     let controller = serving(&case, &collector, &[("enable-opentelemetry", "false")], &[]).await?;
-    assert!(!controller.conf(&[HOST])?.contains("opentelemetry on"));
     assert_eq!(controller.seen(HOST, "/").await?.header("traceparent"), None);
     Ok(())
 }
@@ -47,7 +46,6 @@ async fn obs_10_opentelemetry_trust_incoming_span_lets_traces_of_clients_go_on()
         ("opentelemetry-trust-incoming-span", "true"),
     ];
     let controller = serving(&case, &collector, &settings, &[]).await?;
-    assert!(controller.conf(&[HOST])?.contains("opentelemetry_trust_incoming_spans on"));
     let parent = format!("00-{TRACE}-b7ad6b7169203331-01");
     controller.get_with(HOST, "/trusted", &[("traceparent", &parent)]).await?;
     let span = collector.until_span(PATIENCE, "url.path", "/trusted").await?;
@@ -68,7 +66,6 @@ async fn obs_11_opentelemetry_operation_name_of_the_settings_has_variables() -> 
         ("otel-service-name", "edge"),
     ];
     let controller = serving(&case, &collector, &settings, &[]).await?;
-    assert!(controller.conf(&[HOST])?.contains("opentelemetry_operation_name \"HTTP $request_method $uri\""));
     controller.get(HOST, "/named").await?;
     assert_eq!(collector.until_span(PATIENCE, "url.path", "/named").await?["name"], "HTTP GET /named");
     assert_eq!(attribute(&collector.requests()[0]["resourceSpans"][0]["resource"], "service.name").as_deref(), Some("edge"));

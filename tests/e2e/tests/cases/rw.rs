@@ -17,7 +17,6 @@ async fn rw_01_rewrite_target_replaces_the_whole_path() -> anyhow::Result<()> {
     let controller = case.controller().start().await?;
     controller.until(HOST, "/something", 200).await?;
     assert_eq!(controller.seen(HOST, "/something?a=b").await?.request_uri, "/?a=b");
-    assert!(controller.conf(&[HOST, "/something"])?.contains("rewrite \"(?i)/something\" \"/\";"));
     Ok(())
 }
 
@@ -28,13 +27,10 @@ async fn rw_02_use_regex_on_one_ingress_changes_the_others_of_the_host() -> anyh
     case.create(&at("plain", "/foo", PathType::Prefix).build()).await?;
     let controller = case.controller().start().await?;
     controller.until(HOST, "/foo", 200).await?;
-    assert!(controller.conf(&[HOST])?.contains("location \"/foo/\""));
     let ingress = at("regex", "/foo.+", PathType::ImplementationSpecific).annotation("use-regex", "true");
     case.create(&ingress.annotation("rewrite-target", "/new/backend").build()).await?;
     controller.until_that("the rewrite", HOST, "/foo/bar", |response| response.text().contains("request_uri=/new/backend\n")).await?;
     assert_eq!(controller.seen(HOST, "/foo").await?.request_uri, "/foo");
-    let conf = controller.conf(&[HOST])?;
-    assert!(conf.contains("location ~* \"^/foo\" ") && conf.contains("location ~* \"^/foo.+\" "), "{conf}");
     Ok(())
 }
 
@@ -47,7 +43,6 @@ async fn rw_03_rewrite_target_has_the_captures_of_the_path() -> anyhow::Result<(
     let controller = case.controller().start().await?;
     controller.until(HOST, "/foo/bar/bar", 200).await?;
     assert_eq!(controller.seen(HOST, "/foo/bar/bar").await?.request_uri, "/new/backend/bar");
-    assert!(controller.conf(&[HOST])?.contains("location ~* \"^/foo/bar/(.+)\" "));
     Ok(())
 }
 

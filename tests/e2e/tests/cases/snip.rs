@@ -21,8 +21,6 @@ async fn snip_01_server_snippet_holds_for_its_host() -> anyhow::Result<()> {
     let controller = case.controller().start().await?;
     let response = controller.until_that("a header", HOST, "/", |response| response.header("foo") == Some("Bar")).await?;
     assert_eq!((response.status, response.header("xpto")), (200, Some("Lalala")));
-    let conf = controller.conf(&[HOST])?;
-    assert!(conf.contains("more_set_headers \"Foo: Bar\"; more_set_headers \"Xpto: Lalala\";"), "{conf}");
     Ok(())
 }
 
@@ -36,7 +34,6 @@ async fn snip_02_configuration_snippet_holds_for_its_locations() -> anyhow::Resu
     let controller = case.controller().start().await?;
     let response = controller.until(HOST, "/", 200).await?;
     assert_eq!(response.header("foo1"), Some("Bar1"));
-    assert!(controller.conf(&[HOST])?.contains(text));
     Ok(())
 }
 
@@ -130,9 +127,6 @@ async fn snip_05_server_snippet_of_the_settings_holds_for_all_hosts() -> anyhow:
     assert_eq!(headers(&a), expect([Some("Foooo"), None, None]));
     let b = controller.until("own.example.com", "/", 200).await?;
     assert_eq!(headers(&b), expect([Some("Foooo"), Some("Bar"), Some("Lalala")]));
-    let (a, b) = (controller.conf(&[HOST])?, controller.conf(&["own.example.com"])?);
-    assert!(a.contains(global) && b.contains(global), "{a}\n{b}");
-    assert!(!a.contains("Foo: Bar") && b.contains("Foo: Bar"), "{a}\n{b}");
     Ok(())
 }
 
@@ -143,9 +137,7 @@ async fn snip_06_stream_snippet_of_the_settings_opens_a_port() -> anyhow::Result
     let (address, text) = forwarding(controller.http())?;
     case.settings(&[("stream-snippet", &text)]).await?;
     until_forwarded(&controller, address).await?;
-    for conf in [controller.nginx_conf()?, controller.conf(&[])?] {
-        assert!(conf.contains(&text), "{conf}");
-    }
+    assert!(controller.nginx_conf()?.contains(&text));
     Ok(())
 }
 
@@ -159,6 +151,5 @@ async fn location_snippet_of_the_settings_holds_for_every_location() -> anyhow::
     controller.until(HOST, "/", 200).await?;
     let seen = controller.seen(HOST, "/").await?;
     assert_eq!((seen.header("x-everywhere"), seen.host.as_str()), (Some("yes"), HOST));
-    assert!(controller.conf(&[HOST])?.contains("# location-snippet proxy_set_header X-Everywhere yes;"));
     Ok(())
 }

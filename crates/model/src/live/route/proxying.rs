@@ -26,7 +26,5 @@ record! {
         pub mirror_target: Arc<str> = required,
         /// The Host header; may have variables (`$narthex_mirror_host`).
         pub mirror_host: Arc<str> = required,
-        /// Tells the copies of one Ingress from others' where they are written as text: its uid, or without one its namespace and name.
-        pub id: Arc<str> = internal,
     }
 }

@@ -68,6 +68,6 @@ fn mirror(location: &Location<'_>, policy: &mut Policy, profile: &mut Profile) {
         false if target.path().is_empty() => format!("{target}$request_uri"),
         false => format!("{target}$is_args$args"),
     };
-    policy.mirror = Some(Arc::new(Mirror { mirror_target: url.into(), mirror_host: host.into(), id: location.entry.identity.clone() }));
+    policy.mirror = Some(Arc::new(Mirror { mirror_target: url.into(), mirror_host: host.into() }));
     profile.mirror = Some(mirror.body != Some(false));
 }

@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use model::live::{NO_CERTIFICATE, NamePatterns};
-use model::{HostRecord, Live, Model, Shell};
-
-use crate::server::server_name;
+use model::{HostRecord, Live, Model};
 
 /// The host of requests for no other.
 pub(super) const CATCH_ALL: &str = "_";
@@ -19,8 +17,6 @@ pub(super) struct Group<'a> {
     pub(super) server_names: Vec<String>,
     /// Their routes; none for a catch-all that nothing was said about.
     pub(super) record: Option<&'a Arc<HostRecord>>,
-    /// Their server-level text.
-    pub(super) shell: Option<&'a Shell>,
     /// Whether they have a certificate entry, of their own or of their wildcard.
     pub(super) tls: bool,
 }
@@ -40,12 +36,6 @@ fn patterns(live: &Live) -> Vec<(Arc<str>, &Arc<str>)> {
 /// All groups in the order of their first names. The catch-all is always among them, alone.
 pub(super) fn groups(model: &Model) -> Vec<Group<'_>> {
     let live = &model.live;
-    let shells: BTreeMap<&str, (&str, &Shell)> = model
-        .fixed
-        .shells
-        .iter()
-        .flat_map(|(host, shell)| shell.aliases.iter().chain([host]).map(move |name| (&**name, (&**host, &**shell))))
-        .collect();
     let hosts = live.hosts.iter().filter(|(host, _)| &***host != PATTERNS);
     let hosts = hosts.map(|(host, record)| (host.clone(), server_name(host), record));
     let patterns = patterns(live).into_iter().filter_map(|(name, host)| Some((name.clone(), name.to_string(), live.hosts.get(host)?)));
@@ -53,9 +43,8 @@ pub(super) fn groups(model: &Model) -> Vec<Group<'_>> {
     let mut groups: Vec<Group<'_>> = Vec::new();
     for (name, server_name, record) in hosts.chain(patterns) {
         let tls = has_certificate(live, &name);
-        let shell = shells.get(&*name);
         // Aliases share the record itself.
-        let key = (Arc::as_ptr(record), tls, shell.map(|(host, _)| *host), &*name == CATCH_ALL);
+        let key = (Arc::as_ptr(record), tls, &*name == CATCH_ALL);
         let at = *known.entry(key).or_insert(groups.len());
         match groups.get_mut(at) {
             Some(group) => {
@@ -63,23 +52,24 @@ pub(super) fn groups(model: &Model) -> Vec<Group<'_>> {
                 group.server_names.push(server_name);
             }
             None => {
-                let shell = shell.map(|(_, shell)| *shell);
-                groups.push(Group { names: vec![name], server_names: vec![server_name], record: Some(record), shell, tls });
+                groups.push(Group { names: vec![name], server_names: vec![server_name], record: Some(record), tls });
             }
         }
     }
     if !live.hosts.contains_key(CATCH_ALL) {
         let (names, server_names) = (vec![CATCH_ALL.into()], vec![CATCH_ALL.into()]);
-        groups.push(Group { names, server_names, record: None, shell: None, tls: false });
+        groups.push(Group { names, server_names, record: None, tls: false });
     }
     groups.sort_by(|one, other| one.names[0].cmp(&other.names[0]));
     groups
 }
 
-/// The group that answers for a host: by its name, else by its wildcard.
-pub(super) fn find<'g, 'a>(groups: &'g [Group<'a>], host: &str) -> Option<&'g Group<'a>> {
-    let named = |wanted: &str| groups.iter().find(|group| group.names.iter().any(|name| **name == *wanted));
-    named(host).or_else(|| named(&wildcard(host)?))
+/// How NGINX names a host: a wildcard covers exactly one label, which its own wildcards don't do.
+fn server_name(host: &str) -> String {
+    match host.strip_prefix("*.") {
+        Some(parent) => format!(r"~^(?<subdomain>[\w-]+)\.{}$", parent.replace('.', r"\.")),
+        None => host.to_owned(),
+    }
 }
 
 /// Whether plain HTTP to a host counts as a detour. For the catch-all it depends on the request's host, which has no routes of its own.
