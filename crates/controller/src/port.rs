@@ -120,7 +120,7 @@ pub enum ApplyError {
 pub trait Channel: Clone + Send + Sync + 'static {
     /// Its name in logs and in the list of tasks.
     const NAME: &'static str;
-    /// Whether what it brought is lost when NGINX starts anew. Nothing is posted before the first start then.
+    /// Whether what it brought is lost when NGINX starts again. Nothing is posted before the first start then.
     const LOST_WITH_NGINX: bool;
     /// How often it is audited although nothing has failed; `None` where no other process can change what it brought.
     const AUDIT_EVERY: Option<Duration>;
