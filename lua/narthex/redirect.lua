@@ -23,7 +23,7 @@ local globals = { relative = false, use_port = false }
 --- Takes the global settings. Phase: init.
 -- @tparam table config from `narthex.config`
 function M.setup(config)
-  code, https_port = config.redirect_code, config.https_port
+  code, https_port = config.http_redirect_code, config.https_port
   globals = { relative = config.relative_redirects, use_port = config.use_port_in_redirects }
 end
 

@@ -130,7 +130,7 @@ fn server(model: &Model, caps: &Capabilities, paths: &Paths, group: &Group<'_>, 
             tls: location::host_tls(model, record).map(|tls| TlsView::server(paths, tls)).transpose()?,
             mirrors: mirror::of_host(model, record)?,
             locations,
-            global_snippet: globals.config.snippets.server.as_ref().map(Printed::raw),
+            global_snippet: globals.config.snippets.server_snippet.as_ref().map(Printed::raw),
             error_locations: error_locations.into_values().collect(),
         },
     })
@@ -159,7 +159,7 @@ struct HostRedirect {
 impl HostRedirect {
     fn new(globals: &Globals, host: &str) -> Result<Self, RenderError> {
         let url = Printed::quoted(&format!("$pass_access_scheme://{host}:$pass_port$narthex_trimmed_uri"))?;
-        Ok(Self { code: globals.config.http_redirect_code, url })
+        Ok(Self { code: globals.config.https.http_redirect_code, url })
     }
 }
 

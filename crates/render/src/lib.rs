@@ -10,6 +10,7 @@
 mod auth;
 mod capabilities;
 mod clients;
+mod directive;
 mod equivalent;
 mod error;
 mod files;

@@ -82,9 +82,10 @@ impl ProxyView {
 
     /// The same for one route, complete.
     pub(crate) fn location(config: &Config, profile: &Profile, route: &Route) -> Result<Self, RenderError> {
-        let body_size = route.proxy_body_size.map(Size::new).or(profile.body_size);
-        let profile = &Profile { body_size, ..profile.clone() };
-        let tries = route.proxy_next_upstream_tries.unwrap_or(config.proxy_next_upstream_tries);
+        let mut profile = profile.clone();
+        profile.directives.proxy_body_size = route.proxy_body_size.map(Size::new).or(profile.directives.proxy_body_size);
+        let profile = &profile;
+        let tries = route.proxy_next_upstream_tries.unwrap_or(config.proxy.proxy_next_upstream_tries);
         Self::new(config, LOCATION, profile, own_timeouts(config, route), tries, ReplacementsView::location(config, profile, route)?)
     }
 
@@ -97,25 +98,25 @@ impl ProxyView {
         replacements: ReplacementsView,
     ) -> Result<Self, RenderError> {
         let [connect_timeout, send_timeout, read_timeout] = timeouts;
-        let (proxying, defaults) = (&profile.proxying, Proxy::default());
+        let (directives, proxying, defaults) = (&profile.directives, &profile.proxying, Proxy::default());
         let next_upstream = proxying.next_upstream.clone().unwrap_or_else(|| defaults.next_upstream(config));
         let buffers = proxying.buffers.unwrap_or_else(|| defaults.buffers(config));
         Ok(Self {
             pad: Printed::fixed(pad),
-            body_size: Printed::word(profile.body_size.unwrap_or(config.proxy_body_size))?,
-            http_version: Printed::word(proxying.http_version.unwrap_or(config.proxy_http_version))?,
+            body_size: Printed::word(directives.proxy_body_size.unwrap_or(config.proxy.proxy_body_size))?,
+            http_version: Printed::word(directives.proxy_http_version.unwrap_or(config.proxy.proxy_http_version))?,
             connect_timeout,
             send_timeout,
             read_timeout,
-            buffering: profile.buffering.unwrap_or(config.proxy_buffering),
+            buffering: directives.proxy_buffering.unwrap_or(config.proxy.proxy_buffering),
             buffer_size: Printed::word(buffers.size)?,
             buffers_number: buffers.number,
             busy_buffers_size: buffers.busy.map(Printed::word).transpose()?,
             max_temp_file_size: Printed::word(buffers.max_temp_file)?,
-            client_body_buffer_size: proxying.client_body_buffer_size.map(Printed::word).transpose()?,
-            request_buffering: profile.request_buffering.unwrap_or(config.proxy_request_buffering),
+            client_body_buffer_size: directives.client_body_buffer_size.map(Printed::word).transpose()?,
+            request_buffering: directives.proxy_request_buffering.unwrap_or(config.proxy.proxy_request_buffering),
             next_upstream: Printed::words(next_upstream.conditions())?,
-            next_upstream_timeout: proxying.next_upstream_timeout.unwrap_or(config.proxy_next_upstream_timeout).0,
+            next_upstream_timeout: directives.proxy_next_upstream_timeout.unwrap_or(config.proxy.proxy_next_upstream_timeout).0,
             next_upstream_tries,
             replacements,
         })
@@ -192,7 +193,7 @@ const CONNECTION: &str = "$connection_upgrade";
 
 /// Connect, send and read timeout in seconds.
 pub(crate) fn timeouts(config: &Config) -> [u32; 3] {
-    [config.proxy_connect_timeout, config.proxy_send_timeout, config.proxy_read_timeout].map(|seconds| seconds.0)
+    [config.proxy.proxy_connect_timeout, config.proxy.proxy_send_timeout, config.proxy.proxy_read_timeout].map(|seconds| seconds.0)
 }
 
 /// The same for one route.

@@ -106,7 +106,7 @@ check "no limit" 200 "$(answer body.test /any/ -d "$long")"
 check "chunked: the profile's directive" 413 "$(answer body.test /other/ -H 'Transfer-Encoding: chunked' -d "$long")"
 check "413 goes before everything that the location would do" "413 413 413" "$(answer body.test /deny/ -d "$long") $(answer body.test /none/ -d "$long") $(answer body.test /ten -d "$long")"
 
-configure r2 '' ',"use_port_in_redirects":true,"redirect_code":302,"preserve_trailing_slash":true'
+configure r2 '' ',"use_port_in_redirects":true,"http_redirect_code":302,"preserve_trailing_slash":true'
 reload r2
 check "ports in redirects, another code, slash kept" "302 https://force.test:8443/a/" "$(answer force.test /a/)"
 check "and in one of an annotation" "302 http://ref.answers:$HTTP/x" "$(answer ref.answers /path)"

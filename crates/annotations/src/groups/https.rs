@@ -3,13 +3,15 @@
 use ngx_value::parse_bool;
 
 use super::common::{self, BOOL, LOCATION, set};
+use crate::config::grammar::{self, REDIRECT};
+use crate::config::table::settings;
 use crate::table::{Entry, Group, Risk};
 
 const DOC: &str = "Plain HTTP is redirected after redirects, and before limits and authentication. Any `tls` section of any Ingress of the host \
     makes it a host with a certificate. Paths of the setting `no-tls-redirect-locations` are never redirected.";
 
 pub(super) static GROUP: Group =
-    Group { title: "HTTPS", doc: DOC, entries: ENTRIES, clear: |spec| spec.https = Https::default(), ..common::GROUP };
+    Group { title: "HTTPS", doc: DOC, entries: ENTRIES, keys: KEYS, clear: |spec| spec.https = Https::default(), ..common::GROUP };
 
 /// What these annotations ask for.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -22,6 +24,22 @@ pub struct Https {
     pub ssl_redirect: Option<bool>,
     /// `use-port-in-redirects`: redirects carry the port.
     pub use_port_in_redirects: Option<bool>,
+}
+
+settings! {
+    /// The same for all Ingresses.
+    HttpsDefaults in https;
+
+    /// Redirect plain HTTP to HTTPS on hosts that have a certificate.
+    ssl_redirect: bool = true, grammar::BOOL, "false", [Text, Ingresses];
+    /// Redirect plain HTTP to HTTPS, certificate or not.
+    force_ssl_redirect: bool = false, grammar::BOOL, "true", [Text, Ingresses];
+    /// Status of the redirect to HTTPS.
+    http_redirect_code: u16 = 308, REDIRECT, "301", [Text];
+    /// Keep the slash at the end of the URI in the redirect to HTTPS.
+    preserve_trailing_slash: bool = false, grammar::BOOL, "true", [Text, Routes];
+    /// Put the port into redirects.
+    use_port_in_redirects: bool = false, grammar::BOOL, "true", [Text, Routes] => "port_in_redirect";
 }
 
 static ENTRIES: &[Entry] = &[

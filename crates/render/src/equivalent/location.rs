@@ -132,7 +132,7 @@ pub(super) fn locations(
 
 /// How the oldest Ingress with CAs for its backends speaks to them; the host's other locations do so, too.
 pub(super) fn host_tls<'a>(model: &'a Model, record: &HostRecord) -> Option<&'a BackendTls> {
-    if model.fixed.globals.config.proxying.ssl_location_only {
+    if model.fixed.globals.config.proxy_ssl_location_only {
         return None;
     }
     let mut profiles = record.routes.iter().filter_map(|route| model.fixed.profiles.get(&route.profile));
@@ -233,7 +233,7 @@ fn view(
         substituted: substitute.is_some(),
         rewrite_log: route.enable_rewrite_log,
         firewall: profile.watching.firewall.as_ref().map(|firewall| FirewallView::equivalent(firewall, paths)).transpose()?,
-        location_snippet: config.snippets.location.as_ref().filter(|_| !route.denied).map(Printed::raw),
+        location_snippet: config.snippets.location_snippet.as_ref().filter(|_| !route.denied).map(Printed::raw),
         limits: LimitsView::new(config, route)?,
         tracing: TracingView::new(config, route),
         proxy: ProxyView::location(config, profile, route)?,

@@ -88,7 +88,7 @@ impl MapsView {
             blocked_referers: keys(&config.block_referers)?,
             connection: Printed::fixed(if config.upstream_keepalive_connections == 0 { "close" } else { "\"\"" }),
             router,
-            rate_after: Printed::size_kib(config.answers.limit_rate_after),
+            rate_after: Printed::size_kib(config.limits.limit_rate_after),
             lua_request_id: router && config.generate_request_id,
             request_id: Printed::fixed(match (config.generate_request_id, router) {
                 (false, _) => "\"\"",

@@ -13,6 +13,6 @@ record! {
         /// Redirects to the same host name only the path, where the global setting says otherwise.
         pub relative_redirects: bool,
         /// Redirects carry the port, where that differs from the global setting.
-        pub use_port_in_redirects: Option<bool>,
+        pub use_port_in_redirects: Option<bool> = (https over https),
     }
 }

@@ -28,8 +28,8 @@ struct Limit {
 
 impl LimitsView {
     pub(super) fn new(config: &Config, route: &Route) -> Result<Self, RenderError> {
-        let rate = route.limit_rate.unwrap_or(config.answers.limit_rate);
-        let after = route.limit_rate_after.unwrap_or(config.answers.limit_rate_after);
+        let rate = route.limit_rate.unwrap_or(config.limits.limit_rate);
+        let after = route.limit_rate_after.unwrap_or(config.limits.limit_rate_after);
         let positive = |kib: u32| (kib > 0).then(|| Printed::size_kib(kib));
         let none = Limits::default();
         let limits = route.limits.as_deref().unwrap_or(&none);
@@ -80,7 +80,7 @@ impl ZonesView {
         let routes = model.live.hosts.values().flat_map(|record| record.routes.iter());
         let limited = routes.filter_map(|route| Some(((&route.namespace, &route.ingress), (route, route.limits.as_deref()?))));
         let limited: BTreeMap<_, _> = limited.collect();
-        let key = &model.fixed.globals.config.answers.limit_conn_zone_variable;
+        let key = &model.fixed.globals.config.limits.limit_conn_zone_variable;
         let view =
             |(number, (route, limits)): (usize, (&Arc<Route>, &Limits))| ZoneView::new(number, route, limits, Printed::template(key));
         Ok(Self { ingresses: limited.into_values().enumerate().map(view).collect::<Result<_, _>>()? })

@@ -42,16 +42,17 @@ pub(super) fn answer(route: &Route) -> Result<Option<AnswerView>, RenderError> {
 pub(super) fn https(model: &Model, group: &Group<'_>, route: &Route) -> Result<Option<HttpsView>, RenderError> {
     let globals = &*model.fixed.globals;
     let config = &globals.config;
-    let force = route.force_ssl_redirect.unwrap_or(config.force_ssl_redirect);
-    let wanted = force || group.tls && route.ssl_redirect.unwrap_or(config.ssl_redirect);
+    let force = route.force_ssl_redirect.unwrap_or(config.https.force_ssl_redirect);
+    let wanted = force || group.tls && route.ssl_redirect.unwrap_or(config.https.ssl_redirect);
     let exempt = config.no_tls_redirect_locations.iter().any(|prefix| !prefix.is_empty() && route.path.starts_with(&**prefix));
     if !wanted || exempt {
         return Ok(None);
     }
-    let keep = route.preserve_trailing_slash.unwrap_or(config.preserve_trailing_slash);
-    let with_port = route.redirects.as_ref().and_then(|redirects| redirects.use_port_in_redirects).unwrap_or(config.use_port_in_redirects);
+    let keep = route.preserve_trailing_slash.unwrap_or(config.https.preserve_trailing_slash);
+    let with_port =
+        route.redirects.as_ref().and_then(|redirects| redirects.use_port_in_redirects).unwrap_or(config.https.use_port_in_redirects);
     Ok(Some(HttpsView {
-        code: config.http_redirect_code,
+        code: config.https.http_redirect_code,
         port: if with_port { Printed::word(format!(":{}", globals.listen.https))? } else { Printed::fixed("") },
         uri: Printed::fixed(if keep { "$request_uri" } else { "$narthex_trimmed_uri" }),
     }))
