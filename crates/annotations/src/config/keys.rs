@@ -137,6 +137,8 @@ settings! {
     ssl_protocols: Vec<TlsProtocol> = vec![TlsProtocol::V1_2, TlsProtocol::V1_3], PROTOCOLS, "TLSv1.3", [Text] => "ssl_protocols";
     /// Ciphers up to TLS 1.2, as OpenSSL lists them. Empty: OpenSSL's own choice.
     ssl_ciphers: Option<Word> = Some(default(SSL_CIPHERS)), optional("a list of ciphers, or empty"), "ECDHE-RSA-AES256-GCM-SHA384:ECDHE-ECDSA-AES256-GCM-SHA384", [Text];
+    /// Curves and groups for the key exchange, the preferred one first; `auto` is OpenSSL's own list. One that OpenSSL does not know is refused.
+    ssl_ecdh_curve: Word = default("auto"), own("names between colons, or auto"), "X25519:prime256v1", [Text] => "ssl_ecdh_curve";
     /// Keep TLS sessions in a cache that the workers share.
     ssl_session_cache: bool = true, BOOL, "false", [Text];
     /// Size of that cache.
