@@ -11,14 +11,14 @@ use super::common::{self, LOCATION, ON_OFF, SECONDS, buffer_size, seconds, set, 
 use crate::config::grammar;
 use crate::config::grammar::{BUFFER, BUFFERS, COUNT, OPTIONAL_BUFFER, SIZE, own};
 use crate::config::table::{default, settings};
-use crate::table::{Applies, Entry, Group, Risk};
+use crate::table::{Applies, Entry, Group, Risk, Since};
 
 pub(crate) use effective::misfits;
 pub use effective::{Buffers, LocationRewrite};
 
 pub(super) static GROUP: Group = Group {
     title: "Proxying",
-    doc: "Each has a setting of the same name in the ConfigMap, which holds where the annotation is missing or not usable.",
+    doc: "Unless said otherwise, each has a setting of the same name in the ConfigMap, which holds where the annotation is missing or not usable.",
     entries: ENTRIES,
     keys: KEYS,
     settle: effective::settle,
@@ -47,6 +47,8 @@ pub struct Proxy {
     pub proxy_cookie_path: Option<CookiePathReplacement>,
     /// `proxy-http-version`: towards endpoints.
     pub proxy_http_version: Option<HttpVersion>,
+    /// `proxy-ignore-client-abort`: a request goes on although its client is gone.
+    pub proxy_ignore_client_abort: Option<bool>,
     /// `proxy-max-temp-file-size`. See [`Proxy::buffers`].
     proxy_max_temp_file_size: Option<Size>,
     /// `proxy-next-upstream`. See [`Proxy::next_upstream`].
@@ -198,6 +200,16 @@ static ENTRIES: &[Entry] = &[
         doc: "Version of HTTP towards endpoints.",
         example: "1.0",
         parse: |text, draft| set(&mut draft.spec.proxy.proxy_http_version, trimmed(text)),
+        ..LOCATION
+    },
+    Entry {
+        name: "proxy-ignore-client-abort",
+        applies: Applies::Profile,
+        value: ON_OFF,
+        doc: "Whether the endpoint may finish a request whose client has closed the connection; otherwise its connection is closed, too. For HTTP and HTTPS. There is no setting of that name.",
+        example: "on",
+        since: Since::Narthex,
+        parse: |text, draft| set(&mut draft.spec.proxy.proxy_ignore_client_abort, parse_on_off(text.trim()).map(Some)),
         ..LOCATION
     },
     Entry {

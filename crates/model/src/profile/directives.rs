@@ -52,6 +52,8 @@ directives! {
         client_body_buffer_size: Size = limits over limits,
         /// Version of HTTP towards endpoints.
         proxy_http_version: HttpVersion = proxy over proxy,
+        /// A request goes on although its client is gone.
+        proxy_ignore_client_abort: bool = proxy,
         /// How long a request may go on to other endpoints; 0 = no limit.
         proxy_next_upstream_timeout: Seconds = proxy over proxy,
     }

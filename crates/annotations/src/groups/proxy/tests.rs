@@ -45,6 +45,13 @@ fn a_value_that_is_not_taken_gives_way_to_the_global_setting() {
 }
 
 #[test]
+fn proxy_ignore_client_abort_is_on_or_off() {
+    assert_eq!(proxy("proxy-ignore-client-abort", "on").proxy_ignore_client_abort, Some(true));
+    let ignored = [("proxy-ignore-client-abort", Bad, "expected on or off")];
+    assert_eq!(bad(&[("proxy-ignore-client-abort", "true")], Accepted, &ignored).proxy, Proxy::default());
+}
+
+#[test]
 fn buffers_fit_together() {
     let global = Config::default();
     let spec = good(&[("proxy-buffers-number", "8"), ("proxy-buffer-size", "8k"), ("proxy-busy-buffers-size", "16k")]);
