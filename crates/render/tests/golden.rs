@@ -338,7 +338,7 @@ fn text_of_answers() {
     let policy = Policy { cors: cors(Some(&["https://a.example:8443", "https://*.example", "null"])), ..Policy::default() };
     let listed = with(policy, route("listed", "/listed"));
     let answer = Some((301, Arc::from("/new?a=b")));
-    let redirects = Redirects { answer, relative_redirects: true, use_port_in_redirects: Some(true) };
+    let redirects = Redirects { answer, relative_redirects: true, use_port_in_redirects: Some(true), ..Redirects::default() };
     let moved = with(Policy { redirects: Some(Arc::new(redirects)), ..Policy::default() }, route("moved", "/moved"));
     let away = Route {
         rewrite_target: Some("https://other.example/$1".into()),

@@ -25,7 +25,12 @@ fn model(texts: &Texts) -> Model {
     let policy = Policy {
         upstream_vhost: Some(text(8)),
         force_ssl_redirect: Some(true),
-        redirects: Some(Arc::new(Redirects { answer: Some((302, text(0))), relative_redirects: true, use_port_in_redirects: Some(true) })),
+        redirects: Some(Arc::new(Redirects {
+            answer: Some((302, text(0))),
+            relative_redirects: true,
+            use_port_in_redirects: Some(true),
+            ..Redirects::default()
+        })),
         cors: Some(Arc::new(Cors { cors_allow_origin: Some(vec![text(1)]), headers: vec![("Access-Control-Max-Age".into(), text(2))] })),
         custom_headers: vec![("X-Custom".into(), text(3))],
         ..Policy::default()

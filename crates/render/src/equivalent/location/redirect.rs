@@ -29,7 +29,7 @@ pub(super) struct HttpsView {
 
 /// What the location says about redirects, if anything.
 pub(super) fn answer(route: &Route) -> Result<Option<AnswerView>, RenderError> {
-    let Some(Redirects { answer, relative_redirects, use_port_in_redirects }) = route.redirects.as_deref() else { return Ok(None) };
+    let Some(Redirects { answer, relative_redirects, use_port_in_redirects, .. }) = route.redirects.as_deref() else { return Ok(None) };
     Ok(Some(AnswerView {
         relative: *relative_redirects,
         with_port: *use_port_in_redirects,
