@@ -3,7 +3,7 @@
 -- `fields`: the shape of each, the name of a Lua type or a table. `required`: those that are always there. `protects`: those about access.
 -- @module narthex.wire
 
-local M = { FORMAT = "4a90061f2e009c6f" }
+local M = { FORMAT = "d9595f98377b5452" }
 
 M.NamePatterns = {
   fields = {
@@ -17,6 +17,7 @@ M.NamePatterns = {
 M.Redirects = {
   fields = {
     answer = { tuple = { "number", "string" }, least = 2 },
+    http_redirect_code = "number",
     relative_redirects = "boolean",
     use_port_in_redirects = "boolean",
   },

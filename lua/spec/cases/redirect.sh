@@ -37,6 +37,8 @@ put h tls.test '{"prefix":{"/":0,"/keep/":1,"/never/":2,"/.well-known/acme-chall
 check "without a certificate no redirect" 200 "$(answer tls.test /a)"
 put s tls.test x
 check "with one" "308 https://tls.test/a" "$(answer tls.test /a/)"
+put h code.test '{"prefix":{"/":0},"policies":[{"namespace":"n","force_ssl_redirect":true,"redirects":{"http_redirect_code":301}}],"locations":[{"path":"/","service":"a","port":"80"}]}'
+check "an Ingress has a status of its own" "301 https://code.test/a" "$(answer code.test /a)"
 check "the root becomes nothing" "308 https://tls.test" "$(answer tls.test /)"
 check "a slash at the end of the query is cut too" "308 https://tls.test/a/?q=" "$(answer tls.test '/a/?q=/')"
 check "the raw target" "308 https://tls.test/%41/..//b?%2f" "$(answer tls.test '/%41/..//b?%2f')"
