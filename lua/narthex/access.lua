@@ -53,7 +53,7 @@ end
 -- @tparam table config from `narthex.config`
 -- @treturn ?table what `check` takes; nil if everybody may pass
 function M.compile(given, config)
-  local global = { denylist_source_range = config.deny_networks, allowlist_source_range = config.allow_networks }
+  local global = { denylist_source_range = config.denylist_source_range, allowlist_source_range = config.whitelist_source_range }
   local access = {
     lists = given.namespace and compile_lists(given.addresses or global) or nil,
     password = compile_password(given),

@@ -26,7 +26,7 @@ local timeouts_in_use = false
 --- Takes the global settings. Phase: init.
 -- @tparam table config from `narthex.config`
 function M.setup(config)
-  tries = config.tries
+  tries = config.proxy_next_upstream_tries
 end
 
 --- Says that some route sets `$narthex_timeouts`. Phase: any, before the first such request is balanced.

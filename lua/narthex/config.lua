@@ -14,19 +14,18 @@ local FIELDS = {
   ssl_redirect = { "boolean", true },
   force_ssl_redirect = { "boolean", false },
   preserve_trailing_slash = { "boolean", false },
-  redirect_code = { "number", 308 },
+  http_redirect_code = { "number", 308 },
   https_port = { "number", 443 },
   use_port_in_redirects = { "boolean", false },
   relative_redirects = { "boolean", false },
   no_tls_redirect_locations = { "table", {} },
-  deny_networks = { "table", {} },
-  allow_networks = { "table", {} },
-  body_limit_bytes = { "number", 1048576 },
-  timeouts = { "table", { 5, 60, 60 } },
-  tries = { "number", 3 },
+  denylist_source_range = { "table", {} },
+  whitelist_source_range = { "table", {} },
+  proxy_body_size = { "number", 1048576 },
+  proxy_next_upstream_tries = { "number", 3 },
   hsts = { "string", false },
   hide_server = { "boolean", true },
-  log_default_backend = { "boolean", false },
+  enable_access_log_for_default_backend = { "boolean", false },
   health_check_path = { "string", "/healthz" },
   add_headers = { "table", {} },
   generate_request_id = { "boolean", true },
@@ -35,9 +34,9 @@ local FIELDS = {
   metrics = { "table", false },
   answering = { "table", {} },
   error_statuses = { "table", {} },
-  limit_key = { "string", "$binary_remote_addr" },
-  limit_req_status = { "number", 503 },
-  limit_conn_status = { "number", 503 },
+  limit_conn_zone_variable = { "string", "$binary_remote_addr" },
+  limit_req_status_code = { "number", 503 },
+  limit_conn_status_code = { "number", 503 },
   local_networks = { "table", {} },
   control_ports = { "table", {} },
   name_servers = { "table", {} },
@@ -96,11 +95,11 @@ function M.decode(text)
     end
     config[name] = value
   end
-  if not REDIRECT_CODES[config.redirect_code] then
-    return fail("redirect_code", "301, 302, 307 or 308", config.redirect_code)
+  if not REDIRECT_CODES[config.http_redirect_code] then
+    return fail("http_redirect_code", "301, 302, 307 or 308", config.http_redirect_code)
   end
-  if config.tries < 0 or config.body_limit_bytes < 0 then
-    return fail("tries, body_limit_bytes", "0 or more", { config.tries, config.body_limit_bytes })
+  if config.proxy_next_upstream_tries < 0 or config.proxy_body_size < 0 then
+    return fail("proxy_next_upstream_tries, proxy_body_size", "0 or more", { config.proxy_next_upstream_tries, config.proxy_body_size })
   end
   local profiles, shells = set_of(config.profiles), by_name(config.shells)
   if not profiles.base then

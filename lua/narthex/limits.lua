@@ -36,8 +36,8 @@ local key_of_client, status_of_requests, status_of_connections
 --- Takes the global settings. Phase: init.
 -- @tparam table config from `narthex.config`
 function M.setup(config)
-  key_of_client = config.limit_key ~= ADDRESS and expand.compile(config.limit_key)
-  status_of_requests, status_of_connections = config.limit_req_status, config.limit_conn_status
+  key_of_client = config.limit_conn_zone_variable ~= ADDRESS and expand.compile(config.limit_conn_zone_variable)
+  status_of_requests, status_of_connections = config.limit_req_status_code, config.limit_conn_status_code
 end
 
 --- A rate of so many requests in `seconds`, of which `burst` times as many more may come at once.

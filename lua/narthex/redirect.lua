@@ -18,13 +18,13 @@ local M = {}
 local MOVED = { [301] = true, [302] = true, [303] = true, [307] = true, [308] = true }
 
 local code, https_port = 308, 443
-local globals = { relative = false, use_port = false }
+local globals = { code = 308, relative = false, use_port = false }
 
 --- Takes the global settings. Phase: init.
 -- @tparam table config from `narthex.config`
 function M.setup(config)
-  code, https_port = config.redirect_code, config.https_port
-  globals = { relative = config.relative_redirects, use_port = config.use_port_in_redirects }
+  code, https_port = config.http_redirect_code, config.https_port
+  globals = { code = code, relative = config.relative_redirects, use_port = config.use_port_in_redirects }
 end
 
 --- Compiles what a route says about redirects. Phase: any.
@@ -40,6 +40,7 @@ function M.compile(given)
     use_port = globals.use_port
   end
   return {
+    code = given.http_redirect_code or code,
     status = answer and answer[1],
     url = answer and answer[2],
     relative = given.relative_redirects or globals.relative,
@@ -160,10 +161,11 @@ end
 -- @tparam ?table rules from `compile`
 function M.to_https(var, keep_slash, rules)
   local host = gsub(var.best_http_host, ":%d*$", "")
-  if (rules or globals).use_port then
+  rules = rules or globals
+  if rules.use_port then
     host = host .. ":" .. format("%d", https_port)
   end
-  return ngx.redirect("https://" .. host .. raw_target(var, keep_slash), code)
+  return ngx.redirect("https://" .. host .. raw_target(var, keep_slash), rules.code)
 end
 
 return M

@@ -45,7 +45,7 @@ local function redirect_mode(path, given, config)
 end
 
 local function body_limit(given, config)
-  local limit = given.proxy_body_size or config.body_limit_bytes
+  local limit = given.proxy_body_size or config.proxy_body_size
   return limit > 0 and limit or math.huge
 end
 
@@ -221,7 +221,7 @@ end
 -- @treturn table
 function M.default(config, key)
   local catch_all = key == "_"
-  local extra = { no_log = catch_all and not config.log_default_backend or nil, tracing = tracing.compile(nil, config) }
+  local extra = { no_log = catch_all and not config.enable_access_log_for_default_backend or nil, tracing = tracing.compile(nil, config) }
   return {
     series = false,
     backend = backend.DEFAULT,

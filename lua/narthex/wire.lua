@@ -26,6 +26,7 @@ M.NamePatterns = {
 M.Redirects = {
   fields = {
     answer = { tuple = { "number", "string" }, least = 2 },
+    http_redirect_code = "number",
     relative_redirects = "boolean",
     use_port_in_redirects = "boolean",
   },

@@ -27,7 +27,7 @@ certificate() {
 }
 
 CONFIG_DEFAULT='{"revision":"REV","profiles":["base"PROFILES],"shells":{"own.test":{"names":["own.test","www.own.test"],"profiles":["base","other"]}},"no_tls_redirect_locations":["/.well-known/acme-challenge"],
-"strict_records":true,"body_limit_bytes":1000,"hsts":"max-age=100","https_port":8443 MORE}'
+"strict_records":true,"proxy_body_size":1000,"hsts":"max-age=100","https_port":8443 MORE}'
 
 # configure REVISION [EXTRA-PROFILES [MORE-SETTINGS [WORKERS [STATE-SIZE]]]]
 configure() {

@@ -3,12 +3,11 @@
 mod answers;
 mod dicts;
 mod external_auth;
-mod grammar;
+pub(crate) mod grammar;
 mod headers;
 mod keys;
-mod proxying;
 mod snippets;
-mod table;
+pub(crate) mod table;
 mod watching;
 
 use std::collections::BTreeMap;
@@ -18,21 +17,22 @@ use std::sync::LazyLock;
 
 use ngx_value::{Invalid, Size};
 
-use crate::groups::ANNOTATIONS;
+use crate::groups::{ANNOTATIONS, GROUPS, misfits};
 use crate::known;
+use crate::table::Since;
 
 pub use answers::AnswerDefaults;
 pub use external_auth::ExternalAuthDefaults;
 pub use headers::HeaderDefaults;
 pub use keys::Config;
-pub use proxying::ProxyingDefaults;
 pub use snippets::SnippetDefaults;
 pub use watching::{Ratio, Sampler, WatchingDefaults};
 
 /// Every key that is supported, grouped by subject.
 pub static CONFIG_KEYS: LazyLock<Vec<&'static ConfigEntry>> = LazyLock::new(|| {
-    [keys::KEYS, proxying::KEYS, external_auth::KEYS, answers::KEYS, headers::KEYS, watching::KEYS, snippets::KEYS]
+    [keys::KEYS, external_auth::KEYS, answers::KEYS, headers::KEYS, watching::KEYS, snippets::KEYS]
         .into_iter()
+        .chain(GROUPS.iter().map(|group| group.keys))
         .flatten()
         .collect()
 });
@@ -50,12 +50,25 @@ pub struct ConfigEntry {
     pub example: &'static str,
     /// What is made again when it changes, besides the typed settings themselves.
     pub invalidates: &'static [Derived],
+    /// The directive of the `http` block that is the value and nothing else.
+    pub directive: Option<Directive>,
+    /// Which controller had it first.
+    pub since: Since,
     /// Puts a value into the configuration, or says what was expected. Remarks about parts of the value go into the list.
     pub set: fn(&mut Config, &str, &mut Vec<String>) -> Result<(), Invalid>,
     /// The value as text that [`ConfigEntry::set`] takes.
     pub get: fn(&Config) -> String,
     /// Whether two configurations agree on it.
     pub same: fn(&Config, &Config) -> bool,
+}
+
+/// A directive of the `http` block.
+#[derive(Debug)]
+pub struct Directive {
+    /// Its name.
+    pub name: &'static str,
+    /// Its arguments. Empty: the directive is left out.
+    pub arguments: fn(&Config) -> Vec<String>,
 }
 
 /// What is made from the settings, and made again when one of them changes.
@@ -139,7 +152,7 @@ impl Config {
             }
             findings.extend(details.into_iter().map(|detail| ConfigFinding { key: key.clone(), value: value.clone(), detail }));
         }
-        for (key, detail) in proxying::check(&config).into_iter().chain(watching::check(&config)) {
+        for (key, detail) in misfits(&config).into_iter().chain(watching::check(&config)) {
             let value = CONFIG_KEYS.iter().find(|entry| entry.name == key).map(|entry| (entry.get)(&config)).unwrap_or_default();
             findings.push(ConfigFinding { key: key.to_owned(), value, detail });
         }

@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::config::{CONFIG_KEYS, Config};
 use crate::groups::{self, ANNOTATIONS};
 use crate::known;
-use crate::table::{Entry, Group, Guard, OnEmpty, OnInvalid};
+use crate::table::{Entry, Group, Guard, OnEmpty, OnInvalid, Since};
 
 /// Everything that there is to say about one annotation. Words only; nothing here decides anything.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -16,6 +16,8 @@ pub struct Description {
     pub aliases: &'static [&'static str],
     /// The group's title.
     pub group: &'static str,
+    /// Whether ingress-nginx has it as well.
+    pub inherited: bool,
     /// Whether it has an effect. Otherwise it is read, checked and reported, and nothing else.
     pub supported: bool,
     /// What it takes: a noun phrase.
@@ -53,6 +55,7 @@ impl Description {
             name: entry.name,
             aliases: entry.aliases,
             group: group.title,
+            inherited: entry.since == Since::IngressNginx,
             supported: !known::is_pending(entry.name),
             value: entry.value,
             doc: entry.doc,

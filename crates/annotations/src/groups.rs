@@ -46,17 +46,18 @@ pub use fastcgi::Fastcgi;
 pub use firewall::Firewall;
 pub use hashing::Hashing;
 pub use headers::Headers;
-pub use https::Https;
-pub use limits::Limits;
+pub use https::{Https, HttpsDefaults};
+pub use limits::{Limits, LimitsDefaults};
 pub use mirror::Mirror;
 pub use names::Names;
 pub use observability::Observability;
 pub use path::Path;
 pub use protocol::{BackendProtocol, ConnectionHeader, Protocol};
-pub use proxy::{Buffers, LocationRewrite, Proxy};
+pub(crate) use proxy::misfits;
+pub use proxy::{Buffers, LocationRewrite, Proxy, ProxyDefaults};
 pub use redirect::{Redirect, RedirectAnswer};
 pub use snippets::Snippets;
-pub use upstream::{LoadBalance, Upstream};
+pub use upstream::{LoadBalance, Upstream, UpstreamDefaults};
 
 /// Every group, in the order of the reference.
 pub static GROUPS: &[&Group] = &[

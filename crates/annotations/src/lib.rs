@@ -3,29 +3,35 @@
 //! Text in, typed values and findings out: [`parse()`] gives the [`Spec`] of an Ingress, [`Config::parse`] the global settings.
 //! The reference pages under `docs/reference` are generated from the tables.
 
+mod arguments;
 mod config;
 mod describe;
+mod effective;
 pub mod groups;
 mod guards;
 mod known;
+mod name;
 mod parse;
 mod policy;
 mod reference;
 mod spec;
 mod table;
 
+pub use arguments::Arguments;
 pub use config::{
-    AnswerDefaults, CONFIG_KEYS, Config, ConfigEntry, ConfigFinding, Derived, ExternalAuthDefaults, HeaderBuffers, HeaderDefaults,
-    ProxyingDefaults, Ratio, Sampler, SnippetDefaults, WatchingDefaults, Workers,
+    AnswerDefaults, CONFIG_KEYS, Config, ConfigEntry, ConfigFinding, Derived, Directive, ExternalAuthDefaults, HeaderBuffers,
+    HeaderDefaults, Ratio, Sampler, SnippetDefaults, WatchingDefaults, Workers,
 };
 pub use describe::{Description, describe, descriptions, descriptions_of};
+pub use effective::Effective;
 pub use groups::{
     ANNOTATIONS, AuthScheme, ClientCa, ClientTls, ExternalAuth, GROUPS, Keepalive, LoadBalance, Satisfy, SecretLayout, TlsErrorPage,
     VerifyClient, annotation,
 };
 pub use guards::Guards;
 pub use known::did_you_mean;
+pub use name::dashes;
 pub use parse::{Finding, FindingKind, Parsed, Policy, Verdict, parse};
 pub use reference::Reference;
 pub use spec::Spec;
-pub use table::{Applies, Draft, Entry, Group, Guard, Needs, OnEmpty, OnInvalid, Risk, Scope};
+pub use table::{Applies, Draft, Entry, Group, Guard, Needs, OnEmpty, OnInvalid, Risk, Scope, Since};

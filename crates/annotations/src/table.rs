@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use ngx_value::Invalid;
 
-use crate::config::Config;
+use crate::config::{Config, ConfigEntry};
 use crate::parse::FindingKind;
 use crate::spec::Spec;
 
@@ -45,6 +45,8 @@ pub struct Entry {
     pub yields_to: Option<&'static str>,
     /// What it has to do with who may pass.
     pub guard: Guard,
+    /// Which controller had it first.
+    pub since: Since,
     /// Puts a value into the draft, or says what was expected.
     pub parse: fn(&str, &mut Draft) -> Result<(), Invalid>,
 }
@@ -80,6 +82,8 @@ pub struct Group {
     pub doc: &'static str,
     /// The annotations, ordered by name.
     pub entries: &'static [Entry],
+    /// The keys of the ConfigMap that are about the same.
+    pub keys: &'static [ConfigEntry],
     /// Runs when all values are read: looks at combinations.
     pub finish: fn(&mut Draft),
     /// Runs after that: looks at what must fit the global settings.
@@ -189,6 +193,16 @@ impl Applies {
     /// Whether a change never needs a reload, whatever stands beside it.
     pub const fn is_live(self) -> bool {
         matches!(self, Self::Route | Self::Backend | Self::Certificate)
+    }
+}
+
+labelled! {
+    /// Which controller had a setting first. Those of the predecessor are held against its own list, `known/`.
+    Since {
+        /// The predecessor.
+        IngressNginx => "ingress-nginx",
+        /// This one.
+        Narthex => "Narthex",
     }
 }
 

@@ -59,8 +59,8 @@ pub(crate) fn withhold(config: &mut Config, missing: &BTreeSet<Module>) -> Vec<(
         watching.enable_owasp_modsecurity_crs = false;
         withheld.push(("enable-owasp-modsecurity-crs", Module::CoreRules));
     }
-    if config.snippets.stream.is_some() && missing.contains(&Module::Stream) {
-        config.snippets.stream = defaults.snippets.stream;
+    if config.snippets.stream_snippet.is_some() && missing.contains(&Module::Stream) {
+        config.snippets.stream_snippet = defaults.snippets.stream_snippet;
         withheld.push(("stream-snippet", Module::Stream));
     }
     withheld

@@ -4,6 +4,7 @@
 //! A field that is `None` inherits the `http` block's value, which comes from the ConfigMap: so the commonest profile is
 //! [`Profile::default`], always rendered, and a changed ConfigMap does not rename every profile.
 
+mod directives;
 pub mod external_auth;
 mod proxying;
 mod stock;
@@ -13,11 +14,12 @@ mod watching;
 use std::fmt;
 use std::sync::Arc;
 
-use ngx_value::{Size, Snippet};
+use ngx_value::Snippet;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use self::external_auth::AuthLocation;
+pub use directives::Directives;
 pub use proxying::{Proxying, Replacement, is_regex};
 pub(crate) use stock::stock;
 pub use transport::{BackendName, BackendTls, BackendTrust, TlsMaterial, Transport};
@@ -43,12 +45,8 @@ impl fmt::Display for ProfileId {
 /// Directives of one named location. Equal content, equal [`ProfileId`].
 #[derive(Debug, Clone, PartialEq, Eq, Default, Hash)]
 pub struct Profile {
-    /// `client_max_body_size`; 0 = unlimited. The Content-Length check itself is done in Lua, this one catches chunked bodies.
-    pub body_size: Option<Size>,
-    /// `proxy_buffering`.
-    pub buffering: Option<bool>,
-    /// `proxy_request_buffering`.
-    pub request_buffering: Option<bool>,
+    /// Those that are one annotation each.
+    pub directives: Directives,
     /// Buffers, retries and what happens to the headers of answers.
     pub proxying: Proxying,
     /// Protocol, TLS, FastCGI.
@@ -86,12 +84,8 @@ impl Profile {
     fn parts(&self) -> Vec<(&'static str, Option<String>)> {
         let on_off = |value: bool| if value { "on" } else { "off" }.to_owned();
         // Destructured so that a new field can't be forgotten in the digest.
-        let Self { body_size, buffering, request_buffering, proxying, transport, mirror, watching, external_auth, snippet } = self;
-        let mut parts = vec![
-            ("proxy-body-size", body_size.map(|size| size.to_string())),
-            ("proxy-buffering", buffering.map(on_off)),
-            ("proxy-request-buffering", request_buffering.map(on_off)),
-        ];
+        let Self { directives, proxying, transport, mirror, watching, external_auth, snippet } = self;
+        let mut parts = directives.parts();
         parts.extend(proxying.parts());
         parts.extend(transport.parts());
         parts.extend(watching.parts());

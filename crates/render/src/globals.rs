@@ -3,7 +3,6 @@
 pub(crate) mod client;
 mod hashes;
 mod http;
-mod limits;
 mod log;
 mod main;
 pub(crate) mod stream;
@@ -60,7 +59,7 @@ impl GlobalView {
             proxy: ProxyView::new(config)?,
             headers: HeadersView::http(globals)?,
             firewall: GlobalFirewall::new(config, paths)?,
-            http_snippet: config.snippets.http.as_ref().map(Printed::raw),
+            http_snippet: config.snippets.http_snippet.as_ref().map(Printed::raw),
         })
     }
 }

@@ -9,6 +9,7 @@
 mod auth;
 mod capabilities;
 mod clients;
+mod directive;
 mod error;
 mod files;
 mod firewall;

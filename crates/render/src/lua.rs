@@ -37,26 +37,24 @@ struct Settings<'a> {
     ssl_redirect: bool,
     force_ssl_redirect: bool,
     preserve_trailing_slash: bool,
-    redirect_code: u16,
+    http_redirect_code: u16,
     https_port: u16,
     use_port_in_redirects: bool,
     relative_redirects: bool,
     no_tls_redirect_locations: &'a [String],
     /// Addresses and networks that may not use Ingresses that say nothing themselves.
-    deny_networks: Vec<String>,
+    denylist_source_range: Vec<String>,
     /// Of the others only these may. Empty: all.
-    allow_networks: Vec<String>,
+    whitelist_source_range: Vec<String>,
     /// 0 = unlimited.
-    body_limit_bytes: u64,
-    /// Connect, send, read; seconds.
-    timeouts: [u32; 3],
+    proxy_body_size: u64,
     /// 0 = no limit.
-    tries: u32,
+    proxy_next_upstream_tries: u32,
     /// `Strict-Transport-Security` over TLS.
     hsts: Option<String>,
     /// Clear the `Server` header.
     hide_server: bool,
-    log_default_backend: bool,
+    enable_access_log_for_default_backend: bool,
     health_check_path: &'a str,
     /// Name and value of headers of every answer.
     add_headers: Vec<(&'a str, &'a str)>,
@@ -66,9 +64,9 @@ struct Settings<'a> {
     /// Statuses that the default backend answers.
     error_statuses: Vec<u16>,
     /// What requests and connections are counted by: text with variables.
-    limit_key: &'a str,
-    limit_req_status: u16,
-    limit_conn_status: u16,
+    limit_conn_zone_variable: &'a str,
+    limit_req_status_code: u16,
+    limit_conn_status_code: u16,
     tracing: Tracing<'a>,
     /// Where requests to URLs of tenants do not go.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -171,30 +169,29 @@ pub(crate) fn configuration(fixed: &Fixed, caps: &Capabilities, revision: &str) 
         profiles: crate::profile::complete(fixed).map(|(id, _)| id).collect(),
         shells: shells(fixed),
         answering: crate::profile::complete(fixed).filter(|(_, profile)| answers(config, profile)).map(|(id, _)| id).collect(),
-        ssl_redirect: config.ssl_redirect,
-        force_ssl_redirect: config.force_ssl_redirect,
-        preserve_trailing_slash: config.preserve_trailing_slash,
-        redirect_code: config.http_redirect_code,
+        ssl_redirect: config.https.ssl_redirect,
+        force_ssl_redirect: config.https.force_ssl_redirect,
+        preserve_trailing_slash: config.https.preserve_trailing_slash,
+        http_redirect_code: config.https.http_redirect_code,
         https_port: globals.listen.https,
-        use_port_in_redirects: config.use_port_in_redirects,
+        use_port_in_redirects: config.https.use_port_in_redirects,
         relative_redirects: config.relative_redirects,
         no_tls_redirect_locations: &config.no_tls_redirect_locations,
-        deny_networks: config.denylist_source_range.iter().map(ToString::to_string).collect(),
-        allow_networks: config.whitelist_source_range.iter().map(ToString::to_string).collect(),
-        body_limit_bytes: config.proxy_body_size.bytes,
-        timeouts: crate::proxy::timeouts(config),
-        tries: config.proxy_next_upstream_tries,
+        denylist_source_range: config.denylist_source_range.iter().map(ToString::to_string).collect(),
+        whitelist_source_range: config.whitelist_source_range.iter().map(ToString::to_string).collect(),
+        proxy_body_size: config.proxy.proxy_body_size.bytes,
+        proxy_next_upstream_tries: config.proxy.proxy_next_upstream_tries,
         hsts: hsts(config),
         hide_server: !config.server_tokens,
-        log_default_backend: config.enable_access_log_for_default_backend,
+        enable_access_log_for_default_backend: config.enable_access_log_for_default_backend,
         health_check_path: &globals.health_check_path,
         add_headers: globals.headers.answer.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect(),
         generate_request_id: config.generate_request_id,
         serve_base_inline: serves_base_inline(config),
         error_statuses: crate::server::error_statuses(config),
-        limit_key: config.answers.limit_conn_zone_variable.as_str(),
-        limit_req_status: config.answers.limit_req_status_code,
-        limit_conn_status: config.answers.limit_conn_status_code,
+        limit_conn_zone_variable: config.limits.limit_conn_zone_variable.as_str(),
+        limit_req_status_code: config.limits.limit_req_status_code,
+        limit_conn_status_code: config.limits.limit_conn_status_code,
         tracing: Tracing::new(config),
         local_networks: LOCAL_NETWORKS.iter().filter(|_| !globals.allows_local).map(|(network, _)| *network).collect(),
         control_ports: globals.control_ports.iter().copied().filter(|_| !globals.allows_local).collect(),
@@ -217,7 +214,7 @@ pub(crate) fn name_servers(caps: &Capabilities, ipv6: bool) -> Vec<String> {
 
 /// Whether the location that finds the route can proxy as well: there is nothing that it had to decide after the route is known.
 pub(crate) fn serves_base_inline(config: &Config) -> bool {
-    config.snippets.location.is_none() && !config.watching.enable_modsecurity
+    config.snippets.location_snippet.is_none() && !config.watching.enable_modsecurity
 }
 
 fn hsts(config: &Config) -> Option<String> {
@@ -247,12 +244,12 @@ mod tests {
             configuration(&fixed, &Capabilities { name_servers: vec!["10.0.0.10".parse().unwrap()], ..Capabilities::assumed() }, "00ff"),
             concat!(
                 r#"{"revision":"00ff","profiles":["base"],"ssl_redirect":true,"force_ssl_redirect":false,"preserve_trailing_slash":false,"#,
-                r#""redirect_code":308,"https_port":443,"use_port_in_redirects":false,"relative_redirects":false,"#,
-                r#""no_tls_redirect_locations":["/.well-known/acme-challenge"],"deny_networks":[],"allow_networks":[],"#,
-                r#""body_limit_bytes":1048576,"timeouts":[5,60,60],"tries":3,"#,
-                r#""hsts":"max-age=31536000; includeSubDomains","hide_server":true,"log_default_backend":false,"health_check_path":"/healthz","#,
+                r#""http_redirect_code":308,"https_port":443,"use_port_in_redirects":false,"relative_redirects":false,"#,
+                r#""no_tls_redirect_locations":["/.well-known/acme-challenge"],"denylist_source_range":[],"whitelist_source_range":[],"#,
+                r#""proxy_body_size":1048576,"proxy_next_upstream_tries":3,"#,
+                r#""hsts":"max-age=31536000; includeSubDomains","hide_server":true,"enable_access_log_for_default_backend":false,"health_check_path":"/healthz","#,
                 r#""add_headers":[],"generate_request_id":true,"serve_base_inline":true,"error_statuses":[],"#,
-                r#""limit_key":"$binary_remote_addr","limit_req_status":503,"limit_conn_status":503,"#,
+                r#""limit_conn_zone_variable":"$binary_remote_addr","limit_req_status_code":503,"limit_conn_status_code":503,"#,
                 r#""tracing":{"on":false,"trust":true,"sampler":"AlwaysOn","ratio":0.01,"parent_based":true,"queue":2048,"export":false},"#,
                 r#""local_networks":["0.0.0.0/8","127.0.0.0/8","169.254.0.0/16","224.0.0.0/4","255.255.255.255/32","::1/128","::/96","fe80::/10","ff00::/8"],"#,
                 r#""control_ports":[10254],"name_servers":["10.0.0.10"],"ipv6":true}"#,

@@ -169,14 +169,14 @@ impl Common {
             send_timeout,
             read_timeout,
             next_upstream: Printed::words(known)?,
-            next_upstream_timeout: proxying.next_upstream_timeout.unwrap_or(config.proxy_next_upstream_timeout).0,
+            next_upstream_timeout: profile.directives.proxy_next_upstream_timeout.unwrap_or(config.proxy.proxy_next_upstream_timeout).0,
         })
     }
 }
 
 impl GrpcView {
     fn new(config: &Config, common: Common) -> Result<Self, RenderError> {
-        Ok(Self { common, buffer_size_kib: Some(config.proxying.grpc_buffer_size_kib).filter(|kib| *kib > 0) })
+        Ok(Self { common, buffer_size_kib: Some(config.grpc_buffer_size_kb).filter(|kib| *kib > 0) })
     }
 }
 

@@ -40,7 +40,7 @@ impl View {
             listen: listen_in_stream(globals, caps)?,
             trusted: if proxied { client::networks(&config.proxy_real_ip_cidr)? } else { Vec::new() },
             header_timeout: proxied.then(|| Printed::word(config.proxy_protocol_header_timeout)).transpose()?,
-            connect_timeout: config.proxy_connect_timeout.0,
+            connect_timeout: config.proxy.proxy_connect_timeout.0,
             socket: unix(&paths.passthrough_socket())?,
         })
     }

@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use self::proxying::ProxyingView;
 use crate::auth::AuthView;
+use crate::directive::DirectiveView;
 use crate::firewall::FirewallView;
 use crate::mirror::MirrorView;
 use crate::pass::{self, PassView};
@@ -22,9 +23,7 @@ use crate::{Paths, RenderError};
 #[derive(Serialize)]
 pub(crate) struct ProfileView {
     name: Printed,
-    body_size: Option<Printed>,
-    buffering: Option<Printed>,
-    request_buffering: Option<Printed>,
+    directives: Vec<DirectiveView>,
     proxying: ProxyingView,
     mirror: Option<MirrorView>,
     pass: PassView,
@@ -48,13 +47,11 @@ impl ProfileView {
 
     pub(crate) fn new(config: &Config, paths: &Paths, id: &str, profile: &Profile) -> Result<Self, RenderError> {
         // Destructured so that a new field can't be forgotten.
-        let Profile { body_size, buffering, request_buffering, proxying, transport: _, mirror, watching, external_auth, snippet } = profile;
+        let Profile { directives, proxying, transport: _, mirror, watching, external_auth, snippet } = profile;
         let Watching { errors, firewall, rewrite_log } = watching;
         Ok(Self {
             name: Printed::inner(id)?,
-            body_size: body_size.map(Printed::word).transpose()?,
-            buffering: buffering.map(Printed::switch),
-            request_buffering: request_buffering.map(Printed::switch),
+            directives: DirectiveView::all(directives.text())?,
             proxying: ProxyingView::new(proxying)?,
             mirror: mirror.map(MirrorView::new),
             pass: PassView::new(config, paths, profile)?,
@@ -71,7 +68,7 @@ impl ProfileView {
 
 /// Whether the location has directives of people, which hold also where the backend has no endpoint. NGINX takes the hook for it only once.
 pub(crate) fn answers(config: &Config, profile: &Profile) -> bool {
-    let mut snippets = [&profile.snippet, &config.snippets.location].into_iter().flatten().peekable();
+    let mut snippets = [&profile.snippet, &config.snippets.location_snippet].into_iter().flatten().peekable();
     let may_have_hook = |snippet: &Snippet| ["rewrite_by_lua", "include"].into_iter().any(|name| snippet.as_str().contains(name));
     snippets.peek().is_some() && !snippets.any(may_have_hook)
 }

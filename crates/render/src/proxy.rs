@@ -71,19 +71,19 @@ impl ProxyView {
         let defaults = Proxy::default();
         let buffers = defaults.buffers(config);
         Ok(Self {
-            body_size: Printed::word(config.proxy_body_size)?,
-            http_version: Printed::word(config.proxy_http_version)?,
+            body_size: Printed::word(config.proxy.proxy_body_size)?,
+            http_version: Printed::word(config.proxy.proxy_http_version)?,
             connect_timeout,
             send_timeout,
             read_timeout,
-            buffering: config.proxy_buffering,
+            buffering: config.proxy.proxy_buffering,
             buffer_size: Printed::word(buffers.size)?,
             buffers_number: buffers.number,
             busy_buffers_size: buffers.busy.map(Printed::word).transpose()?,
             max_temp_file_size: Printed::word(buffers.max_temp_file)?,
-            request_buffering: config.proxy_request_buffering,
+            request_buffering: config.proxy.proxy_request_buffering,
             next_upstream: Printed::words(defaults.next_upstream(config).conditions())?,
-            next_upstream_timeout: config.proxy_next_upstream_timeout.0,
+            next_upstream_timeout: config.proxy.proxy_next_upstream_timeout.0,
             replacements: ReplacementsView::http(config)?,
         })
     }
@@ -135,7 +135,7 @@ const CONNECTION: &str = "$connection_upgrade";
 
 /// Connect, send and read timeout in seconds.
 pub(crate) fn timeouts(config: &Config) -> [u32; 3] {
-    [config.proxy_connect_timeout, config.proxy_send_timeout, config.proxy_read_timeout].map(|seconds| seconds.0)
+    [config.proxy.proxy_connect_timeout, config.proxy.proxy_send_timeout, config.proxy.proxy_read_timeout].map(|seconds| seconds.0)
 }
 
 /// Whether backends get the whole chain of addresses.

@@ -166,7 +166,7 @@ fn server(page: &mut Page, fixed: &Fixed, paths: &Paths, view: ServerView, shell
         let headers = |snippet: Option<&Snippet>| {
             let of_host = of_server.and_then(|shell| shell.snippet.as_ref());
             let asks = of_server.is_some_and(|shell| shell.clients.is_some());
-            let own = asks || [of_host, config.snippets.server.as_ref(), snippet].into_iter().flatten().any(may_set_headers);
+            let own = asks || [of_host, config.snippets.server_snippet.as_ref(), snippet].into_iter().flatten().any(may_set_headers);
             own.then(|| HeadersView::profile(&fixed.globals).map(|headers| headers.of_server(of_server))).transpose()
         };
         page.block(
@@ -177,11 +177,11 @@ fn server(page: &mut Page, fixed: &Fixed, paths: &Paths, view: ServerView, shell
             let headers = match profile.transport.protocol {
                 BackendProtocol::Grpc | BackendProtocol::Grpcs => Some(HeadersView::grpc(&fixed.globals)?.of_server(of_server)),
                 _ => match headers(profile.snippet.as_ref())? {
-                    None => headers(config.snippets.location.as_ref())?,
+                    None => headers(config.snippets.location_snippet.as_ref())?,
                     own => own,
                 },
             };
-            let location_snippet = config.snippets.location.as_ref().map(Printed::raw);
+            let location_snippet = config.snippets.location_snippet.as_ref().map(Printed::raw);
             let view =
                 ProfileBlock { profile: ProfileView::new(config, paths, id, profile)?.of_server(of_server), headers, location_snippet };
             page.origin(Part::Profile(model::ProfileId(id.into())), |page| page.block("profile.conf", view))?;
@@ -192,7 +192,7 @@ fn server(page: &mut Page, fixed: &Fixed, paths: &Paths, view: ServerView, shell
         if of_server.is_some_and(|shell| shell.clients.is_some()) {
             page.block("client_refused.conf", ())?;
         }
-        page.block("server_end.conf", ServerEnd { global_snippet: config.snippets.server.as_ref().map(Printed::raw) })
+        page.block("server_end.conf", ServerEnd { global_snippet: config.snippets.server_snippet.as_ref().map(Printed::raw) })
     };
     match shell {
         Some(host) => page.origin(Part::Server(host.into()), block),

@@ -125,11 +125,10 @@ impl ServerView {
     }
 
     fn new(globals: &Globals, comment: Printed, common: Common) -> Self {
-        let answers = &globals.config.answers;
         let error_statuses: Vec<u16> = error_statuses(&globals.config);
         Self {
             comment,
-            rate_kib: Some(answers.limit_rate).filter(|rate| *rate > 0).map(Printed::size_kib),
+            rate_kib: Some(globals.config.limits.limit_rate).filter(|rate| *rate > 0).map(Printed::size_kib),
             intercept_errors: intercepts(&globals.config),
             error_statuses,
             firewall: globals.config.watching.enable_modsecurity,

@@ -32,7 +32,7 @@ pub(crate) fn block(
         let snippet = StreamSnippet { snippet: Printed::raw(text) };
         page.origin(Part::Stream(ingress.clone()), |page| page.block("stream_snippet.conf", snippet))?;
     }
-    if let Some(text) = &fixed.globals.config.snippets.stream {
+    if let Some(text) = &fixed.globals.config.snippets.stream_snippet {
         page.block("stream_snippet.conf", StreamSnippet { snippet: Printed::raw(text) })?;
     }
     page.block("stream_end.conf", ())

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use annotations::Config;
+use model::profile::Directives;
 use model::settings::PemPair;
 use model::{Fixed, Globals, HostRecord, Listen, Model, Part, Policy, Profile, ProfileId, Route, Shell};
 use ngx_value::{Size, Snippet, lexer};
@@ -56,7 +57,10 @@ fn the_revision_is_the_address_of_everything() {
     assert!(text(&base).starts_with(&format!("# Configuration checksum: {}\n", base.revision)));
 
     let other_key = with_globals(|globals| globals.static_certificate = PemPair { chain: "CHAIN".into(), key: "OTHER".into() });
-    let other_profile = fixed(Config::default(), [Profile { body_size: Some(Size::mib(8)), ..Profile::default() }]);
+    let other_profile = fixed(
+        Config::default(),
+        [Profile { directives: Directives { proxy_body_size: Some(Size::mib(8)), ..Directives::default() }, ..Profile::default() }],
+    );
     for other in [other_key, other_profile] {
         assert_ne!(base.revision, rendered(&other).revision);
     }
@@ -86,9 +90,12 @@ fn a_line_leads_to_what_it_comes_from() {
 #[test]
 fn a_hundred_profiles_are_less_than_a_hundred_kilobytes() {
     let profiles = (1..=99).map(|i| Profile {
-        body_size: Some(Size::mib(i)),
-        buffering: Some(true),
-        request_buffering: Some(false),
+        directives: Directives {
+            proxy_body_size: Some(Size::mib(i)),
+            proxy_buffering: Some(true),
+            proxy_request_buffering: Some(false),
+            ..Directives::default()
+        },
         ..Profile::default()
     });
     let set = rendered(&fixed(Config::default(), profiles));
@@ -98,7 +105,12 @@ fn a_hundred_profiles_are_less_than_a_hundred_kilobytes() {
 #[test]
 fn the_text_grows_with_the_hosts_that_have_a_server_block_not_with_them_times_the_profiles() {
     let size = |hosts: u32| {
-        let profiles: Vec<Profile> = (1..=hosts).map(|i| Profile { body_size: Some(Size::mib(i)), ..Profile::default() }).collect();
+        let profiles: Vec<Profile> = (1..=hosts)
+            .map(|i| Profile {
+                directives: Directives { proxy_body_size: Some(Size::mib(i)), ..Directives::default() },
+                ..Profile::default()
+            })
+            .collect();
         let ids: Vec<ProfileId> = profiles.iter().map(Profile::id).collect();
         let mut fixed = fixed(Config::default(), profiles);
         for (host, id) in ids.into_iter().enumerate() {
@@ -199,7 +211,10 @@ fn one_host_or_one_path_can_be_asked_for() {
 
 #[test]
 fn a_host_is_shown_with_the_text_that_serves_it_and_with_the_row_of_each_value() {
-    let profiles = [1, 2, 3].map(|mib| Profile { body_size: Some(Size::mib(mib)), ..Profile::default() });
+    let profiles = [1, 2, 3].map(|mib| Profile {
+        directives: model::profile::Directives { proxy_body_size: Some(Size::mib(mib)), ..Default::default() },
+        ..Profile::default()
+    });
     let ids = profiles.each_ref().map(Profile::id);
     let policy = Policy { proxy_read_timeout: Some(30), satisfy_any: true, ..Policy::default() };
     let shared = with(policy, Route { profile: ids[0].clone(), ..route("shared", "/") });

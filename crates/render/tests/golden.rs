@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use annotations::Config;
 use annotations::groups::{BackendProtocol, Buffers};
-use model::profile::{BackendName, BackendTls, BackendTrust, Proxying, Replacement, TlsMaterial, Transport};
+use model::profile::{BackendName, BackendTls, BackendTrust, Directives, Proxying, Replacement, TlsMaterial, Transport};
 use model::settings::PemPair;
 use model::{Fixed, Profile, Shell};
 use ngx_value::{Seconds, Size, Snippet};
@@ -76,8 +76,10 @@ fn newest_without_ipv6() {
 
 #[test]
 fn profiles_and_shells() {
-    let large = Profile { body_size: Some(Size::mib(8)), proxying: buffers(4, 8), ..Profile::default() };
-    let buffered = Profile { buffering: Some(true), proxying: buffers(8, 4), request_buffering: Some(false), ..Profile::default() };
+    let directives = Directives { proxy_body_size: Some(Size::mib(8)), ..Directives::default() };
+    let large = Profile { directives, proxying: buffers(4, 8), ..Profile::default() };
+    let directives = Directives { proxy_buffering: Some(true), proxy_request_buffering: Some(false), ..Directives::default() };
+    let buffered = Profile { directives, proxying: buffers(8, 4), ..Profile::default() };
     let tagged =
         Profile { snippet: snippet("proxy_set_header X-Tag $service_name;\nproxy_hide_header X-Powered-By; # why"), ..Profile::default() };
     let profiles = [large.id()].into();
@@ -97,17 +99,21 @@ fn profiles_and_shells() {
 }
 
 /// Everything that proxying can ask for.
-fn proxying() -> Proxying {
-    Proxying {
+fn proxied() -> Profile {
+    let directives = Directives {
         client_body_buffer_size: Some(Size::new(1000)),
-        http_version: Some("1.0".parse().unwrap()),
+        proxy_http_version: Some("1.0".parse().unwrap()),
+        proxy_next_upstream_timeout: Some(Seconds(0)),
+        ..Directives::default()
+    };
+    let proxying = Proxying {
         next_upstream: Some("error timeout http_502 http_404".parse().unwrap()),
-        next_upstream_timeout: Some(Seconds(0)),
         cookie_domain: Some(Replacement::Live),
         cookie_path: Some(Replacement::Regex { from: "~/one/".into(), to: "/".into() }),
         location: Some(Replacement::Live),
         ..buffers(8, 8)
-    }
+    };
+    Profile { directives, proxying, ..Profile::default() }
 }
 
 fn material() -> Arc<TlsMaterial> {
@@ -133,7 +139,7 @@ fn transports() -> Vec<Profile> {
         of(BackendProtocol::Https, None),
         of(BackendProtocol::Https, Some(tls.clone())),
         of(BackendProtocol::AutoHttp, Some(named)),
-        Profile { proxying: proxying(), ..of(BackendProtocol::Grpc, None) },
+        Profile { transport: of(BackendProtocol::Grpc, None).transport, ..proxied() },
         of(BackendProtocol::Grpcs, Some(tls)),
         Profile {
             mirror: Some(false),
@@ -143,10 +149,9 @@ fn transports() -> Vec<Profile> {
                 fastcgi_params: params,
                 ..Transport::default()
             },
-            proxying: proxying(),
-            ..Profile::default()
+            ..proxied()
         },
-        Profile { mirror: Some(true), proxying: proxying(), ..Profile::default() },
+        Profile { mirror: Some(true), ..proxied() },
     ]
 }
 

@@ -11,8 +11,8 @@ use annotations::{CONFIG_KEYS, Config, Derived};
 use model::profile::Transport;
 use model::profile::external_auth::AuthLocation;
 use model::{Fixed, GlobalHeaders, Globals, Listen, Profile};
-use render::Capabilities;
-use support::{fixed, paths};
+use render::{Capabilities, Paths};
+use support::{accepted_by_nginx, config, fixed, installed, paths};
 
 type Data = BTreeMap<String, String>;
 
@@ -61,4 +61,17 @@ fn the_text_changes_with_the_keys_whose_rows_say_so() {
     let declared: BTreeSet<&str> = CONFIG_KEYS.iter().filter(|key| key.invalidates.contains(&Derived::Text)).map(|key| key.name).collect();
     assert_eq!(declared.difference(&found).collect::<Vec<_>>(), Vec::<&&str>::new(), "these are not in the text");
     assert_eq!(found.difference(&declared).collect::<Vec<_>>(), Vec::<&&str>::new(), "these are in the text");
+}
+
+/// Their examples name what is not on every machine, or need rights: addresses, files of logs, modules.
+const OF_THE_MACHINE: [&str; 5] = ["access-log-path", "bind-address", "error-log-path", "http-access-log-path", "stream-access-log-path"];
+
+#[test]
+fn nginx_accepts_the_examples_of_the_keys() {
+    let keys = CONFIG_KEYS.iter().filter(|key| !OF_THE_MACHINE.contains(&key.name) && !key.name.contains("modsecurity"));
+    let data: Vec<(&str, &str)> = keys.map(|key| (key.name, key.example)).collect();
+    let scratch = tempfile::tempdir().unwrap();
+    let paths = Paths::new(scratch.path());
+    let set = render::render(&fixed(config(&data), []), &installed(), &paths).unwrap();
+    accepted_by_nginx(&set, std::str::from_utf8(set.conf()).unwrap(), &paths);
 }

@@ -181,7 +181,7 @@ check "a certificate's subject" "403 client certificate unauthorized" "$(code cn
 put h forbid.test '{"prefix":{"/":0},"policies":[{"namespace":"n","ingress":"i","forbidden":true,"denied":true}],"locations":[{"path":"/","service":"a","port":"80"}]}'
 check "a closed host" 403 "$(code forbid.test /)"
 
-configure r2 ',"asks"' ',"deny_networks":["127.0.0.1"]'
+configure r2 ',"asks"' ',"denylist_source_range":["127.0.0.1"]'
 reload r2
 route global.test ''
 route own.test '"addresses":{}'

@@ -71,7 +71,7 @@ check "limit_rate: of an answer of 4 KiB 2 are sent at once and the rest takes t
 route free.test '"limit_rate":0,"limit_rate_after":0'
 check "0 is no limit" "1" "$(get free.test /4k -o /dev/null -w '%{time_total}' | awk '{ print ($1 < 1) }')"
 
-configure r2 ',"other"' ',"limit_key":"$http_x_client","limit_req_status":429,"limit_conn_status":430'
+configure r2 ',"other"' ',"limit_conn_zone_variable":"$http_x_client","limit_req_status_code":429,"limit_conn_status_code":430'
 reload r2
 route key.test '"limits":{"limit_rpm":1,"limit_burst_multiplier":0}'
 check "limit_conn_zone_variable: counted by what the settings say" "200 429 200" \
@@ -80,7 +80,7 @@ check "limit_conn_zone_variable: counted by what the settings say" "200 429 200"
 check "who has no key is not counted" "200:3" "$(answers key.test 3)"
 
 # One namespace makes more entries than the dictionaries hold (64 KiB each); all buckets last.
-configure r3 ',"other"' ',"limit_key":"$arg_client","limit_req_status":429,"limit_conn_status":430'
+configure r3 ',"other"' ',"limit_conn_zone_variable":"$arg_client","limit_req_status_code":429,"limit_conn_status_code":430'
 reload r3
 for namespace in evil victim; do backend $namespace/a:80 "$A"; done
 of() { one_route "$2" "$3" "" "$1"; }

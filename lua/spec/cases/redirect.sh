@@ -37,6 +37,8 @@ put h tls.test '{"prefix":{"/":0,"/keep/":1,"/never/":2,"/.well-known/acme-chall
 check "without a certificate no redirect" 200 "$(answer tls.test /a)"
 put s tls.test x
 check "with one" "308 https://tls.test/a" "$(answer tls.test /a/)"
+put h code.test '{"prefix":{"/":0},"policies":[{"namespace":"n","force_ssl_redirect":true,"redirects":{"http_redirect_code":301}}],"locations":[{"path":"/","service":"a","port":"80"}]}'
+check "an Ingress has a status of its own" "301 https://code.test/a" "$(answer code.test /a)"
 check "the root becomes nothing" "308 https://tls.test" "$(answer tls.test /)"
 check "a slash at the end of the query is cut too" "308 https://tls.test/a/?q=" "$(answer tls.test '/a/?q=/')"
 check "the raw target" "308 https://tls.test/%41/..//b?%2f" "$(answer tls.test '/%41/..//b?%2f')"
@@ -106,7 +108,7 @@ check "no limit" 200 "$(answer body.test /any/ -d "$long")"
 check "chunked: the profile's directive" 413 "$(answer body.test /other/ -H 'Transfer-Encoding: chunked' -d "$long")"
 check "413 goes before everything that the location would do" "413 413 413" "$(answer body.test /deny/ -d "$long") $(answer body.test /none/ -d "$long") $(answer body.test /ten -d "$long")"
 
-configure r2 '' ',"use_port_in_redirects":true,"redirect_code":302,"preserve_trailing_slash":true'
+configure r2 '' ',"use_port_in_redirects":true,"http_redirect_code":302,"preserve_trailing_slash":true'
 reload r2
 check "ports in redirects, another code, slash kept" "302 https://force.test:8443/a/" "$(answer force.test /a/)"
 check "and in one of an annotation" "302 http://ref.answers:$HTTP/x" "$(answer ref.answers /path)"

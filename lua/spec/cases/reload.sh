@@ -53,8 +53,8 @@ refused() { # PROFILES MORE COUNT-OF-REFUSALS: what a reload says to it; `nginx 
     "$NGINX" -p "$PREFIX" -c nginx.conf -e error.log -s reload
     until_is "$3" logged 'init_by_lua error: narthex' error && grep -o 'narthex: configuration.*' "$PREFIX/error.log" | tail -1
 }
-check "a bad value is named" 'narthex: configuration: "tries": expected a number, got "x"' "$(refused '' ',"tries":"x"' 1)"
-check "a bad code is named" 'narthex: configuration: "redirect_code": expected 301, 302, 307 or 308, got 303' "$(refused '' ',"redirect_code":303' 2)"
+check "a bad value is named" 'narthex: configuration: "proxy_next_upstream_tries": expected a number, got "x"' "$(refused '' ',"proxy_next_upstream_tries":"x"' 1)"
+check "a bad code is named" 'narthex: configuration: "http_redirect_code": expected 301, 302, 307 or 308, got 303' "$(refused '' ',"http_redirect_code":303' 2)"
 CONFIG_GOOD=$CONFIG_DEFAULT
 CONFIG_DEFAULT='{"profiles":["base"]}'
 check "a missing value is named" 'narthex: configuration: "revision": expected a string, got null' "$(refused '' '' 3)"

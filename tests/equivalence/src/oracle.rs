@@ -104,7 +104,7 @@ fn server(place: &Place<'_>, listen: SocketAddr) -> anyhow::Result<String> {
     }
     if let Some(host) = &record.redirect_to {
         let url = quoted(&format!("$pass_access_scheme://{host}:$pass_port$narthex_trimmed_uri"))?;
-        writeln!(text, "        set $redirect_to {url};\n        return {} $redirect_to;", globals.config.http_redirect_code)?;
+        writeln!(text, "        set $redirect_to {url};\n        return {} $redirect_to;", globals.config.https.http_redirect_code)?;
     } else {
         text += &location::locations(place, record)?;
     }

@@ -74,6 +74,9 @@ fn section(page: &mut String, entry: &Description) {
     row(page, &format!("- Value: {}.", entry.value));
     let example: Vec<String> = entry.example.iter().map(|(name, value)| format!("`{name}: {value:?}`")).collect();
     row(page, &format!("- Example: {}", example.join(", ")));
+    if !entry.inherited {
+        row(page, "- An addition: ingress-nginx does not have it.");
+    }
     if let Some(key) = entry.config_key {
         row(page, &format!("- Default: the setting [`{key}`](configmap.md#{key})."));
     }

@@ -2,31 +2,21 @@
 
 use std::collections::BTreeSet;
 
-use ngx_value::{ErrorStatus, HeaderName, Template};
+use ngx_value::{ErrorStatus, HeaderName};
 
-use super::grammar::{BOOL, COUNT, ERROR_CODE, Grammar, HEADER_NAMES, own, usable};
-use super::table::{default, settings};
+use super::grammar::{BOOL, Grammar, HEADER_NAMES, usable};
+use super::table::settings;
 
 settings! {
     /// Defaults of the annotations about errors, answers and limits.
     AnswerDefaults in answers;
 
     /// Errors that the default backend answers instead.
-    custom_http_errors: BTreeSet<ErrorStatus> = BTreeSet::new(), "custom-http-errors", STATUSES, "404,503", [Text];
+    custom_http_errors: BTreeSet<ErrorStatus> = BTreeSet::new(), STATUSES, "404,503", [Text];
     /// Take over only errors that the proxy itself makes, and leave the backend's alone.
-    disable_proxy_intercept_errors: bool = false, "disable-proxy-intercept-errors", BOOL, "true", [Text];
+    disable_proxy_intercept_errors: bool = false, BOOL, "true", [Text];
     /// Names of the headers that Ingresses may set with `custom-headers`, letter by letter. Empty: none.
-    global_allowed_response_headers: Vec<HeaderName> = Vec::new(), "global-allowed-response-headers", HEADER_NAMES, "X-Frame-Options,X-Team", [Ingresses];
-    /// KiB of an answer that are sent in a second; 0 = unlimited.
-    limit_rate: u32 = 0, "limit-rate", COUNT, "512", [Text, Routes];
-    /// KiB of an answer that are sent before `limit-rate` begins.
-    limit_rate_after: u32 = 0, "limit-rate-after", COUNT, "1024", [Text, Routes];
-    /// Status of a request that exceeds `limit-rps` or `limit-rpm`.
-    limit_req_status_code: u16 = 503, "limit-req-status-code", ERROR_CODE, "429", [Text];
-    /// Status of a request that exceeds `limit-connections`.
-    limit_conn_status_code: u16 = 503, "limit-conn-status-code", ERROR_CODE, "429", [Text];
-    /// What requests and connections are counted by.
-    limit_conn_zone_variable: Template = default("$binary_remote_addr"), "limit-conn-zone-variable", own("text with NGINX variables"), "$http_x_api_key", [Text];
+    global_allowed_response_headers: Vec<HeaderName> = Vec::new(), HEADER_NAMES, "X-Frame-Options,X-Team", [Ingresses];
 }
 
 const STATUSES: Grammar<BTreeSet<ErrorStatus>> = Grammar {

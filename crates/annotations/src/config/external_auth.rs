@@ -10,27 +10,27 @@ settings! {
     ExternalAuthDefaults in external_auth;
 
     /// The service that each request is put before first, unless its Ingress has an `auth-url` of its own or `enable-global-auth: "false"`. A text that is no URL lets nobody through.
-    url: Option<UrlTemplate> = None, "global-auth-url", URL, "http://auth.example.com/verify", [Routes];
+    global_auth_url: Option<UrlTemplate> = None, URL, "http://auth.example.com/verify", [Routes];
     /// Method of the request to it. Empty: GET.
-    method: Option<Method> = None, "global-auth-method", optional("GET, HEAD, POST, PUT, PATCH, DELETE, CONNECT, OPTIONS, TRACE, or empty"), "HEAD", [Routes];
+    global_auth_method: Option<Method> = None, optional("GET, HEAD, POST, PUT, PATCH, DELETE, CONNECT, OPTIONS, TRACE, or empty"), "HEAD", [Routes];
     /// Where clients are sent instead of a 401.
-    signin: Option<RedirectTemplate> = None, "global-auth-signin", optional("a URL, perhaps with variables, or empty"), "https://auth.example.com/login", [Routes];
+    global_auth_signin: Option<RedirectTemplate> = None, optional("a URL, perhaps with variables, or empty"), "https://auth.example.com/login", [Routes];
     /// The parameter there that holds the original URL. Empty: `rd`.
-    signin_redirect_param: Option<QueryName> = None, "global-auth-signin-redirect-param", optional("the name of a query parameter, or empty"), "next", [Routes];
+    global_auth_signin_redirect_param: Option<QueryName> = None, optional("the name of a query parameter, or empty"), "next", [Routes];
     /// Headers of the service's answer that replace those of the request to the backend.
-    response_headers: Vec<HeaderName> = Vec::new(), "global-auth-response-headers", HEADER_NAMES, "X-User,X-Groups", [Routes];
+    global_auth_response_headers: Vec<HeaderName> = Vec::new(), HEADER_NAMES, "X-User,X-Groups", [Routes];
     /// The header `X-Auth-Request-Redirect` of the request to it. Empty: the URI of the request.
-    request_redirect: Option<HeaderTemplate> = None, "global-auth-request-redirect", optional("text with NGINX variables, or empty"), "$scheme://$host$request_uri", [Routes];
+    global_auth_request_redirect: Option<HeaderTemplate> = None, optional("text with NGINX variables, or empty"), "$scheme://$host$request_uri", [Routes];
     /// Text for the location of the request to it.
-    snippet: Option<Snippet> = None, "global-auth-snippet", SNIPPET, "proxy_set_header X-From narthex;", [Routes];
+    global_auth_snippet: Option<Snippet> = None, SNIPPET, "proxy_set_header X-From narthex;", [Routes];
     /// Keep its answers by this key. Empty: they are not kept.
-    cache_key: Option<Template> = None, "global-auth-cache-key", optional("text with NGINX variables, or empty"), "$http_authorization", [Routes];
+    global_auth_cache_key: Option<Template> = None, optional("text with NGINX variables, or empty"), "$http_authorization", [Routes];
     /// How long its answers are kept; `off`: not at all. Empty or unusable: `200 202 401 5m`.
-    cache_duration: Option<CacheRules> = None, "global-auth-cache-duration", DURATION, "200 202 10m", [Routes];
+    global_auth_cache_duration: Option<CacheRules> = None, DURATION, "200 202 10m", [Routes];
     /// Cookies of its answer go to the client whatever the status.
-    always_set_cookie: bool = false, "global-auth-always-set-cookie", BOOL, "true", [Routes];
+    global_auth_always_set_cookie: bool = false, BOOL, "true", [Routes];
     /// Rule paths that begin with one of these are served without any authentication, an Ingress's own included.
-    no_auth_locations: Vec<String> = vec!["/.well-known/acme-challenge".to_owned()], "no-auth-locations", LIST, "/.well-known/acme-challenge,/healthz", [Routes];
+    no_auth_locations: Vec<String> = vec!["/.well-known/acme-challenge".to_owned()], LIST, "/.well-known/acme-challenge,/healthz", [Routes];
 }
 
 /// A service that never answers, so that nobody is let through.
@@ -74,7 +74,7 @@ mod tests {
         check("global-auth-url", "", "", &[]);
         for url in ["https://invalid..auth.url", "auth", "http://a/;"] {
             let (config, findings) = read(&[("global-auth-url", url)]);
-            assert_eq!(config.external_auth.url.unwrap().host(), "unusable.invalid", "{url}");
+            assert_eq!(config.external_auth.global_auth_url.unwrap().host(), "unusable.invalid", "{url}");
             assert!(findings[0].detail.ends_with("; nobody is let through"), "{findings:?}");
         }
     }

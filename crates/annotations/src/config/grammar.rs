@@ -13,22 +13,22 @@ use crate::groups::LoadBalance;
 use crate::table::Risk;
 
 /// One way to write values of a type.
-pub(super) struct Grammar<T> {
+pub(crate) struct Grammar<T> {
     /// What is accepted: a noun phrase.
-    pub(super) value: &'static str,
+    pub(crate) value: &'static str,
     /// Reads a value. What is wrong with parts of it that are left out goes into the list.
-    pub(super) read: fn(&str, &mut Vec<String>) -> Result<T, Invalid>,
+    pub(crate) read: fn(&str, &mut Vec<String>) -> Result<T, Invalid>,
     /// Writes a value so that it can be read.
-    pub(super) print: fn(&T) -> String,
+    pub(crate) print: fn(&T) -> String,
 }
 
 /// What `FromStr` and `Display` say.
-pub(super) const fn own<T: FromStr<Err = Invalid> + Display>(value: &'static str) -> Grammar<T> {
+pub(crate) const fn own<T: FromStr<Err = Invalid> + Display>(value: &'static str) -> Grammar<T> {
     Grammar { value, read: |text, _| text.parse(), print: T::to_string }
 }
 
 /// Likewise, where empty means none.
-pub(super) const fn optional<T: FromStr<Err = Invalid> + Display>(value: &'static str) -> Grammar<Option<T>> {
+pub(crate) const fn optional<T: FromStr<Err = Invalid> + Display>(value: &'static str) -> Grammar<Option<T>> {
     Grammar {
         value,
         read: |text, _| if text.is_empty() { Ok(None) } else { text.parse().map(Some) },
@@ -37,11 +37,11 @@ pub(super) const fn optional<T: FromStr<Err = Invalid> + Display>(value: &'stati
 }
 
 /// A boolean; empty means false.
-pub(super) const BOOL: Grammar<bool> =
+pub(crate) const BOOL: Grammar<bool> =
     Grammar { value: "true or false", read: |text, _| if text.is_empty() { Ok(false) } else { parse_bool(text) }, print: bool::to_string };
 
 /// A boolean in NGINX's spelling.
-pub(super) const ON_OFF: Grammar<bool> =
+pub(crate) const ON_OFF: Grammar<bool> =
     Grammar { value: "on or off", read: |text, _| parse_on_off(text), print: |on| if *on { "on" } else { "off" }.to_owned() };
 
 /// A whole number in a range; empty means 0.
@@ -53,23 +53,23 @@ fn number(text: &str, range: std::ops::RangeInclusive<u32>) -> Result<u32, Inval
 }
 
 /// Any whole number.
-pub(super) const COUNT: Grammar<u32> =
+pub(crate) const COUNT: Grammar<u32> =
     Grammar { value: "a whole number", read: |text, _| number(text, 0..=u32::MAX), print: u32::to_string };
 
 /// The number of buffers for an answer: NGINX wants room for a busy pair and one more.
-pub(super) const BUFFERS: Grammar<u32> =
+pub(crate) const BUFFERS: Grammar<u32> =
     Grammar { value: "a whole number from 3", read: |text, _| number(text, 3..=u32::MAX), print: u32::to_string };
 
 /// A level of compression.
-pub(super) const LEVEL: Grammar<u32> =
+pub(crate) const LEVEL: Grammar<u32> =
     Grammar { value: "a whole number from 1 to 9", read: |text, _| number(text, 1..=9), print: u32::to_string };
 
 /// Seconds.
-pub(super) const SECONDS: Grammar<Seconds> =
+pub(crate) const SECONDS: Grammar<Seconds> =
     Grammar { value: "seconds, a whole number", read: |text, _| number(text, 0..=u32::MAX).map(Seconds), print: Seconds::to_string };
 
 /// The status of a redirect.
-pub(super) const REDIRECT: Grammar<u16> = Grammar {
+pub(crate) const REDIRECT: Grammar<u16> = Grammar {
     value: "301, 302, 307 or 308",
     read: |text, _| match text {
         "301" => Ok(301),
@@ -82,10 +82,10 @@ pub(super) const REDIRECT: Grammar<u16> = Grammar {
 };
 
 /// A size, 0 where that means unlimited.
-pub(super) const SIZE: Grammar<Size> = own("a size such as 8m");
+pub(crate) const SIZE: Grammar<Size> = own("a size such as 8m");
 
 /// The size of a buffer. The limit is the default `proxy_max_temp_file_size`, which NGINX wants not smaller than a buffer.
-pub(super) const BUFFER: Grammar<Size> = Grammar {
+pub(crate) const BUFFER: Grammar<Size> = Grammar {
     value: "a size such as 8k, from 1 byte to 1g",
     read: |text, _| match text.parse::<Size>() {
         Ok(size) if (1..=1 << 30).contains(&size.bytes) => Ok(size),
@@ -94,8 +94,23 @@ pub(super) const BUFFER: Grammar<Size> = Grammar {
     print: Size::to_string,
 };
 
+/// The size of a buffer, or nothing.
+pub(crate) const OPTIONAL_BUFFER: Grammar<Option<Size>> = Grammar {
+    value: "a size such as 8k, from 1 byte to 1g, or empty",
+    read: |text, notes| if text.is_empty() { Ok(None) } else { (BUFFER.read)(text, notes).map(Some) },
+    print: |size| size.as_ref().map(Size::to_string).unwrap_or_default(),
+};
+
+/// A number of KiB that NGINX takes as a buffer.
+pub(crate) const KIB: Grammar<u32> =
+    Grammar { value: "a whole number up to 1048576", read: |text, notes| read_kib(text, notes), print: u32::to_string };
+
+fn read_kib(text: &str, notes: &mut Vec<String>) -> Result<u32, Invalid> {
+    (COUNT.read)(text, notes).ok().filter(|kib| *kib <= 1 << 20).ok_or(Invalid::new("a whole number from 0 to 1048576"))
+}
+
 /// A level of risk. A text that is none counts as the lowest, which accepts least.
-pub(super) const RISK: Grammar<Risk> = Grammar {
+pub(crate) const RISK: Grammar<Risk> = Grammar {
     value: "Low, Medium, High or Critical",
     read: |text, notes| {
         Ok(text.parse().unwrap_or_else(|invalid: Invalid| {
@@ -107,7 +122,7 @@ pub(super) const RISK: Grammar<Risk> = Grammar {
 };
 
 /// An algorithm. Empty and unknown texts mean round robin.
-pub(super) const LOAD_BALANCE: Grammar<LoadBalance> = Grammar {
+pub(crate) const LOAD_BALANCE: Grammar<LoadBalance> = Grammar {
     value: "round_robin or ewma",
     read: |text, notes| {
         if text.is_empty() {
@@ -122,25 +137,25 @@ pub(super) const LOAD_BALANCE: Grammar<LoadBalance> = Grammar {
 };
 
 /// Texts between commas, without the blanks around them; empty ones are dropped.
-pub(super) const LIST: Grammar<Vec<String>> =
+pub(crate) const LIST: Grammar<Vec<String>> =
     Grammar { value: "a comma-separated list", read: |text, _| Ok(items(text).map(str::to_owned).collect()), print: |list| list.join(",") };
 
 /// Addresses between commas.
-pub(super) const ADDRESSES: Grammar<Vec<IpAddr>> = Grammar {
+pub(crate) const ADDRESSES: Grammar<Vec<IpAddr>> = Grammar {
     value: "a comma-separated list of IP addresses",
     read: |text, notes| Ok(usable(text, notes, |item| item.parse().map_err(|_| Invalid::new("an IP address")))),
     print: |list| list.iter().map(IpAddr::to_string).collect::<Vec<_>>().join(","),
 };
 
 /// Address ranges between commas.
-pub(super) const CIDRS: Grammar<CidrSet> = Grammar {
+pub(crate) const CIDRS: Grammar<CidrSet> = Grammar {
     value: "a comma-separated list of IP addresses and ranges",
     read: |text, notes| Ok(usable::<Cidr>(text, notes, str::parse).into_iter().collect()),
     print: CidrSet::to_string,
 };
 
 /// Address ranges that may pass. Where something is listed but nothing of it is usable, nobody may.
-pub(super) const ALLOWED_CIDRS: Grammar<CidrSet> = Grammar {
+pub(crate) const ALLOWED_CIDRS: Grammar<CidrSet> = Grammar {
     read: |text, notes| {
         let set: CidrSet = usable::<Cidr>(text, notes, str::parse).into_iter().collect();
         if set.is_empty() && items(text).next().is_some() {
@@ -153,10 +168,10 @@ pub(super) const ALLOWED_CIDRS: Grammar<CidrSet> = Grammar {
 };
 
 /// Versions of TLS.
-pub(super) const PROTOCOLS: Grammar<Vec<TlsProtocol>> = words("versions of TLS such as TLSv1.2 TLSv1.3, separated by blanks");
+pub(crate) const PROTOCOLS: Grammar<Vec<TlsProtocol>> = words("versions of TLS such as TLSv1.2 TLSv1.3, separated by blanks");
 
 /// Types of content.
-pub(super) const MIME_TYPES: Grammar<Vec<Word>> = words("types such as text/css, separated by blanks, or *");
+pub(crate) const MIME_TYPES: Grammar<Vec<Word>> = words("types such as text/css, separated by blanks, or *");
 
 /// Several of what `FromStr` and `Display` say, separated by blanks.
 const fn words<T: FromStr<Err = Invalid> + Display>(value: &'static str) -> Grammar<Vec<T>> {
@@ -171,35 +186,35 @@ const fn words<T: FromStr<Err = Invalid> + Display>(value: &'static str) -> Gram
 }
 
 /// Names of headers between commas.
-pub(super) const HEADER_NAMES: Grammar<Vec<HeaderName>> = Grammar {
+pub(crate) const HEADER_NAMES: Grammar<Vec<HeaderName>> = Grammar {
     value: "names of headers between commas",
     read: |text, notes| Ok(usable(text, notes, str::parse)),
     print: |list| list.iter().map(HeaderName::to_string).collect::<Vec<_>>().join(","),
 };
 
 /// Values of a header, between commas.
-pub(super) const HEADER_PATTERNS: Grammar<Vec<HeaderPattern>> = Grammar {
+pub(crate) const HEADER_PATTERNS: Grammar<Vec<HeaderPattern>> = Grammar {
     value: "texts between commas, or ~ or ~* and a regular expression",
     read: |text, notes| Ok(usable(text, notes, str::parse)),
     print: |list| list.iter().map(HeaderPattern::to_string).collect::<Vec<_>>().join(","),
 };
 
 /// Parameters of an access log between blanks.
-pub(super) const LOG_PARAMETERS: Grammar<Vec<LogParameter>> = Grammar {
+pub(crate) const LOG_PARAMETERS: Grammar<Vec<LogParameter>> = Grammar {
     value: "buffer=SIZE, flush=TIME, gzip or gzip=LEVEL, separated by blanks",
     read: |text, notes| Ok(usable(&text.split_ascii_whitespace().collect::<Vec<_>>().join(","), notes, str::parse)),
     print: |list| list.iter().map(LogParameter::to_string).collect::<Vec<_>>().join(" "),
 };
 
 /// The status of an error.
-pub(super) const ERROR_CODE: Grammar<u16> = Grammar {
+pub(crate) const ERROR_CODE: Grammar<u16> = Grammar {
     value: "a status from 400 to 599",
     read: |text, _| number(text, 400..=599).map(|status| status as u16),
     print: u16::to_string,
 };
 
 /// Balanced NGINX text; empty means none.
-pub(super) const SNIPPET: Grammar<Option<Snippet>> = Grammar {
+pub(crate) const SNIPPET: Grammar<Option<Snippet>> = Grammar {
     value: "complete NGINX directives, or empty",
     read: |text, _| match Snippet::parse(text) {
         Ok(snippet) => Ok(Some(snippet).filter(|snippet| !snippet.as_str().is_empty())),
@@ -208,12 +223,12 @@ pub(super) const SNIPPET: Grammar<Option<Snippet>> = Grammar {
     print: |snippet| snippet.as_ref().map(Snippet::to_string).unwrap_or_default(),
 };
 
-pub(super) fn items(text: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn items(text: &str) -> impl Iterator<Item = &str> {
     text.split(',').map(str::trim).filter(|item| !item.is_empty())
 }
 
 /// The items that can be read; the others are reported and left out.
-pub(super) fn usable<T>(text: &str, notes: &mut Vec<String>, read: impl Fn(&str) -> Result<T, Invalid>) -> Vec<T> {
+pub(crate) fn usable<T>(text: &str, notes: &mut Vec<String>, read: impl Fn(&str) -> Result<T, Invalid>) -> Vec<T> {
     let mut list = Vec::new();
     for item in items(text) {
         match read(item) {

@@ -11,17 +11,17 @@ settings! {
     HeaderDefaults in headers;
 
     /// ConfigMap with headers of every answer: they replace the backend's. Variables in the values are meant.
-    add_headers: Option<Reference> = None, "add-headers", OBJECT, "ingress/answer-headers", [Text];
+    add_headers: Option<Reference> = None, OBJECT, "ingress/answer-headers", [Text];
     /// ConfigMap with headers of every request to a backend. They follow those that are always sent, so one of the same name is sent twice, and an empty one is not sent. Variables in the values are meant.
-    proxy_set_headers: Option<Reference> = None, "proxy-set-headers", OBJECT, "ingress/request-headers", [Text];
+    proxy_set_headers: Option<Reference> = None, OBJECT, "ingress/request-headers", [Text];
     /// Headers of the backends' answers that clients don't get.
-    hide_headers: Vec<HeaderName> = Vec::new(), "hide-headers", HEADER_NAMES, "X-Powered-By", [Text];
+    hide_headers: Vec<HeaderName> = Vec::new(), HEADER_NAMES, "X-Powered-By", [Text];
     /// Let clients see the backend's `Server`. Only with `server-tokens`, as the header is removed otherwise.
-    allow_backend_server_header: bool = false, "allow-backend-server-header", BOOL, "true", [Text];
+    allow_backend_server_header: bool = false, BOOL, "true", [Text];
     /// Take headers whose names have underscores.
-    enable_underscores: bool = false, "enable-underscores-in-headers", BOOL, "true", [Text];
+    enable_underscores_in_headers: bool = false, BOOL, "true", [Text] => "underscores_in_headers";
     /// Drop headers whose names have other characters than letters, digits and `-`.
-    ignore_invalid: bool = true, "ignore-invalid-headers", BOOL, "false", [Text];
+    ignore_invalid_headers: bool = true, BOOL, "false", [Text] => "ignore_invalid_headers";
 }
 
 /// Another object, of any namespace.

@@ -10,13 +10,13 @@ settings! {
     SnippetDefaults in snippets;
 
     /// Text outside of all blocks, before `events`.
-    main: Option<Snippet> = None, "main-snippet", SNIPPET, "worker_priority -5;", [Text];
+    main_snippet: Option<Snippet> = None, SNIPPET, "worker_priority -5;", [Text];
     /// Text for the http block.
-    http: Option<Snippet> = None, "http-snippet", SNIPPET, "map $http_x_team $team { default none; red 1; }", [Text, Ingresses];
+    http_snippet: Option<Snippet> = None, SNIPPET, "map $http_x_team $team { default none; red 1; }", [Text, Ingresses];
     /// Text for every server block, the one for unknown hosts included.
-    server: Option<Snippet> = None, "server-snippet", SNIPPET, "set $shop example;", [Text, Ingresses];
+    server_snippet: Option<Snippet> = None, SNIPPET, "set $shop example;", [Text, Ingresses];
     /// Text for every location, behind its `configuration-snippet`.
-    location: Option<Snippet> = None, "location-snippet", SNIPPET, "set $zone a;", [Text, Ingresses];
+    location_snippet: Option<Snippet> = None, SNIPPET, "set $zone a;", [Text, Ingresses];
     /// Text for the stream block, behind the `stream-snippet`s of Ingresses.
-    stream: Option<Snippet> = None, "stream-snippet", SNIPPET, "tcp_nodelay off;", [Text];
+    stream_snippet: Option<Snippet> = None, SNIPPET, "tcp_nodelay off;", [Text];
 }

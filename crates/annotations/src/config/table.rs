@@ -1,14 +1,16 @@
 //! How the keys of the ConfigMap are written down.
 
-/// Defines a struct of settings, its defaults and its keys from one list: documentation, field, type, default, key, grammar, another value as an
-/// example, what a change invalidates.
+/// Defines a struct of settings, its defaults and its keys from one list: documentation, field, type, default, grammar, another value as an example,
+/// what a change invalidates; then, where it is so, the directive of the `http` block that has the value (`=> "name"`), and that the
+/// predecessor does not have the key (`since Narthex`).
 ///
 /// `topics` are further fields that a file of their own defines; `in` says in which field of [`super::Config`] such a struct lies, or `all`.
 macro_rules! settings {
     (
         $(#[doc = $outer:literal])+ $struct:ident in $place:tt;
         $(topics { $($(#[doc = $topic_doc:literal])+ $topic_field:ident: $topic_type:ty,)* })?
-        $($(#[doc = $doc:literal])+ $field:ident: $type:ty = $default:expr, $name:literal, $grammar:expr, $example:literal, [$($part:ident),*];)*
+        $($(#[doc = $doc:literal])+ $field:ident: $type:ty = $default:expr, $grammar:expr, $example:literal, [$($part:ident),*]
+            $(=> $directive:literal)? $(since $since:ident)?;)*
     ) => {
         $(#[doc = $outer])+
         #[derive(Debug, Clone, PartialEq)]
@@ -24,14 +26,16 @@ macro_rules! settings {
         }
 
         /// The keys, grouped by subject.
-        pub(super) static KEYS: &[$crate::config::ConfigEntry] = &[$({
+        pub(crate) static KEYS: &[$crate::config::ConfigEntry] = &[$({
             const GRAMMAR: $crate::config::grammar::Grammar<$type> = $grammar;
             $crate::config::ConfigEntry {
-                name: $name,
+                name: $crate::setting_name!(stringify!($field)),
                 value: GRAMMAR.value,
                 doc: concat!($($doc),+),
                 example: $example,
                 invalidates: &[$($crate::config::Derived::$part),*],
+                directive: $crate::config::table::directive!($place $field $($directive)?),
+                since: $crate::config::table::since!($($since)?),
                 set: |config, text, notes| {
                     $crate::config::table::place!(config, $place).$field = (GRAMMAR.read)(text, notes)?;
                     Ok(())
@@ -53,9 +57,32 @@ macro_rules! place {
     };
 }
 
-pub(super) use {place, settings};
+/// The directive of the `http` block that has the value of a key.
+macro_rules! directive {
+    ($place:tt $field:ident) => {
+        None
+    };
+    ($place:tt $field:ident $name:literal) => {
+        Some($crate::config::Directive {
+            name: $name,
+            arguments: |config| $crate::arguments::Arguments::arguments(&$crate::config::table::place!(config, $place).$field),
+        })
+    };
+}
+
+/// Which controller had a key first.
+macro_rules! since {
+    () => {
+        $crate::table::Since::IngressNginx
+    };
+    ($since:ident) => {
+        $crate::table::Since::$since
+    };
+}
+
+pub(crate) use {directive, place, settings, since};
 
 /// Reads a default that is written as text.
-pub(super) fn default<T: std::str::FromStr<Err = ngx_value::Invalid>>(text: &str) -> T {
+pub(crate) fn default<T: std::str::FromStr<Err = ngx_value::Invalid>>(text: &str) -> T {
     text.parse().expect("a default in the table is a valid value")
 }

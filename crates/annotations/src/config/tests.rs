@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::groups::LoadBalance;
+use crate::groups::{HttpsDefaults, LoadBalance};
 use crate::table::Risk;
 
 pub(super) fn read(pairs: &[(&str, &str)]) -> (Config, Vec<ConfigFinding>) {
@@ -111,7 +111,7 @@ fn an_unknown_level_of_risk_is_the_lowest() {
 
 #[test]
 fn an_unknown_algorithm_is_round_robin() {
-    assert_eq!(read(&[("load-balance", "ewma")]).0.load_balance, LoadBalance::Ewma);
+    assert_eq!(read(&[("load-balance", "ewma")]).0.upstream.load_balance, LoadBalance::Ewma);
     check("load-balance", "fastest", "round_robin", &["expected round_robin or ewma; round_robin is used"]);
 }
 
@@ -172,9 +172,9 @@ fn the_limits_of_shared_dictionaries_hold() {
 
 #[test]
 fn letter_case_of_a_key_does_not_matter_unless_it_is_set_twice() {
-    assert!(!read(&[("SSL-Redirect", "false")]).0.ssl_redirect);
+    assert!(!read(&[("SSL-Redirect", "false")]).0.https.ssl_redirect);
     let (config, findings) = read(&[("SSL-Redirect", "false"), ("ssl-redirect", "true")]);
-    assert!(config.ssl_redirect);
+    assert!(config.https.ssl_redirect);
     assert_eq!(findings[0].detail, "ssl-redirect is set as well and wins; this key is ignored");
 }
 
@@ -195,9 +195,13 @@ fn keys_that_are_not_in_the_table_are_reported() {
 
 #[test]
 fn changed_keys_are_named() {
-    let changed = Config { ssl_redirect: false, keep_alive: ngx_value::Seconds(1), ..Config::default() };
+    let changed = Config {
+        https: HttpsDefaults { ssl_redirect: false, ..HttpsDefaults::default() },
+        keep_alive: ngx_value::Seconds(1),
+        ..Config::default()
+    };
     let names: Vec<&str> = changed.changed_keys(&Config::default()).into_iter().map(|entry| entry.name).collect();
-    assert_eq!(names, ["ssl-redirect", "keep-alive"]);
+    assert_eq!(names, ["keep-alive", "ssl-redirect"]);
     assert!(changed.changed_keys(&changed).is_empty());
 }
 

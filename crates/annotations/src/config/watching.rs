@@ -13,61 +13,61 @@ settings! {
     WatchingDefaults in watching;
 
     /// Write no access log of HTTP.
-    disable_http_access_log: bool = false, "disable-http-access-log", BOOL, "true", [Text];
+    disable_http_access_log: bool = false, BOOL, "true", [Text];
     /// Write no access log of TCP and UDP.
-    disable_stream_access_log: bool = false, "disable-stream-access-log", BOOL, "true", [Text];
+    disable_stream_access_log: bool = false, BOOL, "true", [Text];
     /// Where the access log of HTTP goes, instead of `access-log-path`.
-    http_access_log_path: Option<Word> = None, "http-access-log-path", optional("a path, syslog:server=..., or empty"), "/var/log/nginx/http.log", [Text];
+    http_access_log_path: Option<Word> = None, optional("a path, syslog:server=..., or empty"), "/var/log/nginx/http.log", [Text];
     /// Where the access log of TCP and UDP goes, instead of `access-log-path`.
-    stream_access_log_path: Option<Word> = None, "stream-access-log-path", optional("a path, syslog:server=..., or empty"), "/var/log/nginx/stream.log", [Text];
+    stream_access_log_path: Option<Word> = None, optional("a path, syslog:server=..., or empty"), "/var/log/nginx/stream.log", [Text];
     /// Buffering of the access logs, not of those that go to syslog: `buffer=`, `flush=` and `gzip`.
-    access_log_params: Vec<LogParameter> = Vec::new(), "access-log-params", LOG_PARAMETERS, "buffer=16k flush=1m", [Text];
+    access_log_params: Vec<LogParameter> = Vec::new(), LOG_PARAMETERS, "buffer=16k flush=1m", [Text];
     /// Requests that are not logged, by their URI with the query: exact texts, or `~` or `~*` and a regular expression.
-    skip_access_log_urls: Vec<HeaderPattern> = Vec::new(), "skip-access-log-urls", HEADER_PATTERNS, "/healthz,~*^/static/", [Text];
+    skip_access_log_urls: Vec<HeaderPattern> = Vec::new(), HEADER_PATTERNS, "/healthz,~*^/static/", [Text];
     /// Send the logs of HTTP to `syslog-host` instead. Those of TCP and UDP stay where they are.
-    enable_syslog: bool = false, "enable-syslog", BOOL, "true", [Text];
+    enable_syslog: bool = false, BOOL, "true", [Text];
     /// Where syslog listens.
-    syslog_host: Option<SyslogHost> = None, "syslog-host", optional("a host name, an IP address, or empty"), "127.0.0.1", [Text];
+    syslog_host: Option<SyslogHost> = None, optional("a host name, an IP address, or empty"), "127.0.0.1", [Text];
     /// The UDP port there.
-    syslog_port: u16 = 514, "syslog-port", PORT, "5514", [Text];
+    syslog_port: u16 = 514, PORT, "5514", [Text];
     /// Format of the access log of TCP and UDP.
-    log_format_stream: Template = default("[$remote_addr] [$time_local] $protocol $status $bytes_sent $bytes_received $session_time"), "log-format-stream", own("text with NGINX variables"), "$remote_addr $protocol $status", [Text];
+    log_format_stream: Template = default("[$remote_addr] [$time_local] $protocol $status $bytes_sent $bytes_received $session_time"), own("text with NGINX variables"), "$remote_addr $protocol $status", [Text];
     /// Log the requests to authentication services as well.
-    enable_auth_access_log: bool = false, "enable-auth-access-log", BOOL, "true", [Text];
+    enable_auth_access_log: bool = false, BOOL, "true", [Text];
 
     /// Let ModSecurity look at all requests.
-    enable_modsecurity: bool = false, "enable-modsecurity", BOOL, "true", [Text, Ingresses];
+    enable_modsecurity: bool = false, BOOL, "true", [Text, Ingresses];
     /// Rules instead of the recommended configuration. As in `modsecurity_rules '...'`, a backslash before `\`, `"`, `'`, `n`, `r` and `t` is an escape.
-    modsecurity_snippet: Option<FirewallRules> = None, "modsecurity-snippet", optional("rules in the language of ModSecurity, or empty"), "SecRuleEngine DetectionOnly", [Text];
+    modsecurity_snippet: Option<FirewallRules> = None, optional("rules in the language of ModSecurity, or empty"), "SecRuleEngine DetectionOnly", [Text];
     /// Add the OWASP core rule set.
-    enable_owasp_modsecurity_crs: bool = false, "enable-owasp-modsecurity-crs", BOOL, "true", [Text, Routes];
+    enable_owasp_modsecurity_crs: bool = false, BOOL, "true", [Text, Routes];
 
     /// Trace requests.
-    enable_opentelemetry: bool = false, "enable-opentelemetry", BOOL, "true", [Text, Routes];
+    enable_opentelemetry: bool = false, BOOL, "true", [Text, Routes];
     /// The file with the settings of NGINX's own module for traces, which is not used here: no effect.
-    opentelemetry_config: Word = default("/etc/ingress-controller/telemetry/opentelemetry.toml"), "opentelemetry-config", own("a path"), "/etc/otel.toml", [];
+    opentelemetry_config: Word = default("/etc/ingress-controller/telemetry/opentelemetry.toml"), own("a path"), "/etc/otel.toml", [];
     /// Name of the span. Empty: method and path of the rule.
-    opentelemetry_operation_name: Option<Template> = None, "opentelemetry-operation-name", optional("text with NGINX variables, or empty"), "HTTP $request_method $uri", [Text];
+    opentelemetry_operation_name: Option<Template> = None, optional("text with NGINX variables, or empty"), "HTTP $request_method $uri", [Text];
     /// A trace that the client began goes on here.
-    opentelemetry_trust_incoming_span: bool = true, "opentelemetry-trust-incoming-span", BOOL, "false", [Text, Routes];
+    opentelemetry_trust_incoming_span: bool = true, BOOL, "false", [Text, Routes];
     /// Host of the collector, which takes OTLP over gRPC. Empty: none; then traces are passed on, and no span is recorded.
-    otlp_collector_host: Option<Word> = None, "otlp-collector-host", optional("a host, or empty"), "otel-collector.observability", [Text];
+    otlp_collector_host: Option<Word> = None, optional("a host, or empty"), "otel-collector.observability", [Text];
     /// Port of the collector for OTLP over gRPC.
-    otlp_collector_port: u16 = 4317, "otlp-collector-port", PORT, "4319", [];
+    otlp_collector_port: u16 = 4317, PORT, "4319", [];
     /// The service's name in traces.
-    otel_service_name: Word = default("nginx"), "otel-service-name", own("one word"), "shop", [];
+    otel_service_name: Word = default("nginx"), own("one word"), "shop", [];
     /// Which requests are traced.
-    otel_sampler: Sampler = Sampler::AlwaysOn, "otel-sampler", own("AlwaysOn, AlwaysOff or TraceIdRatioBased"), "TraceIdRatioBased", [Text];
+    otel_sampler: Sampler = Sampler::AlwaysOn, own("AlwaysOn, AlwaysOff or TraceIdRatioBased"), "TraceIdRatioBased", [Text];
     /// The share of requests that `TraceIdRatioBased` traces.
-    otel_sampler_ratio: Ratio = Ratio::from_millionths(10_000), "otel-sampler-ratio", own("a number from 0 to 1"), "0.25", [Text];
+    otel_sampler_ratio: Ratio = Ratio::from_millionths(10_000), own("a number from 0 to 1"), "0.25", [Text];
     /// Trace a request that belongs to a trace whatever the sampler says.
-    otel_sampler_parent_based: bool = true, "otel-sampler-parent-based", BOOL, "false", [Text];
+    otel_sampler_parent_based: bool = true, BOOL, "false", [Text];
     /// Spans that may wait for the exporter.
-    otel_max_queuesize: u32 = 2048, "otel-max-queuesize", COUNT, "4096", [Text];
+    otel_max_queuesize: u32 = 2048, COUNT, "4096", [Text];
     /// Milliseconds between two exports.
-    otel_schedule_delay_millis: u32 = 5000, "otel-schedule-delay-millis", COUNT, "1000", [];
+    otel_schedule_delay_millis: u32 = 5000, COUNT, "1000", [];
     /// Spans of one export.
-    otel_max_export_batch_size: u32 = 512, "otel-max-export-batch-size", COUNT, "1024", [];
+    otel_max_export_batch_size: u32 = 512, COUNT, "1024", [];
 }
 
 const PORT: Grammar<u16> = Grammar {

@@ -19,9 +19,9 @@ pub(super) static GROUP: Group = Group {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Access {
     /// `allowlist-source-range`: only these may pass. Never empty.
-    pub allow: Option<CidrSet>,
+    pub allowlist_source_range: Option<CidrSet>,
     /// `denylist-source-range`: these may not pass. Never empty.
-    pub deny: Option<CidrSet>,
+    pub denylist_source_range: Option<CidrSet>,
     /// `satisfy`.
     pub satisfy: Satisfy,
 }
@@ -56,14 +56,14 @@ static ENTRIES: &[Entry] = &[
         aliases: &["whitelist-source-range"],
         config_key: Some("whitelist-source-range"),
         doc: "Only clients with these addresses may pass. One bad item, or none at all, closes the locations.",
-        parse: |text, draft| set(&mut draft.spec.access.allow, ranges(text)),
+        parse: |text, draft| set(&mut draft.spec.access.allowlist_source_range, ranges(text)),
         ..SOURCE_RANGE
     },
     Entry {
         name: "denylist-source-range",
         config_key: Some("denylist-source-range"),
         doc: "Clients with these addresses may not pass. One bad item, or none at all, closes the locations.",
-        parse: |text, draft| set(&mut draft.spec.access.deny, ranges(text)),
+        parse: |text, draft| set(&mut draft.spec.access.denylist_source_range, ranges(text)),
         ..SOURCE_RANGE
     },
     Entry {
@@ -107,10 +107,10 @@ mod tests {
     #[test]
     fn ranges_are_sorted_and_an_older_name_counts() {
         let access = good(&[("allowlist-source-range", "18.0.0.0/8, 56.0.0.1/8,18.0.0.0/8"), ("denylist-source-range", "::1")]).access;
-        assert_eq!(access.allow.unwrap().to_string(), "18.0.0.0/8,56.0.0.0/8");
-        assert_eq!(access.deny.unwrap().to_string(), "::1");
-        assert_eq!(good(&[("whitelist-source-range", "1.1.1.1")]).access.allow.unwrap().to_string(), "1.1.1.1");
-        assert!(good(&[("allowlist-source-range", ""), ("whitelist-source-range", "1.1.1.1")]).access.allow.is_some());
+        assert_eq!(access.allowlist_source_range.unwrap().to_string(), "18.0.0.0/8,56.0.0.0/8");
+        assert_eq!(access.denylist_source_range.unwrap().to_string(), "::1");
+        assert_eq!(good(&[("whitelist-source-range", "1.1.1.1")]).access.allowlist_source_range.unwrap().to_string(), "1.1.1.1");
+        assert!(good(&[("allowlist-source-range", ""), ("whitelist-source-range", "1.1.1.1")]).access.allowlist_source_range.is_some());
     }
 
     #[test]
@@ -118,7 +118,7 @@ mod tests {
         for name in ["allowlist-source-range", "denylist-source-range"] {
             for value in ["", " ", "1.1.1.1,", "1.1.1.1,x", "1.1.1.1/33", "1.1.1.1;", "$remote_addr"] {
                 let access = bad(&[(name, value)], Verdict::Denied, &[(name, Invalid, "expected ")]).access;
-                assert_eq!((access.allow, access.deny), (None, None), "{name}: {value:?}");
+                assert_eq!((access.allowlist_source_range, access.denylist_source_range), (None, None), "{name}: {value:?}");
             }
         }
         bad(&[("whitelist-source-range", "x")], Verdict::Denied, &[("whitelist-source-range", Invalid, "expected ")]);
@@ -128,7 +128,7 @@ mod tests {
     fn allowlist_source_range_wins_over_its_older_name_whitelist_source_range() {
         let pairs = [("allowlist-source-range", "1.1.1.1"), ("whitelist-source-range", "2.2.2.2")];
         let spec = bad(&pairs, Verdict::Accepted, &[("whitelist-source-range", Surprise, "allowlist-source-range is set as well")]);
-        assert_eq!(spec.access.allow.unwrap().to_string(), "1.1.1.1");
+        assert_eq!(spec.access.allowlist_source_range.unwrap().to_string(), "1.1.1.1");
     }
 
     #[test]

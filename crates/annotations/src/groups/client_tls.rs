@@ -7,6 +7,7 @@ use ngx_value::{CipherList, Invalid, LocationName, Pattern, RedirectTemplate, pa
 
 use super::common::{self, BOOL, LOCATION, is_basic, object, set, without_blanks};
 use crate::config::Config;
+use crate::effective::Effective;
 use crate::parse::FindingKind;
 use crate::reference::Reference;
 use crate::table::*;
@@ -260,7 +261,8 @@ fn depth(text: &str) -> Result<u16, Invalid> {
 
 fn settle(draft: &mut Draft, config: &Config) {
     let https = &draft.spec.https;
-    let redirected = https.ssl_redirect.unwrap_or(config.ssl_redirect) || https.force_ssl_redirect.unwrap_or(config.force_ssl_redirect);
+    let redirected = *Effective::new(&https.ssl_redirect, &config.https.ssl_redirect).value()
+        || *Effective::new(&https.force_ssl_redirect, &config.https.force_ssl_redirect).value();
     if draft.spec.client_tls.subject.is_some() && !redirected {
         let detail = "plain HTTP has no certificate and gets 403, as it is not redirected";
         draft.note_on("auth-tls-match-cn", FindingKind::Surprise, detail);

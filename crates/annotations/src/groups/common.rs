@@ -32,11 +32,12 @@ pub(super) const LOCATION: Entry = Entry {
     needs: None,
     yields_to: None,
     guard: Guard::Nothing,
+    since: Since::IngressNginx,
     parse: |_, _| Ok(()),
 };
 
 /// What most groups have in common.
-pub(super) const GROUP: Group = Group { title: "", doc: "", entries: &[], finish: |_| {}, settle: |_, _| {}, clear: |_| {} };
+pub(super) const GROUP: Group = Group { title: "", doc: "", entries: &[], keys: &[], finish: |_| {}, settle: |_, _| {}, clear: |_| {} };
 
 /// Puts a value into its field, or passes on what was expected.
 pub(super) fn set<T>(field: &mut T, value: Result<T, Invalid>) -> Result<(), Invalid> {

@@ -18,6 +18,7 @@ pub(super) static GROUP: Group = Group {
     finish,
     settle: |draft, config| common::hold_to_policy(draft, config, "auth-snippet", |spec| &mut spec.external_auth.snippet),
     clear: |spec| spec.external_auth = ExternalAuth::default(),
+    ..common::GROUP
 };
 
 /// What these annotations ask for. Without `url` all others but `enable_global` are not set.

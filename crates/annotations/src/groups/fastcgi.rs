@@ -25,7 +25,13 @@ pub struct Fastcgi {
     pub params: Option<Reference>,
 }
 
-const FASTCGI: Entry = Entry { risk: Risk::Medium, applies: Applies::Profile, on_invalid: OnInvalid::Refuse, ..LOCATION };
+const FASTCGI: Entry = Entry {
+    companions: &[("backend-protocol", "FCGI")],
+    risk: Risk::Medium,
+    applies: Applies::Profile,
+    on_invalid: OnInvalid::Refuse,
+    ..LOCATION
+};
 
 static ENTRIES: &[Entry] = &[
     Entry {

@@ -26,6 +26,8 @@ pub struct Firewall {
     pub rules: Option<FirewallRules>,
 }
 
+const COMPANIONS: &[(&str, &str)] = &[("enable-modsecurity", "true")];
+
 static ENTRIES: &[Entry] = &[
     Entry {
         name: "enable-modsecurity",
@@ -44,6 +46,7 @@ static ENTRIES: &[Entry] = &[
         value: BOOL,
         doc: "Add the OWASP core rule set.",
         example: "true",
+        companions: COMPANIONS,
         parse: |text, draft| set(&mut draft.spec.firewall.core_rules, parse_bool(text).map(Some)),
         ..LOCATION
     },
@@ -54,6 +57,7 @@ static ENTRIES: &[Entry] = &[
         value: "rules in the language of ModSecurity, written as between quotes of NGINX, at most 64 KiB",
         doc: "Rules instead of the recommended configuration; where the firewall is on for all, besides the global ones. As in `modsecurity_rules '...'`, a backslash before `\\`, `\"`, `'`, `n`, `r` and `t` is an escape: `\\\\.` reaches ModSecurity as `\\.`, and so does `\\.`.",
         example: "SecRuleEngine On",
+        companions: COMPANIONS,
         on_invalid: OnInvalid::Refuse,
         parse: |text, draft| {
             let blank = text.trim().is_empty();
@@ -68,6 +72,7 @@ static ENTRIES: &[Entry] = &[
         value: "letters, digits, `-`, `_` and variables",
         doc: "What the firewall's log calls a request.",
         example: "$request_id",
+        companions: COMPANIONS,
         parse: |text, draft| {
             let text = text.trim_matches(' ');
             set(&mut draft.spec.firewall.transaction_id, if text.is_empty() { Ok(None) } else { text.parse().map(Some) })

@@ -72,6 +72,7 @@ static ENTRIES: &[Entry] = &[
         value: "a whole number; 0 means 3",
         doc: "How many endpoints a subset has. Without it: 3.",
         example: "5",
+        companions: &[("upstream-hash-by", "$request_uri"), ("upstream-hash-by-subset", "true")],
         parse: |text, draft| {
             draft.spec.hashing.size = some(text, draft).and_then(size)?;
             Ok(())

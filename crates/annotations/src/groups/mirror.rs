@@ -41,7 +41,7 @@ static ENTRIES: &[Entry] = &[
         risk: Risk::High,
         value: "a host name, or text with variables such as `$host`, without blanks",
         doc: "The Host header of the copy; without it the target's host.",
-        example: "test.example.com",
+        example: "mirror.example.com",
         companions: COMPANIONS,
         needs: NEEDS,
         parse: |text, draft| set(&mut draft.spec.mirror.host, trimmed(text)),

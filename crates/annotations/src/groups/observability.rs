@@ -14,16 +14,17 @@ pub struct Observability {
     /// `enable-access-log`.
     pub enable_access_log: Option<bool>,
     /// `enable-rewrite-log`: what rewriting does is logged at the level notice.
-    pub rewrite_log: bool,
+    pub enable_rewrite_log: bool,
     /// `enable-opentelemetry`: requests are traced, or not although they are elsewhere.
-    pub tracing: Option<bool>,
+    pub enable_opentelemetry: Option<bool>,
     /// `opentelemetry-trust-incoming-span`: traces go on from the client's. Only with `tracing`.
-    pub trust_incoming_span: Option<bool>,
+    pub opentelemetry_trust_incoming_span: Option<bool>,
     /// `opentelemetry-operation-name`: the span's name. Only with `tracing`.
-    pub operation_name: Option<SpanName>,
+    pub opentelemetry_operation_name: Option<SpanName>,
 }
 
-const NEEDS: Option<Needs> = Some(Needs { what: "enable-opentelemetry: true", met: |spec| spec.observability.tracing == Some(true) });
+const NEEDS: Option<Needs> =
+    Some(Needs { what: "enable-opentelemetry: true", met: |spec| spec.observability.enable_opentelemetry == Some(true) });
 const COMPANIONS: &[(&str, &str)] = &[("enable-opentelemetry", "true")];
 
 static ENTRIES: &[Entry] = &[
@@ -41,7 +42,7 @@ static ENTRIES: &[Entry] = &[
         value: BOOL,
         doc: "Whether requests are traced.",
         example: "true",
-        parse: |text, draft| set(&mut draft.spec.observability.tracing, parse_bool(text).map(Some)),
+        parse: |text, draft| set(&mut draft.spec.observability.enable_opentelemetry, parse_bool(text).map(Some)),
         ..LOCATION
     },
     Entry {
@@ -50,7 +51,7 @@ static ENTRIES: &[Entry] = &[
         value: BOOL,
         doc: "Log what rewriting does, at the level notice.",
         example: "true",
-        parse: |text, draft| set(&mut draft.spec.observability.rewrite_log, parse_bool(text)),
+        parse: |text, draft| set(&mut draft.spec.observability.enable_rewrite_log, parse_bool(text)),
         ..LOCATION
     },
     Entry {
@@ -63,7 +64,7 @@ static ENTRIES: &[Entry] = &[
         companions: COMPANIONS,
         on_invalid: OnInvalid::Refuse,
         needs: NEEDS,
-        parse: |text, draft| set(&mut draft.spec.observability.operation_name, trimmed(text)),
+        parse: |text, draft| set(&mut draft.spec.observability.opentelemetry_operation_name, trimmed(text)),
         ..LOCATION
     },
     Entry {
@@ -74,7 +75,7 @@ static ENTRIES: &[Entry] = &[
         example: "false",
         companions: COMPANIONS,
         needs: NEEDS,
-        parse: |text, draft| set(&mut draft.spec.observability.trust_incoming_span, parse_bool(text).map(Some)),
+        parse: |text, draft| set(&mut draft.spec.observability.opentelemetry_trust_incoming_span, parse_bool(text).map(Some)),
         ..LOCATION
     },
 ];
@@ -91,8 +92,8 @@ mod tests {
     #[test]
     fn a_span_has_a_plain_name() {
         let spec = good(&[ON, ("opentelemetry-operation-name", " my-op_1 "), ("opentelemetry-trust-incoming-span", "false")]);
-        assert_eq!(spec.observability.operation_name.unwrap().as_str(), "my-op_1");
-        assert_eq!(spec.observability.trust_incoming_span, Some(false));
+        assert_eq!(spec.observability.opentelemetry_operation_name.unwrap().as_str(), "my-op_1");
+        assert_eq!(spec.observability.opentelemetry_trust_incoming_span, Some(false));
         for value in ["$uri", "a\"b", "a\nb", "a/b"] {
             bad(&[ON, ("opentelemetry-operation-name", value)], Refused, &[("opentelemetry-operation-name", Invalid, "expected ")]);
         }
@@ -104,7 +105,7 @@ mod tests {
             [vec![("opentelemetry-operation-name", "$")], vec![("enable-opentelemetry", "false"), ("opentelemetry-operation-name", "a")]]
         {
             let expected = [("opentelemetry-operation-name", Surprise, "it has no effect without enable-opentelemetry: true")];
-            assert_eq!(bad(&pairs, Accepted, &expected).observability.operation_name, None);
+            assert_eq!(bad(&pairs, Accepted, &expected).observability.opentelemetry_operation_name, None);
         }
     }
 

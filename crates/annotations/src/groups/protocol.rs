@@ -13,11 +13,11 @@ pub(super) static GROUP: Group =
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Protocol {
     /// `backend-protocol`.
-    pub backend: BackendProtocol,
+    pub backend_protocol: BackendProtocol,
     /// `upstream-vhost`: the Host header to the backend.
     pub upstream_vhost: Option<VhostTemplate>,
     /// `connection-proxy-header`. `None`: computed from what the client sends.
-    pub connection_header: Option<ConnectionHeader>,
+    pub connection_proxy_header: Option<ConnectionHeader>,
 }
 
 /// How endpoints are spoken to (`backend-protocol`).
@@ -67,7 +67,7 @@ static ENTRIES: &[Entry] = &[
         doc: "How endpoints are spoken to. AUTO_HTTP is HTTPS where the client came over TLS. Certificates of endpoints are not verified without \
             `proxy-ssl-verify`. The first use of each but HTTP adds a profile.",
         example: "HTTPS",
-        parse: |text, draft| set(&mut draft.spec.protocol.backend, protocol(text)),
+        parse: |text, draft| set(&mut draft.spec.protocol.backend_protocol, protocol(text)),
         ..LOCATION
     },
     Entry {
@@ -76,7 +76,7 @@ static ENTRIES: &[Entry] = &[
         doc: "The header `Connection` to the endpoint. Without it: `upgrade` where the client asks for it, otherwise what keeps connections open.",
         example: "keep-alive",
         on_invalid: OnInvalid::Refuse,
-        parse: |text, draft| set(&mut draft.spec.protocol.connection_header, connection(text)),
+        parse: |text, draft| set(&mut draft.spec.protocol.connection_proxy_header, connection(text)),
         ..LOCATION
     },
     Entry {
@@ -128,15 +128,15 @@ mod tests {
             ("grpcs", BackendProtocol::Grpcs),
             ("FCGI", BackendProtocol::Fcgi),
         ] {
-            assert_eq!(good(&[("backend-protocol", text)]).protocol.backend, protocol, "{text}");
+            assert_eq!(good(&[("backend-protocol", text)]).protocol.backend_protocol, protocol, "{text}");
         }
         bad(&[("backend-protocol", "AJP")], Accepted, &[("backend-protocol", Bad, "expected HTTP, HTTPS")]);
     }
 
     #[test]
     fn the_connection_header_is_one_of_two() {
-        assert_eq!(good(&[("connection-proxy-header", "keep-alive")]).protocol.connection_header, Some(ConnectionHeader::KeepAlive));
-        assert_eq!(good(&[("connection-proxy-header", "close ")]).protocol.connection_header.unwrap().as_str(), "close");
+        assert_eq!(good(&[("connection-proxy-header", "keep-alive")]).protocol.connection_proxy_header, Some(ConnectionHeader::KeepAlive));
+        assert_eq!(good(&[("connection-proxy-header", "close ")]).protocol.connection_proxy_header.unwrap().as_str(), "close");
         for text in ["a;}", "Close", "keep-alive\n"] {
             bad(&[("connection-proxy-header", text)], Refused, &[("connection-proxy-header", Bad, "expected close or keep-alive")]);
         }

@@ -8,14 +8,19 @@ use ngx_value::{
 };
 
 use super::common::{self, LOCATION, ON_OFF, SECONDS, buffer_size, seconds, set, size, trimmed, without_blanks};
-use crate::table::{Applies, Entry, Group, Risk};
+use crate::config::grammar;
+use crate::config::grammar::{BUFFER, BUFFERS, COUNT, OPTIONAL_BUFFER, SIZE, own};
+use crate::config::table::{default, settings};
+use crate::table::{Applies, Entry, Group, Risk, Since};
 
+pub(crate) use effective::misfits;
 pub use effective::{Buffers, LocationRewrite};
 
 pub(super) static GROUP: Group = Group {
     title: "Proxying",
-    doc: "Each has a setting of the same name in the ConfigMap, which holds where the annotation is missing or not usable.",
+    doc: "Unless said otherwise, each has a setting of the same name in the ConfigMap, which holds where the annotation is missing or not usable.",
     entries: ENTRIES,
+    keys: KEYS,
     settle: effective::settle,
     clear: |spec| spec.proxy = Proxy::default(),
     ..common::GROUP
@@ -25,41 +30,85 @@ pub(super) static GROUP: Group = Group {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Proxy {
     /// `proxy-body-size`: largest request body, 0 = unlimited.
-    pub body_size: Option<Size>,
+    pub proxy_body_size: Option<Size>,
     /// `proxy-buffer-size`: the first part of an answer, and each of the buffers; 1 byte to 1 GiB.
-    pub buffer_size: Option<Size>,
+    pub proxy_buffer_size: Option<Size>,
     /// `proxy-buffering`: answers are buffered.
-    pub buffering: Option<bool>,
+    pub proxy_buffering: Option<bool>,
     /// `proxy-buffers-number`: at least 3.
-    pub buffers_number: Option<u32>,
+    pub proxy_buffers_number: Option<u32>,
     /// `proxy-busy-buffers-size`. See [`Proxy::buffers`].
-    busy_buffers_size: Option<Size>,
+    proxy_busy_buffers_size: Option<Size>,
     /// `proxy-connect-timeout`.
-    pub connect_timeout: Option<Seconds>,
+    pub proxy_connect_timeout: Option<Seconds>,
     /// `proxy-cookie-domain`.
-    pub cookie_domain: Option<CookieDomainReplacement>,
+    pub proxy_cookie_domain: Option<CookieDomainReplacement>,
     /// `proxy-cookie-path`.
-    pub cookie_path: Option<CookiePathReplacement>,
+    pub proxy_cookie_path: Option<CookiePathReplacement>,
     /// `proxy-http-version`: towards endpoints.
-    pub http_version: Option<HttpVersion>,
+    pub proxy_http_version: Option<HttpVersion>,
+    /// `proxy-ignore-client-abort`: a request goes on although its client is gone.
+    pub proxy_ignore_client_abort: Option<bool>,
     /// `proxy-max-temp-file-size`. See [`Proxy::buffers`].
-    max_temp_file_size: Option<Size>,
+    proxy_max_temp_file_size: Option<Size>,
     /// `proxy-next-upstream`. See [`Proxy::next_upstream`].
-    next_upstream: Option<NextUpstream>,
+    proxy_next_upstream: Option<NextUpstream>,
     /// `proxy-next-upstream-timeout`: 0 = no limit.
-    pub next_upstream_timeout: Option<Seconds>,
+    pub proxy_next_upstream_timeout: Option<Seconds>,
     /// `proxy-next-upstream-tries`: 0 = no limit.
-    pub next_upstream_tries: Option<u32>,
+    pub proxy_next_upstream_tries: Option<u32>,
     /// `proxy-read-timeout`: between two reads from the backend.
-    pub read_timeout: Option<Seconds>,
+    pub proxy_read_timeout: Option<Seconds>,
     /// `proxy-redirect-from`. See [`Proxy::location_rewrite`].
-    redirect_from: Option<LocationPart>,
+    proxy_redirect_from: Option<LocationPart>,
     /// `proxy-redirect-to`. See [`Proxy::location_rewrite`].
-    redirect_to: Option<LocationPart>,
+    proxy_redirect_to: Option<LocationPart>,
     /// `proxy-request-buffering`: request bodies are buffered.
-    pub request_buffering: Option<bool>,
+    pub proxy_request_buffering: Option<bool>,
     /// `proxy-send-timeout`: between two writes to the backend.
-    pub send_timeout: Option<Seconds>,
+    pub proxy_send_timeout: Option<Seconds>,
+}
+
+settings! {
+    /// The same for all Ingresses.
+    ProxyDefaults in proxy;
+
+    /// Largest request body; 0 = unlimited. Larger ones are answered with 413.
+    proxy_body_size: Size = Size::mib(1), SIZE, "8m", [Text, Routes];
+    /// Longest wait for a connection to an endpoint.
+    proxy_connect_timeout: Seconds = Seconds(5), grammar::SECONDS, "10", [Text, Routes];
+    /// Longest wait between two writes to an endpoint.
+    proxy_send_timeout: Seconds = Seconds(60), grammar::SECONDS, "120", [Text, Routes];
+    /// Longest wait between two reads from an endpoint.
+    proxy_read_timeout: Seconds = Seconds(60), grammar::SECONDS, "120", [Text, Routes];
+    /// Buffer answers.
+    proxy_buffering: bool = false, grammar::ON_OFF, "on", [Text, Ingresses];
+    /// Size of the buffer for the first part of an answer, and of each of the others.
+    proxy_buffer_size: Size = Size::kib(4), BUFFER, "8k", [Text, Ingresses];
+    /// Number of buffers for an answer.
+    proxy_buffers_number: u32 = 4, BUFFERS, "8", [Text, Ingresses];
+    /// How much of an answer may be on its way to the client while the rest is still read: from `proxy-buffer-size` to that times one less than `proxy-buffers-number`. Empty: two buffers.
+    proxy_busy_buffers_size: Option<Size> = None, OPTIONAL_BUFFER, "12k", [Text, Routes];
+    /// How much of an answer may be put into a file when the buffers are full: at least `proxy-buffer-size`, or 0 for none.
+    proxy_max_temp_file_size: Size = Size::mib(1024), own("a size such as 1024m; 0 is none"), "64m", [Text, Routes];
+    /// Buffer request bodies.
+    proxy_request_buffering: bool = true, grammar::ON_OFF, "off", [Text, Routes];
+    /// Version of HTTP towards endpoints.
+    proxy_http_version: HttpVersion = HttpVersion::V1_1, own("1.0 or 1.1"), "1.0", [Text, Routes];
+    /// When a request goes on to another endpoint.
+    proxy_next_upstream: NextUpstream = default("error timeout"), own("conditions separated by blanks: error, timeout, invalid_header, http_500, http_502, http_503, http_504, http_403, http_404, http_429, non_idempotent, off"), "error timeout http_502", [Text, Routes];
+    /// How long a request may go on to other endpoints; 0 = no limit.
+    proxy_next_upstream_timeout: Seconds = Seconds(0), grammar::SECONDS, "10", [Text, Routes];
+    /// How many endpoints a request may try; 0 = no limit.
+    proxy_next_upstream_tries: u32 = 3, COUNT, "5", [Text, Routes];
+    /// Replaces the `Domain` of the endpoint's cookies.
+    proxy_cookie_domain: CookieDomainReplacement = CookieDomainReplacement::Off, own("off, or two words of letters, digits and `- . _ ~ / :`"), "internal.example.com shop.example.com", [Text, Routes];
+    /// Replaces the beginning of the `Path` of the endpoint's cookies.
+    proxy_cookie_path: CookiePathReplacement = CookiePathReplacement::Off, own("off, or two words of letters, digits and `- . _ ~ / : , ? & =`"), "/app /", [Text, Routes];
+    /// What is replaced by `proxy-redirect-to` at the beginning of the endpoint's headers `Location` and `Refresh`. With `default` the endpoint's own address is replaced by the client's.
+    proxy_redirect_from: LocationPart = default("off"), own("off, default, or a URL of letters, digits and `- . _ ~ / : , ? & =`"), "http://internal.example.com/", [Text, Routes];
+    /// What takes the place of `proxy-redirect-from`. With `off` it is as if that was `default`.
+    proxy_redirect_to: LocationPart = default("off"), own("off, or a URL of letters, digits and `- . _ ~ / : , ? & =`"), "https://shop.example.com/", [Text, Routes];
 }
 
 static ENTRIES: &[Entry] = &[
@@ -71,7 +120,7 @@ static ENTRIES: &[Entry] = &[
         value: "a size such as 8m; 0 is unlimited",
         doc: "Largest request body. Larger ones are answered with 413. Changing it is live; the first use of a size adds a profile, which catches chunked bodies.",
         example: "8m",
-        parse: |text, draft| set(&mut draft.spec.proxy.body_size, size(text)),
+        parse: |text, draft| set(&mut draft.spec.proxy.proxy_body_size, size(text)),
         ..LOCATION
     },
     Entry {
@@ -81,7 +130,7 @@ static ENTRIES: &[Entry] = &[
         value: "a size such as 8k, from 1 byte to 1g",
         doc: "Size of the buffer for the first part of an answer, and of each of the others.",
         example: "8k",
-        parse: |text, draft| set(&mut draft.spec.proxy.buffer_size, buffer_size(text)),
+        parse: |text, draft| set(&mut draft.spec.proxy.proxy_buffer_size, buffer_size(text)),
         ..LOCATION
     },
     Entry {
@@ -91,7 +140,7 @@ static ENTRIES: &[Entry] = &[
         value: ON_OFF,
         doc: "Whether answers are buffered.",
         example: "on",
-        parse: |text, draft| set(&mut draft.spec.proxy.buffering, parse_on_off(text.trim()).map(Some)),
+        parse: |text, draft| set(&mut draft.spec.proxy.proxy_buffering, parse_on_off(text.trim()).map(Some)),
         ..LOCATION
     },
     Entry {
@@ -101,7 +150,7 @@ static ENTRIES: &[Entry] = &[
         value: "a whole number from 3",
         doc: "Number of buffers for an answer.",
         example: "8",
-        parse: |text, draft| set(&mut draft.spec.proxy.buffers_number, buffers(text).map(Some)),
+        parse: |text, draft| set(&mut draft.spec.proxy.proxy_buffers_number, buffers(text).map(Some)),
         ..LOCATION
     },
     Entry {
@@ -111,7 +160,7 @@ static ENTRIES: &[Entry] = &[
         value: "a size from `proxy-buffer-size` to that times one less than `proxy-buffers-number`",
         doc: "How much of an answer may be on its way to the client while the rest is still read. Without it: two buffers.",
         example: "8k",
-        parse: |text, draft| set(&mut draft.spec.proxy.busy_buffers_size, buffer_size(text)),
+        parse: |text, draft| set(&mut draft.spec.proxy.proxy_busy_buffers_size, buffer_size(text)),
         ..LOCATION
     },
     Entry {
@@ -119,8 +168,8 @@ static ENTRIES: &[Entry] = &[
         config_key: Some("proxy-connect-timeout"),
         value: SECONDS,
         doc: "Longest wait for a connection to an endpoint.",
-        example: "5",
-        parse: |text, draft| set(&mut draft.spec.proxy.connect_timeout, seconds(text)),
+        example: "10",
+        parse: |text, draft| set(&mut draft.spec.proxy.proxy_connect_timeout, seconds(text)),
         ..LOCATION
     },
     Entry {
@@ -130,7 +179,7 @@ static ENTRIES: &[Entry] = &[
         value: "off, or two words of letters, digits and `- . _ ~ / :`",
         doc: "Replaces the `Domain` of the endpoint's cookies: the first word by the second. Behind `~` stands a regular expression, each of which adds a profile; plain text is live.",
         example: "localhost example.org",
-        parse: |text, draft| set(&mut draft.spec.proxy.cookie_domain, trimmed(text)),
+        parse: |text, draft| set(&mut draft.spec.proxy.proxy_cookie_domain, trimmed(text)),
         ..LOCATION
     },
     Entry {
@@ -140,7 +189,7 @@ static ENTRIES: &[Entry] = &[
         value: "off, or two words of letters, digits and `- . _ ~ / : , ? & =`",
         doc: "Replaces the beginning of the `Path` of the endpoint's cookies: the first word by the second. Behind `~` stands a regular expression, each of which adds a profile; plain text is live.",
         example: "/one/ /",
-        parse: |text, draft| set(&mut draft.spec.proxy.cookie_path, trimmed(text)),
+        parse: |text, draft| set(&mut draft.spec.proxy.proxy_cookie_path, trimmed(text)),
         ..LOCATION
     },
     Entry {
@@ -150,7 +199,17 @@ static ENTRIES: &[Entry] = &[
         value: "1.0 or 1.1",
         doc: "Version of HTTP towards endpoints.",
         example: "1.0",
-        parse: |text, draft| set(&mut draft.spec.proxy.http_version, trimmed(text)),
+        parse: |text, draft| set(&mut draft.spec.proxy.proxy_http_version, trimmed(text)),
+        ..LOCATION
+    },
+    Entry {
+        name: "proxy-ignore-client-abort",
+        applies: Applies::Profile,
+        value: ON_OFF,
+        doc: "Whether the endpoint may finish a request whose client has closed the connection; otherwise its connection is closed, too. For HTTP and HTTPS. There is no setting of that name.",
+        example: "on",
+        since: Since::Narthex,
+        parse: |text, draft| set(&mut draft.spec.proxy.proxy_ignore_client_abort, parse_on_off(text.trim()).map(Some)),
         ..LOCATION
     },
     Entry {
@@ -160,7 +219,7 @@ static ENTRIES: &[Entry] = &[
         value: "a size such as 1024m, at least `proxy-buffer-size`; 0 is none",
         doc: "How much of an answer may be put into a file when the buffers are full.",
         example: "512m",
-        parse: |text, draft| set(&mut draft.spec.proxy.max_temp_file_size, size(text)),
+        parse: |text, draft| set(&mut draft.spec.proxy.proxy_max_temp_file_size, size(text)),
         ..LOCATION
     },
     Entry {
@@ -172,7 +231,7 @@ static ENTRIES: &[Entry] = &[
             http_429, non_idempotent, off",
         doc: "When a request goes on to another endpoint.",
         example: "error timeout http_502",
-        parse: |text, draft| set(&mut draft.spec.proxy.next_upstream, trimmed(text)),
+        parse: |text, draft| set(&mut draft.spec.proxy.proxy_next_upstream, trimmed(text)),
         ..LOCATION
     },
     Entry {
@@ -182,7 +241,7 @@ static ENTRIES: &[Entry] = &[
         value: SECONDS,
         doc: "How long a request may go on to other endpoints; 0 = no limit.",
         example: "10",
-        parse: |text, draft| set(&mut draft.spec.proxy.next_upstream_timeout, seconds(text)),
+        parse: |text, draft| set(&mut draft.spec.proxy.proxy_next_upstream_timeout, seconds(text)),
         ..LOCATION
     },
     Entry {
@@ -191,7 +250,7 @@ static ENTRIES: &[Entry] = &[
         value: "a whole number",
         doc: "How many endpoints a request may try; 0 = no limit.",
         example: "2",
-        parse: |text, draft| set(&mut draft.spec.proxy.next_upstream_tries, tries(text).map(Some)),
+        parse: |text, draft| set(&mut draft.spec.proxy.proxy_next_upstream_tries, tries(text).map(Some)),
         ..LOCATION
     },
     Entry {
@@ -200,7 +259,7 @@ static ENTRIES: &[Entry] = &[
         value: SECONDS,
         doc: "Longest wait between two reads from an endpoint.",
         example: "120",
-        parse: |text, draft| set(&mut draft.spec.proxy.read_timeout, seconds(text)),
+        parse: |text, draft| set(&mut draft.spec.proxy.proxy_read_timeout, seconds(text)),
         ..LOCATION
     },
     Entry {
@@ -211,7 +270,7 @@ static ENTRIES: &[Entry] = &[
         doc: "What is replaced by `proxy-redirect-to` at the beginning of the endpoint's headers `Location` and `Refresh`. With `default` the \
             endpoint's own address is replaced by the client's. Behind `~` stands a regular expression, each of which adds a profile; plain text is live.",
         example: "http://internal.example.com/",
-        parse: |text, draft| set(&mut draft.spec.proxy.redirect_from, without_blanks(text)),
+        parse: |text, draft| set(&mut draft.spec.proxy.proxy_redirect_from, without_blanks(text)),
         ..LOCATION
     },
     Entry {
@@ -221,7 +280,8 @@ static ENTRIES: &[Entry] = &[
         value: "off, or a URL of letters, digits and `- . _ ~ / : , ? & =`",
         doc: "What takes the place of `proxy-redirect-from`. With `off` it is as if that was `default`.",
         example: "https://www.example.com/",
-        parse: |text, draft| set(&mut draft.spec.proxy.redirect_to, without_blanks(text)),
+        companions: &[("proxy-redirect-from", "http://internal.example.com/")],
+        parse: |text, draft| set(&mut draft.spec.proxy.proxy_redirect_to, without_blanks(text)),
         ..LOCATION
     },
     Entry {
@@ -231,7 +291,7 @@ static ENTRIES: &[Entry] = &[
         value: ON_OFF,
         doc: "Whether request bodies are buffered.",
         example: "off",
-        parse: |text, draft| set(&mut draft.spec.proxy.request_buffering, parse_on_off(text.trim()).map(Some)),
+        parse: |text, draft| set(&mut draft.spec.proxy.proxy_request_buffering, parse_on_off(text.trim()).map(Some)),
         ..LOCATION
     },
     Entry {
@@ -240,7 +300,7 @@ static ENTRIES: &[Entry] = &[
         value: SECONDS,
         doc: "Longest wait between two writes to an endpoint.",
         example: "120",
-        parse: |text, draft| set(&mut draft.spec.proxy.send_timeout, seconds(text)),
+        parse: |text, draft| set(&mut draft.spec.proxy.proxy_send_timeout, seconds(text)),
         ..LOCATION
     },
 ];

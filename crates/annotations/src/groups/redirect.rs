@@ -25,7 +25,7 @@ pub struct Redirect {
     /// `from-to-www-redirect`: the name of the host with or without `www.`, whichever it is not, redirects to it.
     pub from_to_www: bool,
     /// `relative-redirects`: redirects of NGINX itself name only the path.
-    pub relative: bool,
+    pub relative_redirects: bool,
 }
 
 impl Redirect {
@@ -104,7 +104,7 @@ static ENTRIES: &[Entry] = &[
             `false` does not undo the setting of the same name.",
         example: "true",
         parse: |text, draft| {
-            draft.spec.redirect.relative = some(text, draft).and_then(parse_bool)?;
+            draft.spec.redirect.relative_redirects = some(text, draft).and_then(parse_bool)?;
             Ok(())
         },
         ..REDIRECT
@@ -256,7 +256,7 @@ mod tests {
     #[test]
     fn booleans_refuse_what_is_none() {
         assert!(good(&[("from-to-www-redirect", "true")]).redirect.from_to_www);
-        assert!(good(&[("relative-redirects", "1")]).redirect.relative);
+        assert!(good(&[("relative-redirects", "1")]).redirect.relative_redirects);
         bad(&[("from-to-www-redirect", "yes")], Refused, &[("from-to-www-redirect", Bad, "expected true or false")]);
         bad(&[("relative-redirects", "yes")], Refused, &[("relative-redirects", Bad, "expected true or false")]);
     }

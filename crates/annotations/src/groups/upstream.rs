@@ -7,6 +7,8 @@ use ngx_value::{Invalid, parse_bool};
 use serde::Serialize;
 
 use super::common::{self, BOOL, LOCATION};
+use crate::config::grammar::{self, LOAD_BALANCE};
+use crate::config::table::settings;
 use crate::parse::FindingKind;
 use crate::table::{Applies, Draft, Entry, Group, OnEmpty, OnInvalid, Scope};
 
@@ -17,6 +19,7 @@ pub(super) static GROUP: Group = Group {
     title: "Choice of the endpoint",
     doc: DOC,
     entries: ENTRIES,
+    keys: KEYS,
     clear: |spec| spec.upstream = Upstream::default(),
     ..common::GROUP
 };
@@ -28,6 +31,16 @@ pub struct Upstream {
     pub load_balance: Option<LoadBalance>,
     /// `service-upstream`: the Service's own address is the only endpoint.
     pub service_upstream: Option<bool>,
+}
+
+settings! {
+    /// The same for all Ingresses.
+    UpstreamDefaults in upstream;
+
+    /// How a backend chooses an endpoint.
+    load_balance: LoadBalance = LoadBalance::RoundRobin, LOAD_BALANCE, "ewma", [Backends];
+    /// Use a Service's own address instead of its endpoints.
+    service_upstream: bool = false, grammar::BOOL, "true", [Backends];
 }
 
 static ENTRIES: &[Entry] = &[

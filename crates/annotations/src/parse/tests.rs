@@ -122,9 +122,9 @@ fn without_validation_nothing_refuses_the_ingress() {
 
 #[test]
 fn blanks_count_only_where_they_must() {
-    let size = |text| one("proxy-body-size", text).spec.proxy.body_size.map(|size| size.bytes);
+    let size = |text| one("proxy-body-size", text).spec.proxy.proxy_body_size.map(|size| size.bytes);
     assert_eq!((size(" 8 m"), size(" "), size("8\n")), (Some(8 << 20), None, None));
-    assert_eq!(one("proxy-buffering", " on ").spec.proxy.buffering, Some(true));
+    assert_eq!(one("proxy-buffering", " on ").spec.proxy.proxy_buffering, Some(true));
     assert_eq!(one("load-balance", " ewma\n").spec.upstream.load_balance, Some(LoadBalance::Ewma));
     assert_eq!(one("upstream-vhost", " a.com ").spec.protocol.upstream_vhost.unwrap().as_str(), "a.com");
     assert_eq!(one("upstream-vhost", "a.com\n").verdict, Verdict::Refused);

@@ -60,7 +60,7 @@ fn snapshot(settings: &[(&str, &str)], ingresses: impl IntoIterator<Item = (Obje
 /// An NGINX that refuses an `http-snippet`, and profiles with buffers of 13k.
 fn strict(fixed: &Fixed, message: &str) -> Result<(), ApplyError> {
     let odd = fixed.profiles.values().any(|profile| profile.describe().contains("13k"));
-    if fixed.globals.config.snippets.http.is_some() || odd {
+    if fixed.globals.config.snippets.http_snippet.is_some() || odd {
         return Err(ApplyError::Refused { message: message.to_owned(), culprit: None });
     }
     Ok(())
@@ -163,7 +163,7 @@ async fn a_refused_key_of_the_configmap_is_named_and_everything_else_goes_on() {
 
 #[tokio::test(start_paused = true)]
 async fn the_last_accepted_value_of_a_key_stays_active_while_the_new_one_is_refused() {
-    let judge = |fixed: &Fixed| match &fixed.globals.config.snippets.http {
+    let judge = |fixed: &Fixed| match &fixed.globals.config.snippets.http_snippet {
         Some(text) if text.to_string().contains("no_such") => {
             Err(ApplyError::Refused { message: "unknown directive".into(), culprit: None })
         }
@@ -175,7 +175,7 @@ async fn the_last_accepted_value_of_a_key_stays_active_while_the_new_one_is_refu
     bed.snapshots.send_replace(snapshot(&[("http-snippet", "no_such on;"), ("server-tokens", "true")], []));
     tokio::time::sleep(Duration::from_secs(20)).await;
     let config = bed.fake.world().runs.globals.config.clone();
-    assert!(config.server_tokens && config.snippets.http.unwrap().to_string().contains("fine"));
+    assert!(config.server_tokens && config.snippets.http_snippet.unwrap().to_string().contains("fine"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -234,7 +234,7 @@ async fn a_quarantine_ends_when_nginx_accepts_again_what_it_refused() {
     strictly.store(false, Ordering::Relaxed);
     tokio::time::sleep(Duration::from_secs(300)).await;
     assert_eq!((problems(&bed, "Quarantined").len(), problems(&bed, "Configuration").len()), (0, 0));
-    assert!(bed.fake.world().runs.globals.config.snippets.http.is_some());
+    assert!(bed.fake.world().runs.globals.config.snippets.http_snippet.is_some());
 }
 
 #[tokio::test(start_paused = true)]

@@ -5,11 +5,13 @@
 //! is left out.
 
 mod lua;
+mod sent;
 mod value;
 
 use serde::ser::SerializeMap;
 
 pub use lua::{format, module};
+pub(crate) use sent::{FromSettings, Sent};
 pub use value::Value;
 
 /// A kind of record, or a part of one.
@@ -128,6 +130,10 @@ impl<T: Record + ?Sized> Record for std::sync::Arc<T> {
 
 /// Declares a record: a struct whose fields have, behind the type, when they are on the wire: nothing ([`Presence::Optional`]), `= <value>`, which is
 /// the default too, `= protects`, `= required`, `= flat` or `= internal`.
+///
+/// A field that is one setting says which: `= (group)` is the annotation of the field's name, a field of that group in [`annotations::Spec`], and
+/// `= (group over group)` the same where it differs from the key of that name, a field of that group in [`annotations::Config`].
+/// [`FromSettings::of`] fills these.
 macro_rules! record {
     (
         $(#[doc = $about:literal])*
@@ -166,6 +172,13 @@ macro_rules! record {
             }
         }
 
+        impl $crate::live::wire::FromSettings for $name {
+            #[allow(unused_variables, reason = "not every record has settings")]
+            fn of(spec: &annotations::Spec, config: &annotations::Config) -> Self {
+                Self { $($field: $crate::live::wire::record!(@settle spec, config, $field $($presence)?),)* }
+            }
+        }
+
         impl $crate::live::wire::Value for $name {
             const SHAPE: $crate::live::wire::Shape =
                 $crate::live::wire::Shape::Record(&<$name as $crate::live::wire::Record>::DECLARATION);
@@ -189,7 +202,14 @@ macro_rules! record {
     (@default required) => { Default::default() };
     (@default flat) => { Default::default() };
     (@default internal) => { Default::default() };
+    (@default ($($from:tt)*)) => { Default::default() };
     (@default $value:tt) => { $value };
+
+    (@settle $spec:ident, $config:ident, $field:ident ($group:ident)) => { $crate::live::wire::Sent::sent(&$spec.$group.$field) };
+    (@settle $spec:ident, $config:ident, $field:ident ($group:ident over $global:ident)) => {
+        annotations::Effective::new(&$spec.$group.$field, &$config.$global.$field).differing().map($crate::live::wire::Sent::sent)
+    };
+    (@settle $spec:ident, $config:ident, $field:ident $($presence:tt)?) => { $crate::live::wire::record!(@default $($presence)?) };
 
     (@shape $type:ty = flat) => { $crate::live::wire::Shape::Record(&<$type as $crate::live::wire::Record>::DECLARATION) };
     (@shape $type:ty = internal) => { $crate::live::wire::Shape::Boolean };
@@ -200,12 +220,14 @@ macro_rules! record {
     (@presence required) => { $crate::live::wire::Presence::Required };
     (@presence flat) => { $crate::live::wire::Presence::Flat };
     (@presence internal) => { $crate::live::wire::Presence::Internal };
+    (@presence ($($from:tt)*)) => { $crate::live::wire::Presence::Optional };
     (@presence $value:tt) => { $crate::live::wire::Presence::UnlessDefault(stringify!($value)) };
 
     (@write $self:ident, $map:ident, $field:ident = flat) => { $crate::live::wire::Record::entries(&$self.$field, $map)? };
     (@write $self:ident, $map:ident, $field:ident = internal) => {};
     (@write $self:ident, $map:ident, $field:ident = required) => { $map.serialize_entry(stringify!($field), &$self.$field)? };
     (@write $self:ident, $map:ident, $field:ident = protects) => { $crate::live::wire::record!(@write $self, $map, $field) };
+    (@write $self:ident, $map:ident, $field:ident = ($($from:tt)*)) => { $crate::live::wire::record!(@write $self, $map, $field) };
     (@write $self:ident, $map:ident, $field:ident) => {
         if !$crate::live::wire::Value::is_absent(&$self.$field) {
             $map.serialize_entry(stringify!($field), &$self.$field)?;

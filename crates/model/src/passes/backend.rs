@@ -12,7 +12,7 @@ use crate::object::{Service, Target};
 use crate::problem::{Problem, ProblemKind};
 use crate::settings::Settings;
 use crate::snapshot::Snapshot;
-use annotations::Config;
+use annotations::{Config, Effective};
 use ngx_value::is_local_name;
 
 /// Wire key of the default backend.
@@ -42,9 +42,10 @@ pub(crate) struct Users<'a> {
 
 /// Builds a backend.
 pub(crate) fn build(id: &BackendId, users: &Users<'_>, input: &Input<'_>) -> (BackendRecord, Vec<Problem>) {
-    let spec = users.first.map(|entry| &entry.spec);
-    let service_upstream = spec.and_then(|spec| spec.upstream.service_upstream).unwrap_or(input.config.service_upstream);
-    let load_balance = spec.and_then(|spec| spec.upstream.load_balance).unwrap_or(input.config.load_balance);
+    let own = users.first.map(|entry| entry.spec.upstream.clone()).unwrap_or_default();
+    let global = &input.config.upstream;
+    let service_upstream = *Effective::new(&own.service_upstream, &global.service_upstream).value();
+    let load_balance = *Effective::new(&own.load_balance, &global.load_balance).value();
     let mut problems = Vec::new();
     let endpoints = endpoints(id, service_upstream, input, &mut |kind, detail| {
         problems.push(Problem { object: ObjectRef::namespaced("Service", &id.service), field: String::new(), kind, detail });

@@ -73,7 +73,7 @@ pub(crate) fn pair(
 /// Whether an Ingress says who may pass.
 fn protects(entry: &Entry) -> bool {
     let spec = &entry.spec;
-    let listed = spec.access.allow.is_some() || spec.access.deny.is_some();
+    let listed = spec.access.allowlist_source_range.is_some() || spec.access.denylist_source_range.is_some();
     listed || spec.basic_auth.scheme.is_some() || spec.external_auth.url.is_some() || spec.client_tls.ca.is_some()
 }
 

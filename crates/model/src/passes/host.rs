@@ -97,7 +97,7 @@ pub(crate) fn build(host: &Arc<str>, entries: &[&Entry], config: &Config, held: 
     let regex_mode = drafts.iter().any(Draft::wants_regex);
 
     let host_tls = entries.iter().copied().find(|entry| entry.resolved.backend_tls.as_ref().is_some_and(|tls| tls.material.is_some()));
-    let host_tls = host_tls.filter(|_| !config.proxying.ssl_location_only);
+    let host_tls = host_tls.filter(|_| !config.proxy_ssl_location_only);
     let clients = clients::decide(host, &entries, &mut result.problems);
     let (mut locations, mut profiles) = (Vec::new(), BTreeSet::new());
     let mut policies = Policies::new(config);

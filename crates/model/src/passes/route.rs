@@ -1,14 +1,13 @@
 //! What the annotations of an Ingress, over the global settings, make of one of its locations.
 //!
-//! A module per group of annotations. Each puts what Lua or a variable can do into the [`Policy`], which is live, and what NGINX takes only
-//! as text into the [`Profile`].
+//! What is one setting is declared by the field that it becomes: of the [`Policy`], which is live, where Lua or a variable can do it, of
+//! [`Directives`] where NGINX takes it only as text. What depends on more has a module per group of annotations.
 
 mod access;
 mod auth;
 mod cors;
 mod errors;
 mod firewall;
-mod headers;
 mod https;
 mod limits;
 mod proxy;
@@ -20,7 +19,8 @@ use annotations::Config;
 
 use super::ingress::Entry;
 use crate::live::Policy;
-use crate::profile::Profile;
+use crate::live::wire::FromSettings;
+use crate::profile::{Directives, Profile};
 
 pub(crate) use transport::backend_tls;
 
@@ -41,16 +41,17 @@ pub(crate) struct Location<'a> {
 /// Applies every group. What depends on the Service is not in the profile yet: [`backend_tls`].
 pub(crate) fn annotate(location: &Location<'_>, policy: &mut Policy, profile: &mut Profile) {
     let spec = &location.entry.spec;
+    *policy = Policy::of(spec, location.config);
+    profile.directives = Directives::of(spec, location.config);
     policy.denied = location.entry.denied;
     policy.enable_access_log = spec.observability.enable_access_log != Some(false);
     policy.issues_cookie = location.has_backend && spec.affinity.cookie.is_some();
-    policy.upstream_vhost = spec.protocol.upstream_vhost.as_ref().map(|vhost| vhost.to_string().into());
+    policy.custom_headers = location.entry.resolved.headers.clone();
     redirect::apply(location, policy);
     access::apply(location, policy);
     auth::apply(location, policy, profile);
     https::apply(location, policy);
     cors::apply(location, policy);
-    headers::apply(location, policy);
     proxy::apply(location, policy, profile);
     transport::apply(location, policy, profile);
     limits::apply(location, policy);
@@ -58,7 +59,6 @@ pub(crate) fn annotate(location: &Location<'_>, policy: &mut Policy, profile: &m
     firewall::apply(location, profile);
     tracing::apply(location, policy);
     profile.snippet = spec.snippets.configuration.clone();
-    policy.enable_rewrite_log = spec.observability.rewrite_log;
     // Lua logs what it rewrites itself.
     profile.watching.rewrite_log = policy.enable_rewrite_log && location.has_snippet();
 }
@@ -66,11 +66,6 @@ pub(crate) fn annotate(location: &Location<'_>, policy: &mut Policy, profile: &m
 impl Location<'_> {
     /// Whether it has directives of people, which know nothing of what Lua does.
     fn has_snippet(&self) -> bool {
-        self.entry.spec.snippets.configuration.is_some() || self.config.snippets.location.is_some()
+        self.entry.spec.snippets.configuration.is_some() || self.config.snippets.location_snippet.is_some()
     }
-}
-
-/// What differs from the global setting; equal values share the default profile and record.
-fn differing<T: PartialEq>(value: Option<T>, global: T) -> Option<T> {
-    value.filter(|value| *value != global)
 }

@@ -28,8 +28,13 @@ pub(crate) fn unknown<'a>(spec: &Spec, config: &Config, paths: impl Iterator<Ite
 
 /// Whether a pattern has a group of this name, or a snippet of the Ingress or the settings has it.
 fn is_set<'a>(name: &str, spec: &Spec, config: &Config, mut paths: impl Iterator<Item = &'a str>) -> bool {
-    let snippets =
-        [&spec.snippets.configuration, &spec.snippets.server, &config.snippets.http, &config.snippets.server, &config.snippets.location];
+    let snippets = [
+        &spec.snippets.configuration,
+        &spec.snippets.server,
+        &config.snippets.http_snippet,
+        &config.snippets.server_snippet,
+        &config.snippets.location_snippet,
+    ];
     let (group, quoted, variable) = (format!("<{name}>"), format!("'{name}'"), format!("${name}"));
     snippets.into_iter().flatten().any(|snippet| snippet.as_str().contains(&variable) || snippet.as_str().contains(&group))
         || paths.any(|path| path.contains(&group) || path.contains(&quoted))

@@ -25,7 +25,12 @@ fn found(built: &Built, kind: ProblemKind) -> Vec<String> {
 fn a_route_says_of_redirects_only_what_differs() {
     let redirects = |annotations: &[(&str, &str)]| route(&with(annotations).build()).redirects.clone();
     assert_eq!(redirects(&[("use-port-in-redirects", "false"), ("relative-redirects", "false")]), None);
-    let expected = Redirects { answer: Some((307, "http://a.com".into())), relative_redirects: true, use_port_in_redirects: Some(true) };
+    let expected = Redirects {
+        answer: Some((307, "http://a.com".into())),
+        relative_redirects: true,
+        use_port_in_redirects: Some(true),
+        ..Redirects::default()
+    };
     let annotations = [
         ("temporal-redirect", "http://a.com"),
         ("temporal-redirect-code", "307"),

@@ -133,13 +133,13 @@ fn proxy_next_upstream_proxy_http_version_and_client_body_buffer_size_make_a_pro
         ("proxy-http-version", "1.0"),
         ("client-body-buffer-size", "1000"),
     ]);
-    let proxying = &profile.proxying;
+    let (directives, proxying) = (&profile.directives, &profile.proxying);
     assert_eq!(proxying.next_upstream.as_ref().unwrap().to_string(), "http_502 error non_idempotent");
-    assert_eq!((proxying.next_upstream_timeout.unwrap().0, proxying.client_body_buffer_size.unwrap().bytes), (9, 1000));
-    assert_eq!(proxying.http_version.unwrap().as_str(), "1.0");
+    assert_eq!((directives.proxy_next_upstream_timeout.unwrap().0, directives.client_body_buffer_size.unwrap().bytes), (9, 1000));
+    assert_eq!(directives.proxy_http_version.unwrap().as_str(), "1.0");
     assert_eq!(
         profile.describe(),
-        "client-body-buffer-size 1000, proxy-http-version 1.0, proxy-next-upstream http_502 error non_idempotent, proxy-next-upstream-timeout 9"
+        "client-body-buffer-size 1000, proxy-http-version 1.0, proxy-next-upstream-timeout 9s, proxy-next-upstream http_502 error non_idempotent"
     );
 }
 

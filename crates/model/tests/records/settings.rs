@@ -107,13 +107,13 @@ fn with_settings(snapshot: &Snapshot, data: &Data) -> Snapshot {
     snapshot
 }
 
+fn settings(missing: &[Module]) -> Settings {
+    let configmap = Some(ObjectKey::new("n", "settings"));
+    Settings { watch_ingress_without_class: true, configmap, missing: missing.iter().copied().collect(), ..Settings::default() }
+}
+
 fn builder(missing: &[Module]) -> Builder {
-    Builder::new(Settings {
-        watch_ingress_without_class: true,
-        configmap: Some(ObjectKey::new("n", "settings")),
-        missing: missing.iter().copied().collect(),
-        ..Settings::default()
-    })
+    Builder::new(settings(missing))
 }
 
 /// Everything that has a finding, but the settings themselves.
@@ -207,4 +207,28 @@ fn a_quarantine_ends_with_the_settings_that_it_began_with() {
     assert!(changed.quarantined.is_empty() && changed.has_ingress(&key));
     builder.quarantine(&key, "no", &built);
     assert!(builder.build(&later.0).quarantined.is_empty(), "it was refused beside other settings");
+}
+
+/// Annotations that nothing is made of, and say so.
+const WITHOUT_EFFECT: [&str; 1] = ["http2-push-preload"];
+
+#[test]
+fn the_example_of_each_annotation_changes_what_is_built() {
+    let build = |world: World, annotations: &[(&str, &str)]| {
+        let World(mut snapshot) = world.ingress("b", "b.example.com", &["/"], annotations);
+        objects(&mut snapshot);
+        let data = PERMISSIVE.into_iter().chain([("use-http2", "false"), ("global-auth-url", "http://auth.example.com/verify")]).collect();
+        let settings = Settings { passthrough_port: Some(8442), ..settings(&[]) };
+        Builder::new(settings).build(&with_settings(&snapshot, &data)).model
+    };
+    let beside = World::new(&[]).ingress_to("error-pages", "a", "b.example.com", &["/"], &[("affinity", "cookie")]);
+    let mut without = Vec::new();
+    for annotation in descriptions() {
+        let (_, companions) = annotation.example.split_last().unwrap();
+        let same = |world: &World| build(world.clone(), companions) == build(world.clone(), &annotation.example);
+        if same(&World::new(&[])) && same(&beside) {
+            without.push(annotation.name);
+        }
+    }
+    assert_eq!(without, WITHOUT_EFFECT);
 }

@@ -20,8 +20,13 @@ impl World {
     }
 
     /// An Ingress with one host (empty: none), these paths (`=` before one: Exact) to port 80 of the Service `s`, and annotations.
-    pub(crate) fn ingress(mut self, name: &str, host: &str, paths: &[&str], annotations: &[(&str, &str)]) -> Self {
-        let backend = IngressServiceBackend { name: "s".into(), port: Some(ServiceBackendPort { number: Some(80), name: None }) };
+    pub(crate) fn ingress(self, name: &str, host: &str, paths: &[&str], annotations: &[(&str, &str)]) -> Self {
+        self.ingress_to("s", name, host, paths, annotations)
+    }
+
+    /// The same to another Service.
+    pub(crate) fn ingress_to(mut self, service: &str, name: &str, host: &str, paths: &[&str], annotations: &[(&str, &str)]) -> Self {
+        let backend = IngressServiceBackend { name: service.into(), port: Some(ServiceBackendPort { number: Some(80), name: None }) };
         let paths = paths.iter().map(|path| HTTPIngressPath {
             path: Some(path.trim_start_matches('=').into()),
             path_type: if path.starts_with('=') { "Exact" } else { "Prefix" }.into(),

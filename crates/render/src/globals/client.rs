@@ -83,7 +83,7 @@ impl MapsView {
             blocked_agents: keys(&config.block_user_agents)?,
             blocked_referers: keys(&config.block_referers)?,
             connection: Printed::fixed(if config.upstream_keepalive_connections == 0 { "close" } else { "\"\"" }),
-            rate_after: Printed::size_kib(config.answers.limit_rate_after),
+            rate_after: Printed::size_kib(config.limits.limit_rate_after),
             lua_request_id: config.generate_request_id,
             request_id: Printed::fixed(if config.generate_request_id { "$narthex_new_request_id" } else { "\"\"" }),
             replacements: ReplacementDefaults::new(config)?,

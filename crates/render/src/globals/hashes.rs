@@ -1,4 +1,4 @@
-//! Sizes of NGINX's hash tables.
+//! Sizes of the hash table that grows with the names.
 
 use annotations::Config;
 use serde::Serialize;
@@ -10,11 +10,6 @@ use crate::server::server_name;
 pub(super) struct Hashes {
     server_names_max: u64,
     server_names_bucket: u64,
-    map_bucket: u32,
-    proxy_headers_max: u32,
-    proxy_headers_bucket: u32,
-    variables_max: u32,
-    variables_bucket: u32,
 }
 
 impl Hashes {
@@ -29,11 +24,6 @@ impl Hashes {
         Self {
             server_names_max: u64::from(config.server_name_hash_max_size).max(total.next_power_of_two()),
             server_names_bucket: u64::from(config.server_name_hash_bucket_size).max(bucket),
-            map_bucket: config.map_hash_bucket_size,
-            proxy_headers_max: config.proxy_headers_hash_max_size,
-            proxy_headers_bucket: config.proxy_headers_hash_bucket_size,
-            variables_max: config.variables_hash_max_size,
-            variables_bucket: config.variables_hash_bucket_size,
         }
     }
 }

@@ -6,8 +6,8 @@ use ngx_value::Size;
 use serde::Serialize;
 
 use super::hashes::Hashes;
-use super::limits::LimitsView;
 use super::path;
+use crate::directive::DirectiveView;
 use crate::lua;
 use crate::pass;
 use crate::print::Printed;
@@ -22,23 +22,12 @@ pub(super) struct HttpView {
     regexes: u32,
     lua_config: Printed,
     temp: Temp,
-    keepalive_timeout: u32,
     keepalive_min_timeout: Option<u32>,
-    keepalive_requests: u32,
-    client_header_buffer_size: Printed,
-    client_header_timeout: u32,
-    client_body_buffer_size: Printed,
-    client_body_timeout: u32,
-    large_client_header_buffers: Printed,
-    http2_max_concurrent_streams: u32,
+    /// Those that are one setting each.
+    directives: Vec<DirectiveView>,
     hashes: Hashes,
-    underscores_in_headers: bool,
-    ignore_invalid_headers: bool,
     hidden_headers: Vec<Printed>,
     pass_server_header: bool,
-    limits: LimitsView,
-    server_tokens: bool,
-    port_in_redirect: bool,
     absolute_redirect: bool,
     resolver: Option<Printed>,
     gzip: Option<Gzip>,
@@ -100,26 +89,11 @@ impl HttpView {
             regexes: REGEXES,
             lua_config: Printed::lua(&lua::configuration(fixed, caps, revision)),
             temp: Temp::new(paths)?,
-            keepalive_timeout: keepalive,
             keepalive_min_timeout: caps.has_keepalive_min_timeout().then_some(KEEPALIVE_MIN_TIMEOUT.min(keepalive)),
-            keepalive_requests: config.keep_alive_requests,
-            client_header_buffer_size: Printed::word(config.client_header_buffer_size)?,
-            client_header_timeout: config.client_header_timeout.0,
-            client_body_buffer_size: Printed::word(config.client_body_buffer_size)?,
-            client_body_timeout: config.client_body_timeout.0,
-            large_client_header_buffers: Printed::words([
-                config.large_client_header_buffers.count.to_string(),
-                config.large_client_header_buffers.size.to_string(),
-            ])?,
-            http2_max_concurrent_streams: config.http2_max_concurrent_streams,
+            directives: DirectiveView::http(config)?,
             hashes: Hashes::new(config, names),
-            underscores_in_headers: config.headers.enable_underscores,
-            ignore_invalid_headers: config.headers.ignore_invalid,
             hidden_headers: config.headers.hide_headers.iter().map(Printed::word).collect::<Result<_, _>>()?,
             pass_server_header: config.headers.allow_backend_server_header,
-            limits: LimitsView::new(config),
-            server_tokens: config.server_tokens,
-            port_in_redirect: config.use_port_in_redirects,
             absolute_redirect: !config.relative_redirects,
             resolver: resolver(caps, has_ipv6(globals, caps))?,
             gzip: config.use_gzip.then(|| Gzip::new(config)).transpose()?,

@@ -72,7 +72,7 @@ impl MainView {
             refusals: path(&paths.error_log())?,
             multi_accept: config.enable_multi_accept,
             worker_connections,
-            snippet: config.snippets.main.as_ref().map(Printed::raw),
+            snippet: config.snippets.main_snippet.as_ref().map(Printed::raw),
         })
     }
 }

@@ -12,10 +12,7 @@ use crate::proxy::ReplacementsView;
 #[derive(Serialize)]
 pub(super) struct ProxyingView {
     buffers: Option<BuffersView>,
-    client_body_buffer_size: Option<Printed>,
-    http_version: Option<Printed>,
     next_upstream: Option<Printed>,
-    next_upstream_timeout: Option<u32>,
     replacements: ReplacementsView,
 }
 
@@ -31,7 +28,7 @@ struct BuffersView {
 impl ProxyingView {
     pub(super) fn new(proxying: &Proxying) -> Result<Self, RenderError> {
         // Destructured so that a new field can't be forgotten.
-        let Proxying { buffers, client_body_buffer_size, http_version, next_upstream, next_upstream_timeout, .. } = proxying;
+        let Proxying { buffers, next_upstream, .. } = proxying;
         let buffers = buffers.map(|buffers| -> Result<_, RenderError> {
             Ok(BuffersView {
                 number: buffers.number,
@@ -42,10 +39,7 @@ impl ProxyingView {
         });
         Ok(Self {
             buffers: buffers.transpose()?,
-            client_body_buffer_size: client_body_buffer_size.map(Printed::word).transpose()?,
-            http_version: http_version.map(Printed::word).transpose()?,
             next_upstream: next_upstream.as_ref().map(|conditions| Printed::words(conditions.conditions())).transpose()?,
-            next_upstream_timeout: next_upstream_timeout.map(|seconds| seconds.0),
             replacements: ReplacementsView::profile(proxying)?,
         })
     }

@@ -42,10 +42,9 @@ struct Global<'a> {
 
 impl<'a> Global<'a> {
     fn new(config: &'a Config, defaults: &'a Proxy) -> Self {
-        let proxying = &config.proxying;
         // NGINX ignores a dot at the beginning, but sees it only in what is text.
-        let cookie_domain = proxying.cookie_domain.pair().map(|text| text.strip_prefix('.').unwrap_or(text));
-        Self { cookie_domain, cookie_path: proxying.cookie_path.pair(), location: defaults.location_rewrite(config).pair() }
+        let cookie_domain = config.proxy.proxy_cookie_domain.pair().map(|text| text.strip_prefix('.').unwrap_or(text));
+        Self { cookie_domain, cookie_path: config.proxy.proxy_cookie_path.pair(), location: defaults.location_rewrite(config).pair() }
     }
 }
 

@@ -73,7 +73,7 @@ pub(super) fn redirects(target: &str) -> bool {
 
 /// The answer of an annotation, a rewrite that redirects, and the redirect to HTTPS.
 pub(super) fn redirect(place: &Place<'_>, route: &Route, line: &mut impl FnMut(String)) -> anyhow::Result<()> {
-    if let Some(Redirects { answer, relative_redirects, use_port_in_redirects }) = route.redirects.as_deref() {
+    if let Some(Redirects { answer, relative_redirects, use_port_in_redirects, .. }) = route.redirects.as_deref() {
         if *relative_redirects {
             line("absolute_redirect off;".to_owned());
         }
@@ -89,15 +89,17 @@ pub(super) fn redirect(place: &Place<'_>, route: &Route, line: &mut impl FnMut(S
     }
     let globals = &*place.model.fixed.globals;
     let config = &globals.config;
-    let force = route.force_ssl_redirect.unwrap_or(config.force_ssl_redirect);
-    let wanted = force || place.group.tls && route.ssl_redirect.unwrap_or(config.ssl_redirect);
+    let force = route.force_ssl_redirect.unwrap_or(config.https.force_ssl_redirect);
+    let wanted = force || place.group.tls && route.ssl_redirect.unwrap_or(config.https.ssl_redirect);
     let exempt = config.no_tls_redirect_locations.iter().any(|prefix| !prefix.is_empty() && route.path.starts_with(&**prefix));
     if wanted && !exempt {
-        let keep = route.preserve_trailing_slash.unwrap_or(config.preserve_trailing_slash);
+        let keep = route.preserve_trailing_slash.unwrap_or(config.https.preserve_trailing_slash);
         let own_port = route.redirects.as_ref().and_then(|redirects| redirects.use_port_in_redirects);
-        let port = if own_port.unwrap_or(config.use_port_in_redirects) { format!(":{}", globals.listen.https) } else { String::new() };
+        let port =
+            if own_port.unwrap_or(config.https.use_port_in_redirects) { format!(":{}", globals.listen.https) } else { String::new() };
         let uri = if keep { "$request_uri" } else { "$narthex_trimmed_uri" };
-        let code = config.http_redirect_code;
+        let own_code = route.redirects.as_ref().and_then(|redirects| redirects.http_redirect_code);
+        let code = own_code.unwrap_or(config.https.http_redirect_code);
         line(format!(
             "if ($pass_access_scheme = http) {{\n                return {code} https://$narthex_redirect_host{port}{uri};\n            }}"
         ));

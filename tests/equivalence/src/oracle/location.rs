@@ -142,8 +142,7 @@ fn location(place: &Place<'_>, number: usize, modifier: Modifier, name: &str, ro
 /// How a request goes to the backend, where it is not as the `http` block says.
 fn proxying(model: &Model, profile: &Profile, route: &Route, line: &mut impl FnMut(String)) -> anyhow::Result<()> {
     let config = &model.fixed.globals.config;
-    let on_off = |on: bool| if on { "on" } else { "off" };
-    line(format!("client_max_body_size {};", route.proxy_body_size.unwrap_or(config.proxy_body_size.bytes)));
+    line(format!("client_max_body_size {};", route.proxy_body_size.unwrap_or(config.proxy.proxy_body_size.bytes)));
     for (name, seconds) in
         [("connect", route.proxy_connect_timeout), ("send", route.proxy_send_timeout), ("read", route.proxy_read_timeout)]
     {
@@ -158,16 +157,12 @@ fn proxying(model: &Model, profile: &Profile, route: &Route, line: &mut impl FnM
         line(format!("proxy_busy_buffers_size {};", buffers.busy.map_or(buffers.size.bytes * 2, |busy| busy.bytes)));
         line(format!("proxy_max_temp_file_size {};", buffers.max_temp_file));
     }
-    let switches = [("proxy_buffering", profile.buffering), ("proxy_request_buffering", profile.request_buffering)];
-    let more = [
-        ("client_body_buffer_size", proxying.client_body_buffer_size.map(|size| size.to_string())),
-        ("proxy_http_version", proxying.http_version.map(|version| version.to_string())),
-        ("proxy_next_upstream_timeout", proxying.next_upstream_timeout.map(|seconds| seconds.to_string())),
-        ("proxy_next_upstream_tries", route.proxy_next_upstream_tries.map(|tries| tries.to_string())),
-    ];
-    let switches = switches.into_iter().filter_map(|(name, value)| Some((name, on_off(value?).to_owned())));
-    for (name, value) in switches.chain(more.into_iter().filter_map(|(name, value)| Some((name, value?)))) {
-        line(format!("{name} {value};"));
+    // The limit of the body is above: the record's own, else the global one.
+    for (name, words) in profile.directives.text().filter(|(name, _)| *name != "client_max_body_size") {
+        line(format!("{name} {};", words.join(" ")));
+    }
+    if let Some(tries) = route.proxy_next_upstream_tries {
+        line(format!("proxy_next_upstream_tries {tries};"));
     }
     if let Some(conditions) = &proxying.next_upstream {
         let words: Vec<String> = conditions.conditions().iter().map(ToString::to_string).collect();

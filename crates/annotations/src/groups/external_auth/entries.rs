@@ -12,6 +12,10 @@ const NEEDS: Option<Needs> = Some(Needs { what: "auth-url", met: |spec| spec.ext
 /// What all but two of them have in common.
 const WITH_URL: Entry = Entry { needs: NEEDS, companions: &[("auth-url", "http://auth.default.svc/check")], ..LOCATION };
 
+/// Of those about connections that are kept, without the one that asks for them.
+const KEPT: Entry =
+    Entry { companions: &[("auth-url", "http://auth.default.svc/check"), ("auth-keepalive", "16")], applies: Applies::Profile, ..WITH_URL };
+
 pub(super) static ENTRIES: &[Entry] = &[
     Entry {
         name: "auth-always-set-cookie",
@@ -58,12 +62,11 @@ pub(super) static ENTRIES: &[Entry] = &[
     },
     Entry {
         name: "auth-keepalive-requests",
-        applies: Applies::Profile,
         value: "a whole number; 0 keeps no connection",
         doc: "How many requests such a connection serves; without it 1000.",
         example: "500",
         parse: |text, draft| set(&mut draft.spec.external_auth.keepalive_requests, count(text).map(Some)),
-        ..WITH_URL
+        ..KEPT
     },
     Entry {
         name: "auth-keepalive-share-vars",
@@ -72,16 +75,15 @@ pub(super) static ENTRIES: &[Entry] = &[
         doc: "Whether the request and the one to the service share variables.",
         example: "true",
         parse: |text, draft| set(&mut draft.spec.external_auth.keepalive_share_vars, parse_bool(text)),
-        ..WITH_URL
+        ..KEPT
     },
     Entry {
         name: "auth-keepalive-timeout",
-        applies: Applies::Profile,
         value: SECONDS,
         doc: "How long such a connection may be idle; without it 60, 0 keeps none.",
         example: "30",
         parse: |text, draft| set(&mut draft.spec.external_auth.keepalive_timeout, count(text).map(Seconds).map(Some)),
-        ..WITH_URL
+        ..KEPT
     },
     Entry {
         name: "auth-method",
@@ -146,6 +148,7 @@ pub(super) static ENTRIES: &[Entry] = &[
         value: "letters, digits and `- . _ ~`",
         doc: "Another name for the parameter with the original URL.",
         example: "next",
+        companions: &[("auth-url", "http://auth.default.svc/check"), ("auth-signin", "https://auth.example.com/login")],
         parse: |text, draft| set(&mut draft.spec.external_auth.signin_redirect_param, without_blanks(text)),
         ..WITH_URL
     },

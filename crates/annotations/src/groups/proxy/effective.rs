@@ -4,6 +4,7 @@ use ngx_value::{Invalid, LocationPart, NextUpstream, Size};
 
 use super::Proxy;
 use crate::config::Config;
+use crate::effective::Effective;
 use crate::table::{Draft, OnInvalid};
 
 /// The buffers for an answer. They fit together, so NGINX takes them.
@@ -68,26 +69,26 @@ impl<'a> LocationRewrite<'a> {
 impl Proxy {
     /// The buffers for answers: an annotation that does not fit gives way to the ConfigMap, and that to what always fits.
     pub fn buffers(&self, config: &Config) -> Buffers {
-        let number = self.buffers_number.unwrap_or(config.proxy_buffers_number);
-        let size = self.buffer_size.unwrap_or(config.proxy_buffer_size);
+        let number = *Effective::new(&self.proxy_buffers_number, &config.proxy.proxy_buffers_number).value();
+        let size = *Effective::new(&self.proxy_buffer_size, &config.proxy.proxy_buffer_size).value();
         let mut buffers = Buffers { number, size, busy: None, max_temp_file: size };
-        let busy = [self.busy_buffers_size, config.proxying.busy_buffers_size];
+        let busy = [self.proxy_busy_buffers_size, config.proxy.proxy_busy_buffers_size];
         buffers.busy = busy.into_iter().flatten().find(|busy| buffers.fits_busy(*busy));
-        let file = [self.max_temp_file_size, Some(config.proxying.max_temp_file_size)];
+        let file = [self.proxy_max_temp_file_size, Some(config.proxy.proxy_max_temp_file_size)];
         buffers.max_temp_file = file.into_iter().flatten().find(|file| buffers.fits_file(*file)).unwrap_or(size);
         buffers
     }
 
     /// When a request goes on to another endpoint.
     pub fn next_upstream(&self, config: &Config) -> NextUpstream {
-        let conditions = self.next_upstream.as_ref().unwrap_or(&config.proxy_next_upstream);
+        let conditions = Effective::new(&self.proxy_next_upstream, &config.proxy.proxy_next_upstream).value();
         if config.retry_non_idempotent { conditions.with_non_idempotent() } else { conditions.clone() }
     }
 
     /// What happens to the endpoint's redirects.
     pub fn location_rewrite<'a>(&'a self, config: &'a Config) -> LocationRewrite<'a> {
-        let from = self.redirect_from.as_ref().unwrap_or(&config.proxying.redirect_from);
-        let to = self.redirect_to.as_ref().unwrap_or(&config.proxying.redirect_to);
+        let from = Effective::new(&self.proxy_redirect_from, &config.proxy.proxy_redirect_from).value();
+        let to = Effective::new(&self.proxy_redirect_to, &config.proxy.proxy_redirect_to).value();
         match (from.as_str(), to.as_str()) {
             ("off", _) => LocationRewrite::Off,
             ("default", _) | (_, "off") => LocationRewrite::Default,
@@ -96,10 +97,26 @@ impl Proxy {
     }
 }
 
+/// Sizes of the ConfigMap that do not fit the other buffers: key and what to say about it.
+pub(crate) fn misfits(config: &Config) -> Vec<(&'static str, String)> {
+    let buffers = Proxy::default().buffers(config);
+    let mut found = Vec::new();
+    if let Some(busy) = config.proxy.proxy_busy_buffers_size.filter(|busy| buffers.busy != Some(*busy)) {
+        let detail = format!("{busy} is not between proxy-buffer-size and that times one less than proxy-buffers-number; it is ignored");
+        found.push(("proxy-busy-buffers-size", detail));
+    }
+    let file = config.proxy.proxy_max_temp_file_size;
+    if buffers.max_temp_file != file {
+        let detail = format!("{file} is less than proxy-buffer-size, {}, which is used instead", buffers.max_temp_file);
+        found.push(("proxy-max-temp-file-size", detail));
+    }
+    found
+}
+
 /// Drops sizes that do not fit the buffers, and says so.
 pub(super) fn settle(draft: &mut Draft, config: &Config) {
     let buffers = draft.spec.proxy.buffers(config);
-    if draft.spec.proxy.busy_buffers_size.take_if(|busy| !buffers.fits_busy(*busy)).is_some() {
+    if draft.spec.proxy.proxy_busy_buffers_size.take_if(|busy| !buffers.fits_busy(*busy)).is_some() {
         let (least, most) = buffers.busy_range();
         let expected = format!(
             "a size from {} to {}, as there are {} buffers of {}",
@@ -110,7 +127,7 @@ pub(super) fn settle(draft: &mut Draft, config: &Config) {
         );
         draft.fault_on("proxy-busy-buffers-size", OnInvalid::Ignore, &Invalid::because(expected));
     }
-    if draft.spec.proxy.max_temp_file_size.take_if(|file| !buffers.fits_file(*file)).is_some() {
+    if draft.spec.proxy.proxy_max_temp_file_size.take_if(|file| !buffers.fits_file(*file)).is_some() {
         let expected = format!("0, or at least {}, the size of a buffer", buffers.size);
         draft.fault_on("proxy-max-temp-file-size", OnInvalid::Ignore, &Invalid::because(expected));
     }

@@ -15,12 +15,12 @@ fn config(pairs: &[(&str, &str)]) -> Config {
 
 #[test]
 fn values_are_read_by_their_type() {
-    assert_eq!(proxy("proxy-cookie-domain", "localhost example.org").cookie_domain.unwrap().to_string(), "localhost example.org");
-    assert_eq!(proxy("proxy-cookie-path", "/one/ /").cookie_path.unwrap().to_string(), "/one/ /");
-    assert_eq!(proxy("proxy-cookie-path", "off").cookie_path, Some(CookiePathReplacement::Off));
-    assert_eq!(proxy("proxy-http-version", "1.0").http_version, Some(HttpVersion::V1_0));
-    assert_eq!(proxy("proxy-next-upstream-timeout", "999999").next_upstream_timeout, Some(Seconds(999_999)));
-    assert_eq!(proxy("proxy-next-upstream-tries", "888888").next_upstream_tries, Some(888_888));
+    assert_eq!(proxy("proxy-cookie-domain", "localhost example.org").proxy_cookie_domain.unwrap().to_string(), "localhost example.org");
+    assert_eq!(proxy("proxy-cookie-path", "/one/ /").proxy_cookie_path.unwrap().to_string(), "/one/ /");
+    assert_eq!(proxy("proxy-cookie-path", "off").proxy_cookie_path, Some(CookiePathReplacement::Off));
+    assert_eq!(proxy("proxy-http-version", "1.0").proxy_http_version, Some(HttpVersion::V1_0));
+    assert_eq!(proxy("proxy-next-upstream-timeout", "999999").proxy_next_upstream_timeout, Some(Seconds(999_999)));
+    assert_eq!(proxy("proxy-next-upstream-tries", "888888").proxy_next_upstream_tries, Some(888_888));
     assert_eq!(proxy("proxy-cookie-path", " "), Proxy::default());
 }
 
@@ -42,6 +42,13 @@ fn a_value_that_is_not_taken_gives_way_to_the_global_setting() {
     ] {
         assert_eq!(bad(&[(name, value)], Accepted, &[(name, Bad, "expected ")]).proxy, Proxy::default(), "{name}: {value}");
     }
+}
+
+#[test]
+fn proxy_ignore_client_abort_is_on_or_off() {
+    assert_eq!(proxy("proxy-ignore-client-abort", "on").proxy_ignore_client_abort, Some(true));
+    let ignored = [("proxy-ignore-client-abort", Bad, "expected on or off")];
+    assert_eq!(bad(&[("proxy-ignore-client-abort", "true")], Accepted, &ignored).proxy, Proxy::default());
 }
 
 #[test]

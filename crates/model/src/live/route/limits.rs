@@ -9,11 +9,11 @@ record! {
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct Limits {
         /// Concurrent requests, from 1.
-        pub limit_connections: Option<u32>,
+        pub limit_connections: Option<u32> = (limits),
         /// Requests in a second, from 1.
-        pub limit_rps: Option<u32>,
+        pub limit_rps: Option<u32> = (limits),
         /// Requests in a minute, from 1.
-        pub limit_rpm: Option<u32>,
+        pub limit_rpm: Option<u32> = (limits),
         /// Times the rate is how many more may come at once.
         pub limit_burst_multiplier: u32 = 5,
         /// Clients that are not counted: addresses and networks.

@@ -18,38 +18,38 @@ record! {
         /// Names and values of headers of every answer, in order of the names. They replace the backend's.
         pub custom_headers: Vec<Header>,
         /// Where it differs from the global setting.
-        pub ssl_redirect: Option<bool>,
+        pub ssl_redirect: Option<bool> = (https over https),
         /// Where it differs from the global setting.
-        pub force_ssl_redirect: Option<bool>,
+        pub force_ssl_redirect: Option<bool> = (https over https),
         /// Where it differs from the global setting.
-        pub preserve_trailing_slash: Option<bool>,
+        pub preserve_trailing_slash: Option<bool> = (https over https),
         /// Limit of the body in bytes where it differs from the global setting; 0 = unlimited.
-        pub proxy_body_size: Option<u64>,
+        pub proxy_body_size: Option<u64> = (proxy over proxy),
         /// Seconds, where it differs from the global setting (`$narthex_timeouts`: connect, send, read and tries, with commas between, empty where the
         /// global setting is used).
-        pub proxy_connect_timeout: Option<u32>,
+        pub proxy_connect_timeout: Option<u32> = (proxy over proxy),
         /// Seconds, where it differs from the global setting.
-        pub proxy_send_timeout: Option<u32>,
+        pub proxy_send_timeout: Option<u32> = (proxy over proxy),
         /// Seconds, where it differs from the global setting.
-        pub proxy_read_timeout: Option<u32>,
+        pub proxy_read_timeout: Option<u32> = (proxy over proxy),
         /// How many endpoints a request may try, where it differs from the global setting; 0 = no limit.
-        pub proxy_next_upstream_tries: Option<u32>,
+        pub proxy_next_upstream_tries: Option<u32> = (proxy over proxy),
         /// `close` or `keep-alive`: the header `Connection` to the endpoint (`$connection_upgrade`).
-        pub connection_proxy_header: Option<ConnectionHeader>,
+        pub connection_proxy_header: Option<ConnectionHeader> = (protocol),
         /// Plain text that takes the place of other text in headers of the answer.
         pub replacements: Option<Arc<Replacements>>,
         /// Where a copy of the request goes.
         pub mirror: Option<Arc<Mirror>>,
         /// Host header to the backend; `$name` and `${name}` are variables (`$narthex_vhost`).
-        pub upstream_vhost: Option<Arc<str>>,
+        pub upstream_vhost: Option<Arc<str>> = (protocol),
         /// Errors that another backend answers.
         pub errors: Option<Arc<Errors>>,
         /// Limits of requests and connections.
         pub limits: Option<Arc<Limits>>,
         /// KiB of an answer in a second, where it differs from the global setting; 0 = unlimited (`$limit_rate`).
-        pub limit_rate: Option<u32>,
+        pub limit_rate: Option<u32> = (limits over limits),
         /// KiB before `limit_rate` begins, where it differs from the global setting (`$narthex_rate_after`).
-        pub limit_rate_after: Option<u32>,
+        pub limit_rate_after: Option<u32> = (limits over limits),
         /// Requests are in the access log (`$narthex_log`).
         pub enable_access_log: bool = true,
         /// Its Ingress has cookie affinity, so a client that comes to a new endpoint gets a cookie.
@@ -57,7 +57,7 @@ record! {
         /// Traces, where they are not what the settings say.
         pub tracing: Option<Arc<Tracing>>,
         /// What rewriting does is logged at the level notice.
-        pub enable_rewrite_log: bool,
+        pub enable_rewrite_log: bool = (observability),
         /// Answer 503: a protecting setting of the Ingress is unusable.
         pub denied: bool = protects,
         /// Answer 403: the whole host must stay closed.

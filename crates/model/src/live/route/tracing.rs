@@ -11,8 +11,8 @@ record! {
         /// Its requests are traced.
         pub enable_opentelemetry: bool,
         /// Name of the span. Absent: as the settings say.
-        pub opentelemetry_operation_name: Option<Arc<str>>,
+        pub opentelemetry_operation_name: Option<Arc<str>> = (observability),
         /// A trace that the client began goes on. Absent: as the settings say.
-        pub opentelemetry_trust_incoming_span: Option<bool>,
+        pub opentelemetry_trust_incoming_span: Option<bool> = (observability over watching),
     }
 }

@@ -1,5 +1,7 @@
 //! Annotations that need a module of NGINX which is not there.
 
+use annotations::Effective;
+
 use super::{Lookup, Outcome};
 use crate::modules::Module;
 use crate::problem::ProblemKind;
@@ -19,7 +21,7 @@ pub(super) fn check(lookup: &Lookup<'_>, outcome: &mut Outcome<'_>) {
     {
         return outcome.deny("enable-modsecurity", &what);
     }
-    let watched = firewall.enabled.unwrap_or(lookup.config.watching.enable_modsecurity);
+    let watched = *Effective::new(&firewall.enabled, &lookup.config.watching.enable_modsecurity).value();
     if watched
         && firewall.core_rules == Some(true)
         && let Some(what) = lacks(Module::CoreRules)

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use annotations::Satisfy;
+use annotations::{Effective, Satisfy};
 use ngx_value::CidrSet;
 
 use super::Location;
@@ -10,10 +10,11 @@ use crate::live::{AddressLists, Policy};
 
 pub(super) fn apply(location: &Location<'_>, policy: &mut Policy) {
     let (config, access) = (location.config, &location.entry.spec.access);
-    let (global_deny, global_allow) = (&config.denylist_source_range, &config.whitelist_source_range);
-    let (deny, allow) = (access.deny.as_ref().unwrap_or(global_deny), access.allow.as_ref().unwrap_or(global_allow));
-    if deny != global_deny || allow != global_allow {
-        policy.addresses = Some(Arc::new(AddressLists { denylist_source_range: texts(deny), allowlist_source_range: texts(allow) }));
+    let deny = Effective::new(&access.denylist_source_range, &config.denylist_source_range);
+    let allow = Effective::new(&access.allowlist_source_range, &config.whitelist_source_range);
+    if deny.differing().is_some() || allow.differing().is_some() {
+        let (deny, allow) = (texts(deny.value()), texts(allow.value()));
+        policy.addresses = Some(Arc::new(AddressLists { denylist_source_range: deny, allowlist_source_range: allow }));
     }
     policy.satisfy_any = access.satisfy == Satisfy::Any;
 }

@@ -62,26 +62,29 @@ fn own(location: &Location<'_>) -> Option<(ExternalCheck, AuthLocation)> {
 /// The service that the ConfigMap names, unless the Ingress does not want it.
 fn global(location: &Location<'_>) -> Option<(ExternalCheck, AuthLocation)> {
     let auth = &location.config.external_auth;
-    let url = auth.url.as_ref().filter(|_| location.entry.spec.external_auth.enable_global != Some(false))?;
+    let url = auth.global_auth_url.as_ref().filter(|_| location.entry.spec.external_auth.enable_global != Some(false))?;
     let check = ExternalCheck {
         auth_url: url.as_str().into(),
         upstream: None,
         // With a variable it is tenants and clients who decide.
         trusted: !url.has_variable_host(),
         host: url.host().into(),
-        auth_method: auth.method.map(|method| method.to_string().into()),
-        auth_signin: auth.signin.as_ref().map(|signin| signin.as_str().into()),
-        auth_signin_redirect_param: parameter(auth.signin.as_ref(), auth.signin_redirect_param.as_ref()),
-        auth_response_headers: names(&auth.response_headers),
-        auth_request_redirect: auth.request_redirect.as_ref().map(|text| text.as_str().into()),
-        auth_always_set_cookie: auth.always_set_cookie,
-        cache: auth.cache_key.as_ref().map(|key| AuthCache {
+        auth_method: auth.global_auth_method.map(|method| method.to_string().into()),
+        auth_signin: auth.global_auth_signin.as_ref().map(|signin| signin.as_str().into()),
+        auth_signin_redirect_param: parameter(auth.global_auth_signin.as_ref(), auth.global_auth_signin_redirect_param.as_ref()),
+        auth_response_headers: names(&auth.global_auth_response_headers),
+        auth_request_redirect: auth.global_auth_request_redirect.as_ref().map(|text| text.as_str().into()),
+        auth_always_set_cookie: auth.global_auth_always_set_cookie,
+        cache: auth.global_auth_cache_key.as_ref().map(|key| AuthCache {
             auth_cache_key: key.as_str().into(),
-            auth_cache_duration: auth.cache_duration.as_ref().map(durations).unwrap_or_default(),
+            auth_cache_duration: auth.global_auth_cache_duration.as_ref().map(durations).unwrap_or_default(),
         }),
         auth_keepalive_share_vars: None,
     };
-    Some((check, AuthLocation { signin: auth.signin.is_some(), snippet: auth.snippet.clone(), ..AuthLocation::default() }))
+    Some((
+        check,
+        AuthLocation { signin: auth.global_auth_signin.is_some(), snippet: auth.global_auth_snippet.clone(), ..AuthLocation::default() },
+    ))
 }
 
 /// The parameter of the sign-in page that holds the original URL, unless the page's URL has it already.

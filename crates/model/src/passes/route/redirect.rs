@@ -2,18 +2,19 @@
 
 use std::sync::Arc;
 
-use super::{Location, differing};
+use super::Location;
+use crate::live::wire::FromSettings;
 use crate::live::{Policy, Redirects};
 
 pub(super) fn apply(location: &Location<'_>, policy: &mut Policy) {
     if !location.redirects {
         return;
     }
-    let spec = &location.entry.spec;
+    let (spec, config) = (&location.entry.spec, location.config);
     let redirects = Redirects {
         answer: spec.redirect.answer().map(|answer| (answer.code, answer.url.as_str().into())),
-        relative_redirects: spec.redirect.relative && !location.config.relative_redirects,
-        use_port_in_redirects: differing(spec.https.use_port_in_redirects, location.config.use_port_in_redirects),
+        relative_redirects: spec.redirect.relative_redirects && !config.relative_redirects,
+        ..Redirects::of(spec, config)
     };
     policy.redirects = (redirects != Redirects::default()).then(|| Arc::new(redirects));
 }

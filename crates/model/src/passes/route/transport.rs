@@ -16,7 +16,7 @@ pub(super) fn apply(location: &Location<'_>, policy: &mut Policy, profile: &mut 
     if location.has_backend {
         // The default backend always speaks plain HTTP.
         let entry = location.entry;
-        let mut transport = Transport { protocol: entry.spec.protocol.backend, ..Transport::default() };
+        let mut transport = Transport { protocol: entry.spec.protocol.backend_protocol, ..Transport::default() };
         if transport.protocol == BackendProtocol::Fcgi {
             let index = entry.resolved.fastcgi.index.as_ref();
             // Snippets may ask for the name of the script, which has the index only if that is text.
