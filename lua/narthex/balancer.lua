@@ -42,7 +42,7 @@ end
 --- Applies the route's own timeouts. Returns its own number of tries, if it has one.
 local function own_limits(limits)
   local connect, send, read, own_tries = match(limits, "^(%d*),(%d*),(%d*),(%d*)$")
-  if connect ~= "" then
+  if connect ~= "" or send ~= "" or read ~= "" then
     local _, err = set_timeouts(positive(connect), positive(send), positive(read))
     if err then
       ngx.log(ngx.ERR, "timeouts ", limits, ": ", err)
