@@ -213,7 +213,7 @@ mod tests {
         assert!(children.own.lock().is_empty());
     }
 
-    /// A command that starts others, one of them in a group of its own and one that ignores SIGTERM, and says who they are.
+    /// A command that starts others, one of them in a group of its own and one that ignores SIGTERM, and prints their pids.
     const FAMILY: &str =
         "setsid sleep 600 & echo $! >> $0; (trap '' TERM; echo go > $0.go; exec sleep 600) & echo $! >> $0; sleep 600 & echo $! >> $0;
         while [ ! -e $0.go ]; do sleep 0.01; done; echo full >> $0; wait";

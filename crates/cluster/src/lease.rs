@@ -1,4 +1,4 @@
-//! The decision who leads, without I/O.
+//! The decision about leadership, without I/O.
 //!
 //! The rules of client-go, so that replicas of either make agree. A lease is read as "a replica holds this, and it changed when *I* last saw it change":
 //! the clocks of two machines are never compared. It may be taken when it has no holder, or when it has not changed for as long as it says it lasts.

@@ -38,9 +38,9 @@ const PAUSE: Duration = Duration::from_millis(200);
 pub struct Seeing {
     /// Compare bodies.
     pub body: bool,
-    /// Backends are echo servers: read who answered, and the target that it saw.
+    /// Backends are echo servers: read the backend that answered, and the target that it saw.
     pub echo: bool,
-    /// Header that says who answered, in lower case.
+    /// Header with the backend that answered, in lower case.
     pub backend_header: Option<String>,
 }
 

@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep};
 use crate::lock::{Lock, Tried, Wanted};
 use children::{Children, late};
 
-/// Those who wait for the task to take their request; more wait before that.
+/// Callers that wait for the task to take their request; more wait before that.
 const QUEUE: usize = 64;
 
 /// The command and its lock.

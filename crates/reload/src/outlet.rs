@@ -44,7 +44,7 @@ impl Writer {
             tracing::info!(run = report.run, "{}", change.message);
         }
         let error = self.write_error(report);
-        // The state last: who waits for it finds the error.
+        // The state last: a reader that waits for it finds the error.
         let state = self.outlets.status_file.as_ref().map_or(Ok(()), |path| {
             let text = serde_json::to_string_pretty(report).map_err(io::Error::other)?;
             replace_text(path, &format!("{text}\n"))

@@ -87,8 +87,9 @@ fn check_text(model: &Model) {
 /// Reading them does.
 pub fn logs(input: &[u8]) {
     for format in [LogFormat::Auto, LogFormat::Text] {
-        let taste = LogSelection { schemes: vec![Scheme::Http], all_methods: true, sample: 100, host: Some("example.com".to_owned()), format };
-        let read = traffic::read(input, &[], &taste).expect("memory can be read");
+        let selection =
+            LogSelection { schemes: vec![Scheme::Http], all_methods: true, sample: 100, host: Some("example.com".to_owned()), format };
+        let read = traffic::read(input, &[], &selection).expect("memory can be read");
         assert!(read.requests.len() <= 100);
     }
 }

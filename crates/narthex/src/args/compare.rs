@@ -110,7 +110,7 @@ pub(crate) struct AskArgs {
     /// Header of answers that says which backend gave them
     #[arg(long, value_name = "NAME")]
     pub(crate) backend_header: Option<String>,
-    /// The backends are echo servers: compare who answered and the path that it saw, as their bodies say
+    /// The backends are echo servers: compare the backend that answered and the path that it saw, as their bodies say
     #[arg(long)]
     pub(crate) echo: bool,
     /// Differences that don't count, `KIND[:HEADER][@HOST[/PATH]]`, with a kind as in `--output json` or `*`

@@ -120,7 +120,7 @@ pub(crate) struct StatusArgs {
     /// Service whose addresses to write, as namespace/name
     #[arg(long, value_name = "NAMESPACE/NAME")]
     pub(crate) publish_service: Option<String>,
-    /// Name of the Lease that decides who writes
+    /// Name of the Lease that decides which replica writes
     #[arg(long, default_value = "ingress-controller-leader", value_name = "NAME")]
     pub(crate) election_id: String,
 }
