@@ -28,7 +28,7 @@ pub struct Children {
     work: watch::Sender<Work>,
 }
 
-/// What the end has to wait for.
+/// The work that the end has to wait for.
 #[derive(Debug, Default)]
 struct Work {
     stopping: bool,
@@ -118,7 +118,7 @@ impl Children {
         let _ = self.work.subscribe().wait_for(|work| work.stopping).await;
     }
 
-    /// Whether the end was asked for.
+    /// `true` if the end was asked for.
     pub fn is_stopping(&self) -> bool {
         self.work.borrow().stopping
     }
@@ -147,7 +147,7 @@ impl Children {
     }
 }
 
-/// What passes through the pipes of a command while something else is waited for.
+/// The transfer through the pipes of a command while something else is waited for.
 struct Talking<'a>(Option<Pin<Box<dyn Future<Output = ()> + Send + 'a>>>);
 
 impl Talking<'_> {
@@ -213,7 +213,7 @@ mod tests {
         assert!(children.own.lock().is_empty());
     }
 
-    /// A command that starts others, one of them in a group of its own and one that ignores SIGTERM, and says who they are.
+    /// A command that starts others, one of them in a group of its own and one that ignores SIGTERM, and prints their pids.
     const FAMILY: &str =
         "setsid sleep 600 & echo $! >> $0; (trap '' TERM; echo go > $0.go; exec sleep 600) & echo $! >> $0; sleep 600 & echo $! >> $0;
         while [ ! -e $0.go ]; do sleep 0.01; done; echo full >> $0; wait";

@@ -41,7 +41,7 @@ impl Address {
     }
 }
 
-/// Parses `--publish-status-address`: separated by commas and optional blanks. Sorted, without duplicates.
+/// Parses `--publish-status-address`: separated by commas and optional spaces. Sorted, without duplicates.
 ///
 /// # Errors
 ///

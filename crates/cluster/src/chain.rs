@@ -16,7 +16,7 @@ pub fn chain(error: &(dyn Error + 'static)) -> String {
     text
 }
 
-/// What an error says by itself. kube prints an answer of the API server as the structure that it is.
+/// The text of an error by itself. kube prints an answer of the API server as the structure that it is.
 fn words(error: &(dyn Error + 'static)) -> String {
     match error.downcast_ref() {
         Some(kube::Error::Api(status)) => format!("{} (status {})", status.message, status.code),

@@ -15,17 +15,17 @@ use crate::lease::{Observed, Step};
 
 /// Longest wait for the release.
 const RELEASE: Duration = Duration::from_secs(3);
-/// When the work that the lease guards was last done.
+/// Time when the work that the lease guards was last done.
 const NOTE: &str = "narthex.dev/done";
 
-/// What an attempt led to.
+/// The result of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Claimed {
     /// It is ours now, for as long as it lasts.
     Ours,
-    /// Somebody was faster: look again.
+    /// Another replica was faster: look again.
     Raced,
-    /// Somebody else holds it, for this long unless they renew.
+    /// Another replica holds it, for this long unless it renews.
     Theirs(Duration),
 }
 
@@ -75,7 +75,7 @@ impl Claim {
         Ok(())
     }
 
-    /// Nobody knows what the server holds now: it is read again.
+    /// The content of the server is unknown now: it is read again.
     pub(crate) fn forget(&mut self) {
         self.held = None;
     }
@@ -114,7 +114,7 @@ impl Claim {
         self.observed.release(&self.options.identity, MicroTime(Timestamp::now()))
     }
 
-    /// Writes the lease. `false` when somebody else was faster.
+    /// Writes the lease. `false` when another replica was faster.
     async fn write(&mut self, spec: LeaseSpec) -> Result<bool, kube::Error> {
         let params = PostParams { field_manager: Some(PRODUCT.to_owned()), ..PostParams::default() };
         let name = &self.options.lease.name;

@@ -16,10 +16,10 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// so that silence means a dead server or a dead path to it.
 pub(crate) const READ_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What the kubelet writes into every Pod that has a service account.
+/// The directory that the kubelet makes in every Pod that has a service account.
 const SERVICE_ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
 
-/// Where the API server is. Everything absent: the cluster that this process runs in, else the default kubeconfig.
+/// The address of the API server. Everything absent: the cluster that this process runs in, else the default kubeconfig.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ConnectOptions {
     /// `--kubeconfig`: read first; its current context gives server and credentials.
@@ -30,7 +30,7 @@ pub struct ConnectOptions {
     pub certificate_authority: Option<PathBuf>,
 }
 
-/// Why there is no client. None of these goes away by itself.
+/// The reason why there is no client. None of these goes away by itself.
 #[derive(Debug, Error)]
 pub enum ConnectError {
     /// The kubeconfig can't be read, or names a context, user or file that does not exist.
@@ -38,7 +38,7 @@ pub enum ConnectError {
     Kubeconfig {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault of the file.
         #[source]
         source: KubeconfigError,
     },
@@ -53,9 +53,9 @@ pub enum ConnectError {
         "no API server: neither --kubeconfig nor --apiserver-host is set, this is not a pod ({in_cluster}), and the default kubeconfig is not usable"
     )]
     NotFound {
-        /// Why the in-cluster configuration is not usable.
+        /// The fault of the in-cluster configuration.
         in_cluster: kube::config::InClusterError,
-        /// Why the default kubeconfig is not usable.
+        /// The fault of the default kubeconfig.
         #[source]
         source: KubeconfigError,
     },

@@ -18,7 +18,7 @@ pub(crate) enum Fetched<K> {
     Broken {
         /// Name, namespace and version, as far as they can be read.
         meta: Box<ObjectMeta>,
-        /// What is wrong, without the values of a Secret.
+        /// The fault, without the values of a Secret.
         error: String,
     },
 }
@@ -52,7 +52,7 @@ struct Identified {
     metadata: Identity,
 }
 
-/// The least that tells which object it is.
+/// The least that identifies an object.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 struct Identity {

@@ -19,15 +19,15 @@ use crate::chain::chain;
 /// Objects of a page of a list.
 const PAGE: u32 = 500;
 
-/// Why an object could not be read or changed.
+/// The reason why an object could not be read or changed.
 #[derive(Debug, Error)]
 pub enum EditError {
     /// The server says no.
     #[error("{what}: {message} (status {code})")]
     Refused {
-        /// What was tried, with the object.
+        /// The operation, with the object.
         what: String,
-        /// Status code: 403 without permission, 409 after somebody else's change, 422 when a `test` of a patch does not hold.
+        /// Status code: 403 without permission, 409 after another client's change, 422 when a `test` of a patch fails.
         code: u16,
         /// The server's own words.
         message: String,
@@ -35,7 +35,7 @@ pub enum EditError {
     /// There is no answer, or none that can be read.
     #[error("{what}: {cause}")]
     Unreachable {
-        /// What was tried, with the object.
+        /// The operation, with the object.
         what: String,
         /// The chain of causes.
         cause: String,
@@ -172,7 +172,7 @@ impl Editor {
         Ok(list.map_err(|error| refused(&format!("list ConfigMaps of {namespace}"), error))?.items)
     }
 
-    /// Writes a ConfigMap: anew, or, with a `resourceVersion`, in place of exactly that version.
+    /// Writes a ConfigMap: as a new one, or, with a `resourceVersion`, in place of exactly that version.
     ///
     /// # Errors
     /// [`EditError`]; code 409 when it exists already, or is another version by now.

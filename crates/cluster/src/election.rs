@@ -19,7 +19,7 @@ const TASK: &str = "leader election";
 /// Longest wait for an answer at the end.
 const LAST_WRITE: Duration = Duration::from_secs(3);
 
-/// Which lease, and who we are.
+/// The lease, and our identity.
 #[derive(Debug, Clone)]
 pub struct ElectionOptions {
     /// The Lease: our own namespace, `--election-id`.
@@ -37,7 +37,7 @@ pub struct Election;
 /// The other end of a running election.
 #[derive(Debug)]
 pub struct ElectionHandle {
-    /// Whether we lead.
+    /// `true` if we lead.
     pub leader: watch::Receiver<bool>,
     stop: oneshot::Sender<oneshot::Sender<()>>,
 }
@@ -97,7 +97,7 @@ impl Candidate {
                 let mut attempt = pin!(attempt);
                 tokio::select! {
                     wait = &mut attempt => Ok(wait),
-                    // What is on its way may have made the lease ours: without the answer nobody would release it.
+                    // What is on its way may have made the lease ours: without the answer it would not be released.
                     done = &mut stopped => {
                         let _ = timeout(LAST_WRITE, attempt).await;
                         Err(done.ok())
@@ -162,7 +162,7 @@ impl Candidate {
             if !self.claim.release(None).await {
                 tracing::warn!(lease = %self.claim.options.lease, "the lease could not be released; it runs out by itself");
             }
-            // Nobody waits when the caller gave up.
+            // There is no receiver when the caller gave up.
             let _ = done.send(());
         }
         TASK

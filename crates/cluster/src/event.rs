@@ -1,7 +1,7 @@
 //! Events: what a person sees under `kubectl describe`.
 //!
 //! One task posts them, at a bounded rate, those of each namespace in turn. An Event has the same name on every replica and after every restart (a digest of the object, the reason and the message), so that
-//! the same finding told again is one Event seen again, not one more. Problems are handed in as the whole current set; only those that are new become Events.
+//! the same finding reported again is one Event seen again, not one more. Problems are handed in as the whole current set; only those that are new become Events.
 //! That an Ingress was taken over or changed is said as well, by every replica and last of all: thousands of them wait while a Warning does not.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -43,12 +43,12 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// Events whose count is remembered.
 const REMEMBERED: usize = 4096;
 
-/// How Events are written.
+/// Options of the writer of Events.
 #[derive(Debug, Clone)]
 pub struct EventWriterOptions {
     /// `source.component`, shown as "From".
     pub component: String,
-    /// Who of the replicas: the Pod's name.
+    /// The replica: the Pod's name.
     pub instance: String,
     /// Events a second in the long run.
     pub rate: u32,
@@ -155,11 +155,11 @@ struct Writer {
     scheduled: Option<Scheduled>,
     /// The Pod of the last Event (our own), and its uid, which no snapshot holds.
     pod: Option<(ObjectKey, String)>,
-    /// How often each Event was written, by name.
+    /// Number of times that each Event was written, by name.
     counts: BTreeMap<String, i32>,
     /// The server did not take the last one; tried again then.
     paused: Option<Instant>,
-    /// Whether the missing permission to write them was logged.
+    /// `true` if the missing permission to write them was logged.
     forbidden: bool,
     dropped: Arc<AtomicU64>,
 }
@@ -189,7 +189,7 @@ impl Writer {
         }
     }
 
-    /// How long until the next post; `None` when there is nothing to post.
+    /// Time until the next post; `None` when there is nothing to post.
     fn wait(&self) -> Option<Duration> {
         let now = Instant::now();
         let pause = self.paused.map_or(Duration::ZERO, |until| until.saturating_duration_since(now));
@@ -209,7 +209,7 @@ impl Writer {
 
     fn take_problems(&mut self) {
         let current: BTreeSet<Problem> = self.current.borrow_and_update().iter().cloned().collect();
-        // What is over need not be told any more.
+        // What is over need not be reported any more.
         let over: BTreeSet<Note> = self.known.difference(&current).map(Note::of_problem).collect();
         self.backlog.retain(|note| !over.contains(note));
         for note in current.difference(&self.known).map(Note::of_problem).collect::<Vec<_>>() {

@@ -54,7 +54,7 @@ struct Logged {
 }
 
 impl Logged {
-    /// As the real server writes it: the type comes first.
+    /// The form of the real server: the type comes first.
     fn line(&self) -> String {
         format!("{{\"type\":\"{}\",\"object\":{}}}\n", self.kind, self.object)
     }
@@ -80,10 +80,10 @@ impl Fake {
         connect(&ConnectOptions { apiserver_host: Some(self.url.clone()), ..Default::default() }).await.unwrap()
     }
 
-    /// Creates or replaces an object, and tells the watches.
+    /// Creates or replaces an object, and notifies the watches.
     pub(crate) fn put(&self, resource: &str, object: Value) {
         self.world().put(resource, object);
-        self.tell();
+        self.notify();
     }
 
     /// Changes an object with a JSON merge patch.
@@ -93,7 +93,7 @@ impl Fake {
         merge(&mut object, patch);
         world.put(resource, object);
         drop(world);
-        self.tell();
+        self.notify();
     }
 
     pub(crate) fn delete(&self, resource: &str, namespace: &str, name: &str) {
@@ -104,7 +104,7 @@ impl Fake {
         object["metadata"]["resourceVersion"] = version.to_string().into();
         world.log.push(Logged { version, resource: resource.into(), kind: "DELETED", object });
         drop(world);
-        self.tell();
+        self.notify();
     }
 
     pub(crate) fn get(&self, resource: &str, namespace: &str, name: &str) -> Option<Value> {
@@ -128,7 +128,7 @@ impl Fake {
     /// Ends every watch.
     pub(crate) fn hang_up(&self) {
         self.world().hangups += 1;
-        self.tell();
+        self.notify();
     }
 
     /// Forgets every change so far: watches from before now get 410.
@@ -139,7 +139,7 @@ impl Fake {
         world.log.clear();
     }
 
-    /// How many requests contained this text.
+    /// Number of requests that contained this text.
     pub(crate) fn requests(&self, text: &str) -> usize {
         self.world().requests.iter().filter(|request| request.contains(text)).count()
     }
@@ -148,7 +148,7 @@ impl Fake {
         self.shared.world.lock()
     }
 
-    fn tell(&self) {
+    fn notify(&self) {
         self.shared.changed.send_modify(|count| *count += 1);
     }
 }
@@ -190,7 +190,7 @@ fn merge(target: &mut Value, patch: &Value) {
     }
 }
 
-/// What a URL asks for.
+/// The target of a URL.
 struct Target {
     resource: String,
     namespace: String,
@@ -259,7 +259,7 @@ async fn serve(State(shared): State<Arc<Shared>>, method: Method, uri: Uri, body
                 return failure(409, "exists");
             }
             let object = world.put(&target.resource, object);
-            tell(&shared);
+            notify(&shared);
             answer(201, &object)
         }
         Method::PATCH | Method::PUT => {
@@ -273,14 +273,14 @@ async fn serve(State(shared): State<Arc<Shared>>, method: Method, uri: Uri, body
                 object = new;
             }
             let object = world.put(&target.resource, object);
-            tell(&shared);
+            notify(&shared);
             answer(200, &object)
         }
         _ => failure(405, "no such method"),
     }
 }
 
-fn tell(shared: &Shared) {
+fn notify(shared: &Shared) {
     shared.changed.send_modify(|count| *count += 1);
 }
 

@@ -1,4 +1,4 @@
-//! What has to be watched: kinds, and the parts of the cluster that they are watched in.
+//! Feeds to watch: kinds, and the parts of the cluster that they are watched in.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub(crate) enum Scope {
 }
 
 impl Scope {
-    /// Whether the feed brings this object.
+    /// `true` if the feed brings this object.
     pub(crate) fn covers(&self, key: &ObjectKey) -> bool {
         match self {
             Self::All => true,
@@ -53,9 +53,9 @@ impl Scope {
 /// One list and watch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Feed {
-    /// What is watched.
+    /// The kind that is watched.
     pub(crate) kind: Kind,
-    /// Where.
+    /// The scope in which it is watched.
     pub(crate) scope: Scope,
 }
 
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn selectors_leave_out_what_nobody_can_refer_to() {
+    fn selectors_leave_out_what_can_not_be_referred_to() {
         let feed = |kind, scope| Feed { kind, scope };
         assert_eq!(feed(Kind::Secret, Scope::All).fields().as_deref(), Some("type!=helm.sh/release.v1"));
         let one = Scope::Object(ObjectKey::new("a", "b"));

@@ -28,14 +28,14 @@ pub(crate) enum Request {
     ConfigMap(Ticket),
 }
 
-/// What came of it.
+/// The result.
 #[derive(Debug)]
 pub(crate) enum Answer {
     Secret(Ticket, Outcome<Secret>),
     ConfigMap(Ticket, Outcome<ConfigMap>),
 }
 
-/// What the server said.
+/// The answer of the server.
 #[derive(Debug)]
 pub(crate) enum Outcome<K> {
     /// Here it is.

@@ -1,6 +1,6 @@
 //! The kinds that are watched, and what is kept of their objects.
 //!
-//! What nobody reads is not even decoded: `managedFields`, owner references, finalizers, status, the labels of most kinds. What is kept:
+//! Fields without a reader are not even decoded: `managedFields`, owner references, finalizers, status, the labels of most kinds. What is kept:
 //!
 //! | Kind | Kept besides the key and the uid |
 //! |---|---|
@@ -76,7 +76,7 @@ impl Kind {
         }
     }
 
-    /// Whether only objects that something refers to are kept.
+    /// `true` if only objects that something refers to are kept.
     pub(crate) const fn by_reference(self) -> bool {
         matches!(self, Self::Secret | Self::ConfigMap)
     }
@@ -88,11 +88,11 @@ impl fmt::Display for Kind {
     }
 }
 
-/// How a store names an object.
+/// The name of an object in a store.
 pub(crate) trait Key: Ord + Clone + fmt::Debug + Send {
     /// The key of an object, `None` when the name can't be read.
     fn of(meta: &ObjectMeta) -> Option<Self>;
-    /// Whether a feed over `scope` is the one that brings this object.
+    /// `true` if a feed over `scope` is the one that brings this object.
     fn is_in(&self, scope: &Scope) -> bool;
     /// Namespace and name.
     fn parts(&self) -> (Option<&Arc<str>>, &Arc<str>);
@@ -128,15 +128,15 @@ impl Key for Arc<str> {
 
 /// A kind that is watched, as it is kept.
 pub(crate) trait Watched: Clone + PartialEq + fmt::Debug + Send + Sync + 'static {
-    /// Which one.
+    /// The kind.
     const KIND: Kind;
-    /// Whether its values must not appear in messages.
+    /// `true` if its values must not appear in messages.
     const SECRET: bool = false;
-    /// How the store names it.
+    /// Its name in the store.
     type Key: Key;
     /// The kind as the API has it.
     type Api: Resource<DynamicType = ()>;
-    /// What is decoded of it.
+    /// The fields that are decoded of it.
     type Wire: DeserializeOwned;
 
     /// Cuts it down to what is kept.
@@ -154,7 +154,7 @@ pub(crate) struct Slim<K> {
     pub(crate) meta: Box<ObjectMeta>,
     /// Shared from the start: it goes into the store as it is.
     pub(crate) object: Arc<K>,
-    /// What the status of an Ingress says; empty for every other kind.
+    /// The addresses in the status of an Ingress; empty for every other kind.
     pub(crate) addresses: Vec<Address>,
 }
 

@@ -1,6 +1,6 @@
-//! Who leads: the decision, without I/O.
+//! The decision about leadership, without I/O.
 //!
-//! The rules of client-go, so that replicas of either make agree. A lease is read as "somebody holds this, and it changed when *I* last saw it change":
+//! The rules of client-go, so that replicas of either make agree. A lease is read as "a replica holds this, and it changed when *I* last saw it change":
 //! the clocks of two machines are never compared. It may be taken when it has no holder, or when it has not changed for as long as it says it lasts.
 
 use std::time::Duration;
@@ -9,19 +9,19 @@ use k8s_openapi::api::coordination::v1::LeaseSpec;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use tokio::time::Instant;
 
-/// What is known of the lease.
+/// The observed state of the lease.
 #[derive(Debug, Default)]
 pub(crate) struct Observed {
     spec: Option<LeaseSpec>,
     changed: Option<Instant>,
 }
 
-/// What to do about it.
+/// The step to take about it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Step {
     /// Write this: it makes us the leader, or keeps us.
     Write(LeaseSpec),
-    /// Somebody else leads, for this long unless they renew.
+    /// Another replica leads, for this long unless it renews.
     Wait(Duration),
 }
 
@@ -65,7 +65,7 @@ impl Observed {
         })
     }
 
-    /// What to write on exit so that another replica takes over at once; `None` when the lease is not ours.
+    /// The lease to write on exit so that another replica takes over at once; `None` when the lease is not ours.
     pub(crate) fn release(&self, me: &str, wall: MicroTime) -> Option<LeaseSpec> {
         let held = self.spec.clone().filter(|held| held.holder_identity.as_deref() == Some(me))?;
         Some(LeaseSpec { holder_identity: Some(String::new()), renew_time: Some(wall), lease_duration_seconds: Some(1), ..held })
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lease_that_nobody_holds_is_taken() {
+    fn a_lease_that_no_replica_holds_is_taken() {
         let now = Instant::now();
         let mut observed = Observed::default();
         observed.observe(None, now);

@@ -1,6 +1,6 @@
 //! A Lease as a lock: held for the time of one piece of work, by one of several replicas.
 //!
-//! It is renewed every quarter of its TTL while the work goes on. Whoever dies loses it when it has run out.
+//! It is renewed every quarter of its TTL while the work goes on. A holder that dies loses it when it has run out.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::election::ElectionOptions;
 /// Attempts in a row while others are faster.
 const RACES: usize = 5;
 
-/// Why the lock is unavailable, or lost.
+/// The reason why the lock is unavailable, or lost.
 #[derive(Debug, Error)]
 pub enum LeaseError {
     /// The API server says no, or nothing.
@@ -26,12 +26,12 @@ pub enum LeaseError {
         #[source]
         source: kube::Error,
     },
-    /// No answer in time, or somebody else holds it now.
+    /// No answer in time, or another replica holds it now.
     #[error("the Lease {lease} was lost: {why}")]
     Lost {
         /// Namespace and name.
         lease: String,
-        /// What happened.
+        /// The reason.
         why: &'static str,
     },
 }
@@ -47,7 +47,7 @@ impl LeaseLock {
         Self { claim: Claim::new(client, options) }
     }
 
-    /// Takes it if nobody holds it. To be asked again of the same one: that a holder died is seen by its standing still.
+    /// Takes it if no replica holds it. To be asked again of the same one: that a holder died is seen by its standing still.
     ///
     /// # Errors
     /// The API server refuses or does not answer.
@@ -71,7 +71,7 @@ impl LeaseLock {
         Ok(false)
     }
 
-    /// What was noted when it was last released with a note.
+    /// The note with which it was last released.
     pub fn note(&self) -> Option<&String> {
         self.claim.note()
     }
@@ -85,7 +85,7 @@ impl LeaseLock {
             let begun = Instant::now();
             match timeout(ttl / 4, self.claim.attempt()).await {
                 Ok(Ok(Claimed::Ours)) => renewed = begun,
-                Ok(Ok(Claimed::Theirs(_))) => return self.lost("somebody else holds it"),
+                Ok(Ok(Claimed::Theirs(_))) => return self.lost("another replica holds it"),
                 Ok(Ok(Claimed::Raced)) => {}
                 Ok(Err(_)) | Err(_) => self.claim.forget(),
             }
@@ -95,14 +95,14 @@ impl LeaseLock {
         }
     }
 
-    /// Gives it away at once. A note is kept for whoever takes it next.
+    /// Gives it away at once. A note is kept for the next holder.
     pub async fn release(&mut self, note: Option<String>) {
         if !self.claim.release(note).await {
             tracing::warn!(lease = self.name(), "the lease could not be released; it runs out by itself");
         }
     }
 
-    /// How long it lasts without being renewed.
+    /// The time that it lasts without being renewed.
     pub fn ttl(&self) -> Duration {
         self.claim.options.ttl
     }

@@ -12,7 +12,7 @@
 //! One task per kind (a *feed*: a kind and the part of the cluster it covers) lists in pages, then watches, and sends what it reads to one owner task.
 //! The owner holds every store, applies what arrives, and publishes a new snapshot as soon as nothing more is waiting; there are no locks.
 //!
-//! - **Nothing is emptied by trouble.** A lost watch is resumed from where it was. When the server no longer knows that point (410), the kind is listed anew *beside* the
+//! - **Nothing is emptied by trouble.** A lost watch is resumed from where it was. When the server no longer knows that point (410), the kind is listed again *beside* the
 //!   store, and the difference is applied at the end of the list. Errors are retried for ever with backoff, and only the [`SourceStatus`] shows them.
 //! - **No change, no snapshot.** Objects are cut down to what the model reads as soon as they are decoded, `resourceVersion` not included; an object that is then
 //!   equal to the one held is dropped. So status writes and `managedFields` cost nothing further on.
@@ -70,5 +70,5 @@ pub use zone::zone;
 /// The set that all long-running tasks of the process sit in. A task that ends gives its name; none is expected to end before the process does.
 pub type Tasks = tokio::task::JoinSet<&'static str>;
 
-/// Who we are to the API server: user agent and field manager.
+/// Our name for the API server: user agent and field manager.
 const PRODUCT: &str = concat!("narthex/", env!("CARGO_PKG_VERSION"));

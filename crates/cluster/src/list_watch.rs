@@ -28,7 +28,7 @@ use crate::backoff::{Backoff, Retry};
 use crate::chain::chain;
 use crate::connect::READ_TIMEOUT;
 
-/// How long the server may keep a watch open. A connection that died without a word is noticed a little later; resuming costs one small request.
+/// The time that the server may keep a watch open. A connection that died without a word is noticed a little later; resuming costs one small request.
 const WATCH_SECONDS: u32 = 45;
 /// Silence beyond [`WATCH_SECONDS`] after which the connection is given up.
 const GRACE: Duration = Duration::from_secs(10);
@@ -53,7 +53,7 @@ pub enum Step<K> {
     Delete(K),
     /// The server can't be asked, or refuses; asked again later.
     Failed {
-        /// What went wrong.
+        /// The error.
         error: Arc<str>,
         /// It is a matter of permission.
         forbidden: bool,
@@ -72,7 +72,7 @@ pub trait Sink<K>: Send {
     fn take(&mut self, step: Step<K>) -> impl Future<Output = Result<(), Closed>> + Send;
 }
 
-/// What is listed and watched, and how.
+/// The scope of a list and watch, and its options.
 #[derive(Debug, Clone)]
 pub struct ListWatch<K> {
     /// The endpoint.
@@ -236,7 +236,7 @@ impl<K: Resource + Clone + DeserializeOwned + Debug + Send + 'static, S: Sink<K>
         self.report(chain(error), forbidden).await
     }
 
-    /// Tells of a failure, and waits.
+    /// Reports a failure, and waits.
     async fn report(&mut self, error: String, forbidden: bool) -> Result<(), Closed> {
         let (kind, scope) = (self.options.kind, &self.options.scope);
         match self.failing.replace(forbidden) {
@@ -268,7 +268,7 @@ impl<K: Resource + Clone + DeserializeOwned + Debug + Send + 'static, S: Sink<K>
         }
     }
 
-    /// Whether the object has a name. One without can only be reported in the log.
+    /// `true` if the object has a name. One without can only be reported in the log.
     fn is_named(&self, object: &K) -> bool {
         let named = object.meta().name.is_some();
         if !named {

@@ -1,4 +1,4 @@
-//! What the tasks that watch tell the one that owns the stores.
+//! Messages of the tasks that watch to the one that owns the stores.
 
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
 use k8s_openapi::api::networking::v1::IngressClass;

@@ -17,7 +17,7 @@ use crate::list_watch::{Closed, ListWatch, Sink, Step};
 
 const TASK: &str = "watch of the published addresses";
 
-/// Where the addresses come from.
+/// The source of the addresses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AddressSource {
     /// `--publish-status-address`: always these.

@@ -1,4 +1,4 @@
-//! How often each Secret or ConfigMap is referred to.
+//! The number of references to each Secret or ConfigMap.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ pub(crate) struct References {
 }
 
 impl References {
-    /// Whether something refers to it.
+    /// `true` if something refers to it.
     pub(crate) fn contains(&self, key: &ObjectKey) -> bool {
         self.counts.contains_key(key)
     }
@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn first_and_last_references_are_told() {
+    fn first_and_last_references_are_reported() {
         let mut references = References::default();
         assert_eq!(references.replace(vec![], keys(&["a", "a", "b"])), (keys(&["a", "b"]), vec![]));
         assert_eq!(references.replace(vec![], keys(&["a"])), (vec![], vec![]));

@@ -33,16 +33,16 @@ const BATCH: usize = 4096;
 /// Fetches at a time.
 const FETCHES: usize = 32;
 
-/// How the cluster is watched.
+/// Options of watching the cluster.
 #[derive(Debug, Clone)]
 pub struct SourceOptions {
-    /// Which namespaces, and which objects the flags refer to.
+    /// The namespaces, and the objects that the flags refer to.
     pub settings: Arc<Settings>,
     /// Waits after failed requests.
     pub retry: Retry,
     /// The wait before IngressClasses that may not be listed are tried again.
     pub forbidden_retry: Duration,
-    /// How long a snapshot waits for a Secret or ConfigMap that something newly refers to. Longer, and it is published without.
+    /// The time that a snapshot waits for a Secret or ConfigMap that something newly refers to. Longer, and it is published without.
     pub patience: Duration,
 }
 
@@ -62,7 +62,7 @@ pub struct Source;
 pub struct SourceHandle {
     /// The newest snapshot. `None` until every store has been complete once, the referenced Secrets and ConfigMaps included; then never again.
     pub snapshots: watch::Receiver<Option<Arc<Snapshot>>>,
-    /// How far every feed is, and what ails it.
+    /// The progress of every feed, and its error.
     pub status: watch::Receiver<SourceStatus>,
     /// The addresses in the status of every Ingress, for the status writer.
     pub statuses: watch::Receiver<Statuses>,
@@ -90,9 +90,9 @@ pub struct SourceStatus {
 /// One list and watch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FeedStatus {
-    /// What is watched.
+    /// The kind that is watched.
     pub kind: Kind,
-    /// Where, in words: `everywhere`, `in shop`, `ingress/main only`.
+    /// The scope in words: `everywhere`, `in shop`, `ingress/main only`.
     pub scope: String,
     /// The first list was complete.
     pub initialised: bool,
@@ -100,7 +100,7 @@ pub struct FeedStatus {
     pub forbidden: bool,
     /// Objects of this kind that are held, by all its feeds.
     pub objects: usize,
-    /// What went wrong last; `None` while it works.
+    /// The last error; `None` while it works.
     pub error: Option<Arc<str>>,
     /// Since when it works, or does not.
     pub since: Timestamp,

@@ -123,7 +123,7 @@ impl State {
         }
     }
 
-    /// Whether the answer to a request is still of interest.
+    /// `true` if the answer to a request is still of interest.
     pub(crate) fn awaits(&self, request: &Request) -> bool {
         match request {
             Request::Secret(ticket) => self.secrets.awaits(ticket),
@@ -159,7 +159,7 @@ impl State {
         std::mem::take(&mut self.requests)
     }
 
-    /// Whether a fetch is under way that a snapshot waits for.
+    /// `true` if a fetch is under way that a snapshot waits for.
     pub(crate) fn is_fetching(&self) -> bool {
         self.secrets.is_waiting() || self.config_maps.is_waiting()
     }
@@ -170,12 +170,12 @@ impl State {
         self.config_maps.wait_no_longer();
     }
 
-    /// Whether every Ingress list is complete, so that it is known which Secrets and ConfigMaps to keep.
+    /// `true` if every Ingress list is complete, so that it is known which Secrets and ConfigMaps to keep.
     pub(crate) fn knows_references(&self) -> bool {
         self.feeds.iter().filter(|progress| progress.feed.kind == Kind::Ingress).all(|progress| progress.initialised)
     }
 
-    /// Whether something changed that [`State::take_snapshot`] would hand out.
+    /// `true` if something changed that [`State::take_snapshot`] would hand out.
     pub(crate) fn has_snapshot(&mut self) -> bool {
         self.ready |= self.feeds.iter().all(Progress::is_ready) && !self.is_fetching();
         self.ready && self.changed
@@ -209,7 +209,7 @@ impl State {
         self.statuses.take()
     }
 
-    /// How far everything is.
+    /// The progress of everything.
     pub(crate) fn status(&self) -> SourceStatus {
         let feeds = self.feeds.iter().map(|progress| FeedStatus {
             kind: progress.feed.kind,

@@ -1,6 +1,6 @@
 //! Writes the addresses into the status of the Ingresses that are served.
 //!
-//! Driven by events: a new Ingress, a changed address, a status that somebody else changed. Only the leader writes. What is written is not waited for in the watch, and
+//! Driven by events: a new Ingress, a changed address, a status that another client changed. Only the leader writes. What is written is not waited for in the watch, and
 //! never changes a snapshot: the current addresses come from [`crate::Statuses`], beside the objects.
 
 use std::sync::Arc;
@@ -40,10 +40,10 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// Labels that differ between the replicas of two versions of one Deployment or DaemonSet.
 const VERSION_LABELS: [&str; 3] = ["pod-template-hash", "controller-revision-hash", "pod-template-generation"];
 
-/// What is written.
+/// Options of the status writer.
 #[derive(Debug, Clone)]
 pub struct StatusOptions {
-    /// Where the addresses come from.
+    /// The source of the addresses.
     pub addresses: AddressSource,
     /// `--status-update-interval`: how soon a write that did not take effect, or that others keep changing, is repeated; how often node addresses are looked up.
     pub interval: Duration,
@@ -116,7 +116,7 @@ impl Writer {
                 done = &mut stopped => {
                     if let Ok(done) = done {
                         self.clear().await;
-                        // Nobody waits when the caller gave up.
+                        // There is no receiver when the caller gave up.
                         let _ = done.send(());
                     }
                     return TASK;

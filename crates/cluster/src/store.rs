@@ -13,10 +13,10 @@ use crate::decode::Fetched;
 use crate::kinds::{Key, Slim, Watched};
 use crate::message::Input;
 
-/// What one object was and is.
+/// The old and the new state of one object.
 #[derive(Debug)]
 pub(crate) struct Change<K: Watched> {
-    /// Which object.
+    /// The object.
     pub(crate) key: K::Key,
     /// Before; `None` when it is new.
     pub(crate) old: Option<Arc<K>>,
@@ -168,12 +168,12 @@ impl<K: Watched> Store<K> {
     }
 }
 
-/// What a step changed.
+/// The changes of a step.
 #[derive(Debug)]
 pub(crate) struct Changes<K: Watched> {
     /// The objects that differ now, in the order of their keys for a list.
     pub(crate) objects: Vec<Change<K>>,
-    /// Whether the set of undecodable objects differs.
+    /// `true` if the set of undecodable objects differs.
     pub(crate) broken: bool,
 }
 
@@ -189,7 +189,7 @@ impl<K: Watched> Changes<K> {
         self.broken |= other.broken;
     }
 
-    /// Whether a snapshot would differ.
+    /// `true` if a snapshot would differ.
     pub(crate) fn any(&self) -> bool {
         self.broken || !self.objects.is_empty()
     }

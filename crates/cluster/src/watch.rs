@@ -12,7 +12,7 @@ use crate::kinds::{Kind, Watched};
 use crate::list_watch::{Closed, ListWatch, Sink};
 use crate::message::{Input, Message};
 
-/// How a feed talks to the server and to the owner of the stores.
+/// The connections of a feed to the server and to the owner of the stores.
 #[derive(Debug, Clone)]
 pub(crate) struct Wiring {
     pub(crate) out: mpsc::Sender<Message>,

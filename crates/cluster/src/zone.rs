@@ -1,4 +1,4 @@
-//! Which zone we run in.
+//! The zone that we run in.
 
 use backon::Retryable;
 use k8s_openapi::api::core::v1::{Node, Pod};

@@ -1,6 +1,6 @@
 //! Follows directories and files: wakes when something may have changed, and says when the writing has stopped.
 //!
-//! Events only wake; the truth is in the next [`scan`], and whoever follows compares contents. So a lost, doubled or early event costs nothing but a look.
+//! Events only wake; the truth is in the next [`scan`], and the caller compares contents. So a lost, doubled or early event costs nothing but a look.
 //!
 //! - [`Watcher`]: inotify for every directory that a scan read, for what links point to, and for the directories above, through removal, replacement and swaps of
 //!   the kubelet's `..data`. Where inotify is blind ([`reports_changes`], [`mounts`]) the caller polls.

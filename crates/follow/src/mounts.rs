@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 /// A mount, as a line of `mountinfo` describes it (proc(5)).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mount {
-    /// Where it is mounted.
+    /// The mount point.
     pub point: PathBuf,
-    /// What of the file system is mounted: `/` or a directory or file in it.
+    /// The part of the file system that is mounted: `/` or a directory or file in it.
     pub root: PathBuf,
     /// Type of the file system.
     pub kind: String,
 }
 
-/// Why changes may not be seen at a path.
+/// The reason why changes may not be seen at a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Hazard {
     /// One version of a mounted ConfigMap or Secret is mounted (`subPath`): there will never be another.
@@ -57,7 +57,7 @@ fn line(line: &str) -> Option<Mount> {
     Some(Mount { point: unescape(point), root: unescape(root), kind: right.split(' ').next()?.to_owned() })
 }
 
-/// Blanks, tabs, line feeds and backslashes are written as `\` and three octal digits.
+/// Spaces, tabs, line feeds and backslashes are written as `\` and three octal digits.
 fn unescape(text: &str) -> PathBuf {
     let mut out = String::new();
     let mut rest = text;
@@ -78,7 +78,7 @@ fn unescape(text: &str) -> PathBuf {
     out.into()
 }
 
-/// What may hide changes at or below `path` (absolute). `is_file` says whether a mount point is a file.
+/// Hazards that may hide changes at or below `path` (absolute). `is_file` says whether a mount point is a file.
 pub fn hazards(mounts: &[Mount], path: &Path, is_file: impl Fn(&Path) -> bool) -> Vec<Hazard> {
     let nearest = mounts.iter().rev().filter(|mount| path.starts_with(&mount.point)).max_by_key(|mount| mount.point.components().count());
     let below = mounts.iter().filter(|mount| mount.point.starts_with(path) && nearest != Some(mount));
@@ -117,7 +117,7 @@ mod tests {
 nonsense";
 
     #[test]
-    fn mounts_that_never_change_are_told() {
+    fn mounts_that_never_change_are_reported() {
         let mounts = parse(TEXT);
         assert_eq!(mounts.len(), 4);
         let of = |path: &str| hazards(&mounts, Path::new(path), |point| point.extension().is_some_and(|end| end == "conf"));

@@ -1,4 +1,4 @@
-//! When to look, and whether to believe what is seen.
+//! The pace of looks, and doubts about what is seen.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -68,13 +68,13 @@ impl Quiet {
         }
     }
 
-    /// When the burst is over, unless something more happens.
+    /// The end of the burst, unless something more happens.
     pub fn until(&self) -> Instant {
         if self.open.is_empty() { self.bound.min(self.last + self.quiet) } else { self.bound }
     }
 }
 
-/// Waits until the burst that begins with `first` is over. True if it was cut short by `interrupt`; `None` if nobody can wake any more.
+/// Waits until the burst that begins with `first` is over. True if it was cut short by `interrupt`; `None` if there is no waker any more.
 pub async fn settle(pacing: &Pacing, first: Wake, wakes: &mut mpsc::Receiver<Wake>, interrupt: &Notify) -> Option<bool> {
     let mut burst = Quiet::begin(pacing, Instant::now());
     burst.note(first, Instant::now());
@@ -98,7 +98,7 @@ pub struct Sight {
 }
 
 impl Sight {
-    /// What is to be remembered of a scan: of the directories below the root, too.
+    /// The part of a scan to remember: of the directories below the root, too.
     pub fn of(found: &Scan) -> Self {
         let below = found.files.keys().flat_map(|path| path.match_indices('/').map(|(at, _)| Arc::from(&path[..at])));
         let populated = below.chain(found.files.keys().next().map(|_| Arc::from(""))).collect();
@@ -112,7 +112,7 @@ impl Sight {
     }
 }
 
-/// Whether what is seen should be believed yet.
+/// Doubts about what is seen.
 ///
 /// A directory that was removed and made again looks, for a moment, like one whose files were deleted; so does one that is moved away to make room for
 /// another. So what is missing from a directory that is new or empty is believed only when it has looked the same for a while.
@@ -126,9 +126,9 @@ pub struct Doubts {
 struct Doubt {
     root: Id,
     listing: Vec<(Arc<str>, Option<Signature>)>,
-    /// When it was first seen like this.
+    /// The time when it was first seen like this.
     since: Instant,
-    /// When doubt began.
+    /// The time when doubt began.
     begun: Instant,
 }
 

@@ -1,4 +1,4 @@
-//! What files a directory holds. Reads names and attributes, not content.
+//! The files that a directory holds. Reads names and attributes, not content.
 //!
 //! - The files whose names count ([`Names`]), in sub-directories too.
 //! - Symbolic links are followed, to files and to directories; a link to a directory above itself ends there.
@@ -11,20 +11,20 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Which names count.
+/// The names that count.
 #[derive(Debug, Clone)]
 pub struct Names {
-    /// Whether a directory of this name is looked into.
+    /// `true` if a directory of this name is looked into.
     pub directory: fn(&str) -> bool,
-    /// Whether a file of this name is one of those that are followed.
+    /// `true` if a file of this name is one of those that are followed.
     pub file: fn(&str) -> bool,
     /// Paths that don't count, with everything below them: as they are reached from the root, not resolved.
     pub excluded: Arc<[PathBuf]>,
-    /// Where links must stay, as a real path: what leads out of it is not looked into. It is no proof against changes at the same time.
+    /// The real path that links must stay below: what leads out of it is not looked into. It is no proof against changes at the same time.
     pub within: Option<Arc<Path>>,
 }
 
-/// What a directory holds at one time.
+/// The content of a directory at one time.
 #[derive(Debug, Default)]
 pub struct Scan {
     /// By path relative to the directory.
@@ -46,12 +46,12 @@ pub struct Scan {
 pub enum Found {
     /// A regular file.
     File {
-        /// Where, as it is reached from the root.
+        /// The path as it is reached from the root.
         path: PathBuf,
         /// Its attributes.
         signature: Signature,
     },
-    /// Why it can't be read: a phrase.
+    /// The reason why it can't be read: a phrase.
     Unreadable(String),
 }
 
@@ -93,13 +93,13 @@ impl Signature {
         }
     }
 
-    /// When content or attributes changed last; before 1970 counts as 1970.
+    /// Time of the last change of content or attributes; before 1970 counts as 1970.
     pub fn changed_at(&self) -> SystemTime {
         let (seconds, nanoseconds) = self.modified.max(self.changed);
         UNIX_EPOCH + Duration::new(seconds.try_into().unwrap_or(0), nanoseconds.try_into().unwrap_or(0))
     }
 
-    /// Whether the last change is so long before `now` (seconds since 1970) that another one would show.
+    /// `true` if the last change is so long before `now` (seconds since 1970) that another one would show.
     pub fn is_old(&self, now: i64) -> bool {
         let latest = self.modified.0.max(self.changed.0);
         // A clock that was set back, or a file from the future, proves nothing.
@@ -108,7 +108,7 @@ impl Signature {
 }
 
 impl Scan {
-    /// Whether no `..data` was swapped since the scan began: what was read through the links is of one version.
+    /// `true` if no `..data` was swapped since the scan began: what was read through the links is of one version.
     pub fn is_consistent(&self) -> bool {
         self.links.iter().all(|(link, target)| fs::read_link(link).is_ok_and(|now| now == *target))
     }

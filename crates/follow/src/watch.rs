@@ -29,15 +29,15 @@ pub enum Wake {
 #[derive(Debug)]
 pub struct Watcher {
     inner: RecommendedWatcher,
-    /// What is followed, for messages: `the manifests`.
+    /// The name of what is followed, for messages: `the manifests`.
     what: &'static str,
     armed: BTreeMap<PathBuf, Id>,
     interest: Arc<Mutex<Interest>>,
-    /// The last failure to set a watch: told once.
+    /// The last failure to set a watch: reported once.
     failure: Option<String>,
 }
 
-/// Which events count. All paths are real ones.
+/// The events that count. All paths are real ones.
 #[derive(Debug)]
 struct Interest {
     names: Names,
@@ -51,7 +51,7 @@ struct Interest {
     dropped: BTreeSet<PathBuf>,
 }
 
-/// What [`Watcher::arm`] did.
+/// The result of [`Watcher::arm`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Armed {
     /// A watch was set: what changed before it was set went unseen, so look again.
@@ -79,7 +79,7 @@ impl Watcher {
     }
 
     /// Sets the watches that the scans of these roots call for, and takes back those of directories that are gone or were replaced.
-    /// For a root without a scan only those that tell when it comes back.
+    /// For a root without a scan only those that show its return.
     pub fn arm(&mut self, roots: &[(&Path, Option<&Scan>)]) -> Armed {
         let mut interest = Interest::new(self.interest.lock().names.clone());
         let mut wanted = BTreeMap::new();
@@ -193,7 +193,7 @@ fn guards(directory: &Path) -> Vec<(PathBuf, PathBuf)> {
     found
 }
 
-/// Whether inotify sees all changes of a file system: not those that other machines make.
+/// `true` if inotify sees all changes of a file system: not those that other machines make.
 pub fn reports_changes(path: &Path) -> bool {
     // From statfs(2): NFS, SMB (three), FUSE, 9p, Ceph, AFS (two), Lustre, OCFS2, GFS2, VirtualBox.
     const REMOTE: &[u64] = &[

@@ -20,7 +20,7 @@ pub(crate) fn digest(bytes: &[u8]) -> Digest {
     Sha256::digest(bytes).into()
 }
 
-/// What a document holds.
+/// The content of a document.
 #[derive(Debug)]
 pub(crate) struct Document {
     pub(crate) digest: Digest,
@@ -52,10 +52,10 @@ pub(crate) struct Fault {
     pub(crate) detail: String,
 }
 
-/// What a fault is about, and so what it costs.
+/// The subject of a fault, which decides what it costs.
 #[derive(Debug)]
 pub(crate) enum About {
-    /// Text of which nobody can say what it defines: it may be any object that the file defined before.
+    /// Text whose objects are unknown: it may be any object that the file defined before.
     Document,
     /// An object that can't be used.
     Object(ObjectRef),

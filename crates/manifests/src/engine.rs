@@ -24,16 +24,16 @@ pub(crate) struct Engine {
     last: Option<Arc<Loaded>>,
     /// Files as they were read, but for those whose next change might not show in their attributes.
     read: BTreeMap<Arc<str>, Signature>,
-    /// What `last` was read from.
+    /// The sight that `last` was read from.
     sight: Sight,
     doubts: Doubts,
-    /// Why the directory can't be read: told once.
+    /// The reason why the directory can't be read: reported once.
     failure: Option<String>,
 }
 
 /// The result of a look.
 pub(crate) struct Turn {
-    /// What is there, if it was read: it may equal what was there before.
+    /// The content, if it was read: it may equal what was there before.
     pub(crate) loaded: Option<Arc<Loaded>>,
     /// Look again after this time even if nothing wakes.
     pub(crate) again: Duration,
@@ -107,7 +107,7 @@ impl Engine {
         (files, taken)
     }
 
-    /// Whether what is seen should not be believed yet, and for how long to wait.
+    /// The time to wait while what is seen should not be believed yet.
     fn doubts(&mut self, found: &Scan) -> Option<Duration> {
         self.doubts.wait(&self.options.pacing, &self.sight, found, Instant::now())
     }

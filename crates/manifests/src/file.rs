@@ -17,12 +17,12 @@ use crate::parse::split::{Format, split};
 /// The largest file that is read, in bytes.
 pub const MAX_FILE_BYTES: u64 = 16 << 20;
 
-/// What is in a file.
+/// The content of a file.
 #[derive(Debug, Clone)]
 pub enum Content {
     /// All of it.
     Bytes(Vec<u8>),
-    /// What it was at the last reading.
+    /// The content of the last reading.
     Unchanged,
     /// It can't be read, and why: a phrase such as `permission denied`.
     Unreadable(String),
@@ -49,7 +49,7 @@ struct Placed {
 #[derive(Debug)]
 struct Kept {
     item: Arc<Item>,
-    /// Where the text stands that should have been its new version.
+    /// The place of the text that should have been its new version.
     document: u32,
     line: u32,
 }

@@ -9,7 +9,7 @@ use follow::{Found, Names, Scan, Signature, scan};
 use crate::file::{Content, MAX_FILE_BYTES};
 use crate::loaded::{File, Loaded, read};
 
-/// Why a directory could not be read at all.
+/// The reason why a directory could not be read at all.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// There is nothing.
@@ -55,7 +55,7 @@ pub(crate) fn names() -> Names {
     Names { directory: |name| !name.starts_with('.'), file: is_manifest, excluded: Arc::default(), within: None }
 }
 
-/// Whether a name is one of a file that is read.
+/// `true` if a name is one of a file that is read.
 fn is_manifest(name: &str) -> bool {
     !name.starts_with('.')
         && Path::new(name)

@@ -19,16 +19,16 @@ pub struct Loaded {
     /// The objects, and in `problems` what is wrong with the files and the objects in them. `addresses` is empty.
     pub snapshot: Snapshot,
     files: OrdMap<Arc<str>, Arc<FileState>>,
-    /// Who defines an object: the one that is used first.
+    /// The documents that define an object: the one that is used first.
     claims: OrdMap<ObjectRef, Vec<Claim>>,
     /// Objects that are defined more than once.
     conflicts: OrdSet<ObjectRef>,
-    /// Where each of `snapshot.problems` stands.
+    /// The place of each of `snapshot.problems`.
     places: Arc<BTreeMap<Problem, Place>>,
     generation: u64,
 }
 
-/// Where an object stands.
+/// The place of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Position {
     /// Path relative to the directory, with `/` between its parts.
@@ -53,7 +53,7 @@ pub struct Place {
 pub struct File {
     /// Path relative to the directory, with `/` between its parts.
     pub path: Arc<str>,
-    /// What is in it.
+    /// The content of the file.
     pub content: Content,
 }
 
@@ -115,12 +115,12 @@ impl Default for Loaded {
 }
 
 impl Loaded {
-    /// What is wrong, in order of files and lines.
+    /// The problems, in order of files and lines.
     pub fn problems(&self) -> &[Problem] {
         &self.snapshot.problems
     }
 
-    /// Where an object stands. Of one whose text is broken now and whose last good version is in the snapshot: where the broken text stands.
+    /// The place of an object. Of one whose text is broken now and whose last good version is in the snapshot: where the broken text stands.
     pub fn position(&self, object: &ObjectRef) -> Option<&Position> {
         self.claims.get(object)?.first().map(|claim| &claim.position)
     }
@@ -175,7 +175,7 @@ impl Loaded {
         self.files.keys()
     }
 
-    /// Whether no file was read.
+    /// `true` if no file was read.
     pub(crate) fn is_empty(&self) -> bool {
         self.files.is_empty()
     }

@@ -13,7 +13,7 @@ use model::{EndpointSlice, Ingress, ObjectKey, ObjectRef, Service, Snapshot};
 
 pub(crate) use read::{identify, read};
 
-/// What a document's `apiVersion` and `kind` make of it.
+/// The class of a document by its `apiVersion` and `kind`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Class {
     /// One that matters here.
@@ -55,7 +55,7 @@ macro_rules! kinds {
         }
 
         impl Object {
-            /// Whether both are the same, by value.
+            /// `true` if both are the same, by value.
             pub(crate) fn same(&self, other: &Self) -> bool {
                 match (self, other) {
                     $((Self::$kind(a), Self::$kind(b)) => Arc::ptr_eq(a, b) || a == b,)*
@@ -76,7 +76,7 @@ macro_rules! kinds {
                 }
             }
 
-            /// What the snapshot holds under this name.
+            /// The object of this name in the snapshot.
             pub(crate) fn find(object: &ObjectRef, snapshot: &Snapshot) -> Option<Self> {
                 match object.kind {
                     $(stringify!($kind) => kinds!(@get $scope, $field, snapshot)?.get(&kinds!(@key $scope, object)).cloned().map(Self::$kind),)*
@@ -105,7 +105,7 @@ kinds! {
 }
 
 impl Kind {
-    /// Whether objects of this kind live in a namespace.
+    /// `true` if objects of this kind live in a namespace.
     pub(crate) const fn namespaced(self) -> bool {
         !matches!(self, Self::IngressClass | Self::Namespace)
     }

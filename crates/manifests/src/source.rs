@@ -1,7 +1,7 @@
 //! The directory as a source: follows it and publishes a snapshot for every change.
 //!
 //! Two tasks. The *reader* looks at the directory when something wakes it, once the writing has stopped; the *publisher* joins what was read
-//! with the addresses of external names. Neither ends before the process does, unless nobody listens any more.
+//! with the addresses of external names. Neither ends before the process does, unless there is no listener any more.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -20,12 +20,12 @@ use crate::engine::{Engine, Turn};
 use crate::load::names;
 use crate::loaded::Loaded;
 
-/// What to follow, and how.
+/// The directory to follow, and options.
 #[derive(Debug, Clone)]
 pub struct SourceOptions {
     /// The directory; it need not exist yet.
     pub directory: PathBuf,
-    /// How often to look where changes can't be seen: on a network file system, or when inotify is out of watches.
+    /// Interval of looks where changes can't be seen: on a network file system, or when inotify is out of watches.
     pub poll_interval: Duration,
     /// Look every [`Self::poll_interval`] and don't use inotify at all.
     pub force_polling: bool,
@@ -46,7 +46,7 @@ pub type Addresses = OrdMap<Arc<str>, Arc<[IpAddr]>>;
 /// The running source.
 #[derive(Debug, Clone)]
 pub struct SourceHandle {
-    /// What was last read, with the addresses. `None` until the directory could be read for the first time.
+    /// The snapshot that was last read, with the addresses. `None` until the directory could be read for the first time.
     pub snapshots: watch::Receiver<Option<Arc<Snapshot>>>,
     /// The same, with the positions of objects; also renewed when only positions changed.
     pub loaded: watch::Receiver<Option<Arc<Loaded>>>,
@@ -135,7 +135,7 @@ impl Source {
     }
 }
 
-/// Where the publisher puts what it makes.
+/// The receivers of what the publisher makes.
 struct Published {
     snapshots: watch::Sender<Option<Arc<Snapshot>>>,
     /// The number of the last forced reading that is in them.
@@ -191,7 +191,7 @@ impl Reader {
     async fn run(mut self) {
         let mut force = false;
         while let Some(mut engine) = self.engine.take() {
-            // Who asks from now on gets another one.
+            // A caller that asks from now on gets another one.
             let number = self.rereads.wanted.load(Ordering::Relaxed);
             let looking = tokio::task::spawn_blocking(move || {
                 let turn = engine.turn(force);
@@ -225,7 +225,7 @@ impl Reader {
         }
     }
 
-    /// Waits for a reason to look again: whether it forces everything to be read. `None`: nobody listens any more.
+    /// Waits for a reason to look again: `true` if it forces everything to be read. `None`: there is no listener any more.
     async fn wait(&mut self, again: Duration) -> Option<bool> {
         tokio::select! {
             () = self.read.closed() => None,

@@ -113,7 +113,7 @@ fn last_good_objects_stay_while_their_text_is_broken() {
     );
     assert_eq!(places(&second), ["f.yaml:20"]);
 
-    // Nobody can say what the broken text is: everything that is not there any more stays.
+    // The objects of the broken text are unknown: everything that is not there any more stays.
     let unnamed = format!("{}---\n: [\n", ingress("a", "a3"));
     let third = load([("f.yaml", &*unnamed)], Some(&second));
     assert_eq!([host(&third, "a"), host(&third, "b")], [Some("a3".into()), Some("b1".into())]);

@@ -197,7 +197,7 @@ async fn editors_and_new_directories_are_followed() {
 }
 
 #[tokio::test]
-async fn a_broken_file_stops_nobody_else() {
+async fn a_broken_file_stops_no_other() {
     let mut bed = Bed::with(&["a"]).await;
     fs::write(bed.path("b.yaml"), config_maps(&["b"])).unwrap();
     bed.see(&["a", "b"]).await;

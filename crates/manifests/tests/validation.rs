@@ -1,4 +1,4 @@
-//! What the API server would refuse, a directory refuses too, with the line of the field.
+//! Objects that the API server would refuse, which a directory refuses too, with the line of the field.
 
 use manifests::{Content, File, Loaded, read};
 
@@ -147,7 +147,7 @@ fn kinds_and_versions() {
 }
 
 #[test]
-fn unknown_fields_are_ignored_but_told() {
+fn unknown_fields_are_ignored_but_reported() {
     let loaded = load("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {a: b}\nDATA: {a: b}\n");
     assert_eq!(loaded.snapshot.config_maps.len(), 1);
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Where a controller listens.
+//! The address at which a controller listens.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,4 +1,4 @@
-//! What a controller answered, cut down to what is compared.
+//! The answer of a controller, cut down to what is compared.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -40,7 +40,7 @@ pub struct Answer {
     pub headers: BTreeMap<String, Vec<String>>,
     /// SHA-256 of the body in hexadecimal, where bodies are compared and it ended in time.
     pub body: Option<String>,
-    /// Who answered, where that can be seen.
+    /// The backend that answered, where that can be seen.
     pub backend: Option<String>,
     /// The target that the backend saw, where that can be seen.
     pub target: Option<String>,
@@ -59,24 +59,24 @@ pub struct Shown {
     pub generated: bool,
 }
 
-/// Why there is no answer.
+/// The reason why there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{kind}: {detail}")]
 pub struct Failure {
-    /// What is compared.
+    /// The kind of failure, which is compared.
     pub kind: FailureKind,
     /// For people.
     pub detail: String,
 }
 
-/// Where it failed.
+/// The stage at which it failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailureKind {
     /// No connection.
     Connect,
     /// The TLS handshake was refused: the peer speaks TLS.
     Handshake,
-    /// What answers on the port speaks no TLS.
+    /// The port does not speak TLS.
     NoTls,
     /// Nothing came in time.
     Timeout,
@@ -99,7 +99,7 @@ impl fmt::Display for FailureKind {
     }
 }
 
-/// What came of a request.
+/// The outcome of a request.
 pub type Outcome = Result<Answer, Failure>;
 
 /// Headers as they are compared, from those that came. `own` are more names, in lower case, that are left out.

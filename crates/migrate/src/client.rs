@@ -26,32 +26,32 @@ use crate::answer::{self, Answer, Failure, FailureKind, Outcome};
 use crate::request::{Request, Scheme};
 use pool::{Link, Pool, Use};
 
-/// What backends see who asks.
+/// The user agent that backends see.
 const AGENT: &str = concat!("narthex-compare/", env!("CARGO_PKG_VERSION"));
 /// Bytes of a body that are read; what is beyond is not looked at, and the connection is not used again.
 const BODY_LIMIT: usize = 1024 * 1024;
 /// Time between two attempts to connect.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// What is looked at in answers.
+/// The parts of answers that are looked at.
 #[derive(Debug, Clone, Default)]
 pub struct Seeing {
     /// Compare bodies.
     pub body: bool,
-    /// Backends are echo servers: read who answered, and the target that it saw.
+    /// Backends are echo servers: read the backend that answered, and the target that it saw.
     pub echo: bool,
-    /// Header that says who answered, in lower case.
+    /// Header with the backend that answered, in lower case.
     pub backend_header: Option<String>,
 }
 
-/// How to ask.
+/// Settings for requests.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// Longest wait for the head of an answer, and for its body.
     pub timeout: Duration,
     /// Attempts to connect after the first.
     pub retries: u32,
-    /// What is looked at.
+    /// The parts that are looked at.
     pub seeing: Seeing,
     /// More headers, for every request.
     pub headers: Vec<(String, String)>,
@@ -101,7 +101,7 @@ impl Client {
         self.exchange(link, request, Instant::now() + self.settings.timeout).await
     }
 
-    /// Whether something listens that speaks the scheme. A refused handshake is fine: another name may be served.
+    /// `true` if something listens that speaks the scheme. A refused handshake is fine: another name may be served.
     pub(crate) async fn reach(&self, scheme: Scheme, host: &str) -> Result<(), Failure> {
         let wanted: Use = (scheme, host.to_owned());
         match self.connect(&wanted).await {
@@ -192,9 +192,9 @@ impl Client {
 
     fn body(&self, answer: &mut Answer, bytes: &[u8], ended: bool) {
         if self.settings.seeing.echo {
-            let told = crate::echo::read(bytes);
-            answer.backend = answer.backend.take().or(told.backend);
-            answer.target = told.target;
+            let echoed = crate::echo::read(bytes);
+            answer.backend = answer.backend.take().or(echoed.backend);
+            answer.target = echoed.target;
         }
         if self.settings.seeing.body && ended {
             answer.body = Some(const_hex::encode(Sha256::digest(bytes)));

@@ -16,20 +16,20 @@ use crate::known::Context;
 use crate::report::Report;
 use crate::request::{Request, Scheme};
 
-/// How to compare.
+/// Options of a comparison.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// The controller that serves now.
     pub old: Address,
     /// The one that shall.
     pub new: Address,
-    /// How each is asked.
+    /// Settings for the requests to each.
     pub settings: Settings,
     /// Requests at a time, to each.
     pub concurrency: usize,
     /// Requests a second at most, to each; no bound if absent.
     pub rate: Option<f64>,
-    /// How often a difference is asked again before it counts.
+    /// Number of times that a difference is asked for again before it counts.
     pub confirmations: u32,
     /// Differences that don't count.
     pub ignores: Vec<Ignore>,
@@ -52,11 +52,11 @@ pub struct Unreached {
     pub address: Address,
     /// With or without TLS.
     pub scheme: Scheme,
-    /// What came of it.
+    /// The failure.
     pub failure: Failure,
 }
 
-/// What the rounds of a request came to.
+/// The result of the rounds of a request.
 struct Judged {
     verdict: Verdict,
     first: (Outcome, Outcome),
@@ -160,7 +160,7 @@ impl Comparison {
         self.new.ask(request).await
     }
 
-    /// How it was set up.
+    /// The options of the comparison.
     pub fn options(&self) -> &Options {
         &self.options
     }

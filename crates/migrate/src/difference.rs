@@ -1,4 +1,4 @@
-//! What two answers differ in.
+//! Differences of two answers.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::answer::{Answer, Outcome, Shown};
 
-/// What can differ. Ordered by weight.
+/// An aspect that can differ. Ordered by weight.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Aspect {
     /// One of them gives no answer, or fails in another way.
@@ -17,7 +17,7 @@ pub enum Aspect {
     Redirect,
     /// Certificate.
     Certificate,
-    /// Who answered.
+    /// The backend that answered.
     Backend,
     /// The target that the backend saw.
     Rewrite,
@@ -63,11 +63,11 @@ impl fmt::Display for Aspect {
 /// One thing that differs.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Change {
-    /// What.
+    /// The aspect.
     pub aspect: Aspect,
-    /// As the old controller has it; `-` for what is not there.
+    /// The value of the old controller; `-` for what is not there.
     pub old: String,
-    /// As the new one has it.
+    /// The value of the new one.
     pub new: String,
 }
 

@@ -1,8 +1,8 @@
-//! Who answered, and what it was asked, as the usual echo servers say it in their bodies.
+//! The backend that answered and the request that it got, as the usual echo servers say it in their bodies.
 
-/// What an echo server's body tells.
+/// The content of an echo server's body.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct Echoed {
     /// The Service, with its namespace where it is said; else the server's own name.
     pub backend: Option<String>,
     /// The target that it saw.
@@ -10,7 +10,7 @@ pub struct Told {
 }
 
 /// Reads a body: JSON with `service`, `pod`, `path` and the like, or lines `name=value` or `name: value`.
-pub fn read(body: &[u8]) -> Told {
+pub fn read(body: &[u8]) -> Echoed {
     let text = String::from_utf8_lossy(body);
     let find = |names: &[&str]| names.iter().find_map(|name| in_json(&text, name).or_else(|| in_lines(&text, name)));
     let named = find(&["service"]).map(|service| match find(&["namespace"]) {
@@ -18,7 +18,7 @@ pub fn read(body: &[u8]) -> Told {
         None => service,
     });
     let backend = named.or_else(|| find(&["pod", "hostname", "server"]));
-    Told { backend, target: find(&["request_uri", "real path", "path"]).or_else(|| request_line(&text)) }
+    Echoed { backend, target: find(&["request_uri", "real path", "path"]).or_else(|| request_line(&text)) }
 }
 
 fn in_json(text: &str, name: &str) -> Option<String> {
@@ -53,8 +53,8 @@ mod tests {
     use super::*;
 
     fn check(body: &str, backend: Option<&str>, target: Option<&str>) {
-        let told = read(body.as_bytes());
-        assert_eq!((told.backend.as_deref(), told.target.as_deref()), (backend, target), "{body}");
+        let echoed = read(body.as_bytes());
+        assert_eq!((echoed.backend.as_deref(), echoed.target.as_deref()), (backend, target), "{body}");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Rules of `--ignore`: differences that somebody knows and does not mind.
+//! Rules of `--ignore`: differences that the operator knows and accepts.
 
 use std::str::FromStr;
 
@@ -43,7 +43,7 @@ impl FromStr for Ignore {
 }
 
 impl Ignore {
-    /// Whether a difference that a request showed is meant.
+    /// `true` if the rule covers a difference that a request showed.
     pub fn holds(&self, request: &Request, aspect: &Aspect) -> bool {
         let kind = self.kind == "*" || self.kind == aspect.kind();
         let name = self.name.as_deref().is_none_or(|name| aspect.name() == Some(name));

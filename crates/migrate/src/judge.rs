@@ -1,14 +1,14 @@
-//! What is a difference between the controllers, and what varies by itself.
+//! Differences between the controllers, told from what varies by itself.
 
 use crate::answer::{FailureKind, Outcome};
 use crate::difference::{Aspect, Change, differences};
 
-/// What the rounds of one request come to. All empty: both answer alike.
+/// The result of the rounds of one request. All empty: both answer alike.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Verdict {
     /// Differences that were the same in every round.
     pub confirmed: Vec<Change>,
-    /// What differed in one round and not, or otherwise, in another.
+    /// Aspects that differed in one round and not, or otherwise, in another.
     pub varies: Vec<Aspect>,
     /// Neither controller could be reached, or answered in time: nothing is known.
     pub unreachable: bool,
@@ -29,7 +29,7 @@ pub fn judge(rounds: &[(Outcome, Outcome)]) -> Verdict {
     verdict
 }
 
-/// Whether nothing came at all. A refused handshake is an answer: configurations may demand it.
+/// `true` if nothing came at all. A refused handshake is an answer: configurations may demand it.
 pub(crate) fn is_silence(outcome: &Outcome) -> bool {
     matches!(outcome, Err(failure) if matches!(failure.kind, FailureKind::Connect | FailureKind::Timeout))
 }

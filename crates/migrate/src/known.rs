@@ -1,4 +1,4 @@
-//! What is known to differ between ingress-nginx and Narthex, as data: a predicate and the sentence why.
+//! Known differences between ingress-nginx and Narthex, as data: a predicate and the sentence why.
 //! docs/architecture.md ("Decisions that users may notice") and docs/migrate.md have the same list for people.
 
 use std::collections::BTreeMap;
@@ -46,7 +46,7 @@ struct Case<'a> {
 }
 
 impl Case<'_> {
-    /// Whether a rule of the host has one of these annotations.
+    /// `true` if a rule of the host has one of these annotations.
     fn annotated(&self, names: &[&str]) -> bool {
         self.context.rules(self.request).iter().any(|rule| names.iter().any(|name| rule.annotation(name).is_some()))
     }
@@ -60,12 +60,12 @@ impl Case<'_> {
         self.request.header("origin")
     }
 
-    /// Whether it is the status that differs, from one of these to one of those.
+    /// `true` if it is the status that differs, from one of these to one of those.
     fn status(&self, old: impl Fn(u16) -> bool, new: impl Fn(u16) -> bool) -> bool {
         self.change.aspect == Aspect::Status && old(self.old.status) && new(self.new.status)
     }
 
-    /// Whether it is this header that differs.
+    /// `true` if it is this header that differs.
     fn is_header(&self, name: &str) -> bool {
         self.change.aspect.name() == Some(name)
     }
@@ -75,9 +75,9 @@ impl Case<'_> {
 pub struct Known {
     /// Its name, in reports.
     pub id: &'static str,
-    /// Whether it is a difference all the same: something that was served is not any more, or by somebody else.
+    /// `true` if it counts all the same: something that was served is not any more, or by another backend.
     pub counts: bool,
-    /// Why it differs.
+    /// The reason for the difference.
     pub why: &'static str,
     applies: fn(&Case<'_>) -> bool,
 }

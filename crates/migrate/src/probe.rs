@@ -7,12 +7,12 @@ use crate::request::{Request, Scheme};
 use crate::sample::sample;
 use crate::site::{PathKind, Rule, Site};
 
-/// A segment that nobody has.
+/// A segment that no path has.
 const STRANGER: &str = "narthex-probe";
 /// An origin that no list of origins has.
 const ORIGIN: &str = "https://narthex-probe.invalid";
 
-/// What probes may be.
+/// The requests that probes may be.
 #[derive(Debug, Clone)]
 pub struct Style {
     /// With or without TLS.

@@ -1,4 +1,4 @@
-//! What a comparison came to.
+//! The result of a comparison.
 
 mod text;
 
@@ -24,24 +24,24 @@ pub struct Report {
     pub requests: usize,
     /// Hosts that these were for.
     pub hosts: usize,
-    /// What nobody has explained, in order of weight, then host.
+    /// Differences without an explanation, in order of weight, then host.
     pub differences: Vec<Group>,
-    /// What the table of known differences explains.
+    /// Differences that the table of known ones explains.
     pub explained: Vec<Explained>,
-    /// What a backend varies by itself, by host.
+    /// Aspects that a backend varies by itself, by host.
     pub varies: BTreeMap<(String, Aspect), Vec<String>>,
     /// Differences that a rule of `--ignore` covers.
     pub ignored: usize,
     /// Requests that neither controller answered at all.
     pub unreachable: Vec<String>,
-    /// What else there is to say: lines of a log that were passed over, schemes that were not asked.
+    /// Further notes: lines of a log that were passed over, schemes that were not asked.
     pub notes: Vec<String>,
 }
 
 /// One difference and the requests that show it.
 #[derive(Debug)]
 pub struct Group {
-    /// What differs.
+    /// The difference.
     pub change: Change,
     /// The host.
     pub host: String,
@@ -61,7 +61,7 @@ pub struct Explained {
 }
 
 impl Report {
-    /// Whether there is nothing to look at: no difference that counts, and every request was answered.
+    /// `true` if there is nothing to look at: no difference that counts, and every request was answered.
     pub fn is_equal(&self) -> bool {
         self.differences.is_empty() && self.unreachable.is_empty() && !self.explained.iter().any(|explained| explained.known.counts)
     }

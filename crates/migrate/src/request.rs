@@ -21,7 +21,7 @@ impl Scheme {
     /// Both.
     pub const ALL: [Self; 2] = [Self::Http, Self::Https];
 
-    /// As it stands in a URL.
+    /// The name as it stands in a URL.
     pub fn label(self) -> &'static str {
         match self {
             Self::Http => "http",
@@ -43,7 +43,7 @@ pub struct Request {
     pub target: String,
     /// More headers, in order.
     pub headers: Vec<(String, String)>,
-    /// Why it is sent: what a probe tries, or that it stood in an access log. For people.
+    /// The reason for sending it: what a probe tries, or that it stood in an access log. For people.
     pub purpose: &'static str,
     /// The rule that it is about, where it is known.
     pub rule: Option<Arc<Rule>>,
@@ -56,7 +56,7 @@ impl Request {
         Self { scheme, host: host.to_owned(), method: "GET".into(), target, headers: Vec::new(), purpose, rule: None }
     }
 
-    /// What makes two requests the same for the controllers.
+    /// The parts by which two requests are the same for the controllers.
     pub fn identity(&self) -> (Scheme, &str, &str, &str, &[(String, String)]) {
         (self.scheme, &self.host, &self.method, &self.target, &self.headers)
     }

@@ -3,10 +3,10 @@
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// What stands for "anything".
+/// The sample for "anything".
 const ANYTHING: &str = "narthex-probe";
 
-/// Whether a path holds characters that mean something in a pattern.
+/// `true` if a path holds characters that mean something in a pattern.
 pub(crate) fn is_pattern(path: &str) -> bool {
     path.contains(['(', ')', '[', ']', '{', '}', '*', '+', '?', '|', '\\', '^', '$'])
 }

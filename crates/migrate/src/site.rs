@@ -9,14 +9,14 @@ use model::{Ingress, ObjectKey};
 /// Annotation with the class of an Ingress that has no `spec.ingressClassName`.
 pub const CLASS_ANNOTATION: &str = "kubernetes.io/ingress.class";
 
-/// How a path is compared.
+/// The way in which a path is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PathKind {
     /// The whole path.
     Exact,
     /// By segments.
     Prefix,
-    /// As a regular expression, because an Ingress of the host says so.
+    /// A regular expression, because an Ingress of the host says so.
     Pattern,
 }
 
@@ -27,7 +27,7 @@ pub struct Rule {
     pub ingress: ObjectKey,
     /// The path as it is written; `/` where there is none.
     pub path: String,
-    /// How it is compared.
+    /// The way in which it is compared.
     pub kind: PathKind,
     /// The backend as access logs name it, `namespace-service-port`; empty for one that is no Service.
     pub backend: String,
@@ -41,7 +41,7 @@ impl Rule {
         self.annotations.get(name).map(String::as_str)
     }
 
-    /// Whether an annotation says `true`.
+    /// `true` if an annotation says `true`.
     pub fn says(&self, name: &str) -> bool {
         self.annotation(name) == Some("true")
     }
@@ -50,7 +50,7 @@ impl Rule {
 /// A host and the rules that Ingresses have for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Site {
-    /// As the rules name it; empty for rules without a host, and maybe a wildcard.
+    /// The name in the rules; empty for rules without a host, and maybe a wildcard.
     pub host: String,
     /// Names that annotations add, without patterns.
     pub aliases: BTreeSet<String>,
@@ -58,19 +58,19 @@ pub struct Site {
     pub rules: Vec<Arc<Rule>>,
 }
 
-/// Which Ingresses count.
+/// The Ingresses that count.
 #[derive(Debug, Clone, Default)]
 pub struct Scope {
     /// Only those of this class; all if absent.
     pub class: Option<String>,
     /// Only those of this namespace; all if absent.
     pub namespace: Option<String>,
-    /// What annotations begin with, without the slash.
+    /// The prefix of annotations, without the slash.
     pub annotations_prefix: String,
 }
 
 impl Scope {
-    /// Whether an Ingress counts.
+    /// `true` if an Ingress counts.
     pub fn holds(&self, key: &ObjectKey, ingress: &Ingress) -> bool {
         let class = self.class.as_ref().is_none_or(|class| class_of(ingress) == Some(class));
         class && self.namespace.as_ref().is_none_or(|namespace| *key.namespace == **namespace)

@@ -21,9 +21,9 @@ const KEPT: usize = 200_000;
 /// Bytes of a line that are looked at.
 const LINE_BYTES: usize = 64 * 1024;
 
-/// What is taken from logs.
+/// The selection from logs.
 #[derive(Debug, Clone)]
-pub struct Taste {
+pub struct LogSelection {
     /// With or without TLS.
     pub schemes: Vec<Scheme>,
     /// All methods, and not only GET and HEAD. Bodies are not in logs and are not sent.
@@ -32,18 +32,18 @@ pub struct Taste {
     pub sample: usize,
     /// The host of lines that don't say theirs.
     pub host: Option<String>,
-    /// How lines are read.
+    /// The format of the lines.
     pub format: LogFormat,
 }
 
-/// What a log came to.
+/// The content of a log.
 #[derive(Debug, Default)]
 pub struct Traffic {
     /// The requests: of every shape (host and path without numbers and values) as many as there is room for, beginning with the first.
     pub requests: Vec<Request>,
     /// Lines that were read.
     pub lines: u64,
-    /// Why lines were passed over, and how many.
+    /// Reasons why lines were passed over, with their number.
     pub skipped: Vec<(&'static str, u64)>,
 }
 
@@ -51,7 +51,7 @@ pub struct Traffic {
 ///
 /// # Errors
 /// It can't be read.
-pub fn read(log: impl BufRead, sites: &[Site], taste: &Taste) -> std::io::Result<Traffic> {
+pub fn read(log: impl BufRead, sites: &[Site], taste: &LogSelection) -> std::io::Result<Traffic> {
     let mut reader = Reader {
         hosts: Hosts::new(sites, taste.host.clone()),
         taste,
@@ -79,7 +79,7 @@ pub fn read(log: impl BufRead, sites: &[Site], taste: &Taste) -> std::io::Result
 
 struct Reader<'a> {
     hosts: Hosts<'a>,
-    taste: &'a Taste,
+    taste: &'a LogSelection,
     found: HashMap<String, Vec<Request>>,
     order: Vec<String>,
     kept: usize,
@@ -101,7 +101,7 @@ impl Reader<'_> {
         }
         let places = self.hosts.of(&line);
         if places.is_empty() {
-            return Err("the host is not in the line and can't be told from its backend");
+            return Err("the host is not in the line and does not follow from its backend");
         }
         for (host, rule) in places {
             for &scheme in &self.taste.schemes {
@@ -128,7 +128,7 @@ impl Reader<'_> {
     }
 }
 
-/// Which hosts a line may be about.
+/// The hosts that a line may be about.
 struct Hosts<'a> {
     sites: &'a [Site],
     /// Sites with a backend, by its name in logs.
@@ -173,7 +173,7 @@ impl<'a> Hosts<'a> {
     }
 }
 
-/// Whether a rule may match a target; of patterns nothing is known.
+/// `true` if a rule may match a target; of patterns nothing is known.
 fn reaches(rule: &Rule, target: &str) -> bool {
     let path = target.split('?').next().unwrap_or_default();
     match rule.kind {

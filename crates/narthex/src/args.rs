@@ -117,7 +117,7 @@ pub(crate) enum Command {
   # Serve a cluster from outside
   narthex run --kubeconfig ~/.kube/config --publish-status-address 192.0.2.10
 
-  # With a URL that makes NGINX read certificates and other files on shared storage anew
+  # With a URL that makes NGINX read certificates and other files on shared storage again
   narthex run --listen unix:/run/narthex.sock && curl -X POST --unix-socket /run/narthex.sock http://narthex/reload
 
 Signals: TERM and INT end it, HUP reads every file of --manifests again (a cluster is followed as it is).

@@ -42,8 +42,8 @@ impl Directory {
     pub(crate) fn problems(&self) -> Vec<Placed> {
         let read = self.loaded.problems();
         // What is refused already may be found again, in other words.
-        let is_news = |problem: &Problem| !read.iter().any(|refused| is_same_place(refused, problem));
-        self.placed(read.iter().cloned().chain(self.built.problems().into_iter().filter(is_news)))
+        let is_new = |problem: &Problem| !read.iter().any(|refused| is_same_place(refused, problem));
+        self.placed(read.iter().cloned().chain(self.built.problems().into_iter().filter(is_new)))
     }
 
     /// What can't be read, so that nothing can be said of it.

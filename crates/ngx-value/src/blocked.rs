@@ -7,7 +7,7 @@ use pcre2::bytes::RegexBuilder;
 
 use crate::Invalid;
 
-/// What the value of a header is compared with, as a key of an NGINX `map`: a text, or `~` (`~*` without regard to letter case) and a
+/// The pattern for the value of a header, as a key of an NGINX `map`: a text, or `~` (`~*` without regard to letter case) and a
 /// regular expression that compiled with PCRE2. Double quotes around the whole do not count.
 ///
 /// Not empty, at most 1000 bytes, no control characters.

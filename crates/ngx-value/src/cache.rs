@@ -1,4 +1,4 @@
-//! How long answers are kept.
+//! The time for which answers are cached.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -7,19 +7,19 @@ use std::str::FromStr;
 use crate::status::status;
 use crate::{Invalid, Seconds, Time};
 
-/// Which answers are kept for how long: statuses and a time, such as `200 202 5m`.
+/// The answers to cache, and the time for that: statuses and a time, such as `200 202 5m`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CacheRule {
     /// The statuses, 100 to 599. Empty: every status.
     pub statuses: BTreeSet<u16>,
-    /// How long, in whole seconds.
+    /// The time, in whole seconds.
     pub time: Seconds,
 }
 
 const EXPECTED: Invalid = Invalid::new("statuses and one time in whole seconds, such as 200 202 5m");
 
 impl CacheRule {
-    /// Whether it speaks about answers with this status.
+    /// `true` if the rule covers answers with this status.
     pub fn covers(&self, status: u16) -> bool {
         self.statuses.is_empty() || self.statuses.contains(&status)
     }
@@ -75,7 +75,7 @@ impl CacheRules {
         &self.0
     }
 
-    /// How long an answer with this status is kept. `None`: not at all.
+    /// The time for which an answer with this status is cached. `None`: not at all.
     pub fn time(&self, status: u16) -> Option<Seconds> {
         self.0.iter().find(|rule| rule.covers(status)).map(|rule| rule.time)
     }

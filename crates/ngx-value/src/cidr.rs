@@ -40,7 +40,7 @@ impl Cidr {
         self.prefix
     }
 
-    /// Whether `address` lies in the range.
+    /// `true` if `address` lies in the range.
     pub fn contains(&self, address: IpAddr) -> bool {
         let full = if address.is_ipv4() { 32 } else { 128 };
         Self::new(address, full).and_then(|one| Self::new(one.address, self.prefix)).is_some_and(|range| range == *self)
@@ -90,12 +90,12 @@ impl CidrSet {
         self.0.iter()
     }
 
-    /// Whether there is none.
+    /// `true` if there is none.
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether one of the ranges holds `address`.
+    /// `true` if one of the ranges holds `address`.
     pub fn contains(&self, address: IpAddr) -> bool {
         self.0.iter().any(|range| range.contains(address))
     }

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use crate::Invalid;
 
-/// Ciphers up to TLS 1.2 as OpenSSL lists them (ciphers(1)): items with `:` between them; at most 4000 bytes, not empty. Blanks and commas also
+/// Ciphers up to TLS 1.2 as OpenSSL lists them (ciphers(1)): items with `:` between them; at most 4000 bytes, not empty. Spaces and commas also
 /// separate when it is read.
 ///
 /// An item is made of commands: a name, or several joined by `+`; one of `! + -` and a name; `@STRENGTH` or `@SECLEVEL=` 0 to 5. Another command
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_has_items_between_colons_or_blanks() {
+    fn a_list_has_items_between_colons_or_spaces() {
         for (text, printed) in [
             ("HIGH", "HIGH"),
             ("ALL:!aNULL:!EXPORT56:RC4+RSA:+HIGH:+EXP", "ALL:!aNULL:!EXPORT56:RC4+RSA:+HIGH:+EXP"),

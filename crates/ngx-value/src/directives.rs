@@ -1,4 +1,4 @@
-//! Directives that reach beyond the text they stand in, and what is said of each to those who may write such text: tenants, in snippets of Ingresses,
+//! Directives that reach beyond the text they stand in, and the rule of each for the writers of such text: tenants, in snippets of Ingresses,
 //! and other users, in files that `narthex watch --from` takes over.
 //!
 //! The two profiles differ on purpose. A snippet stands in a location or server of the controller's own configuration, beside those of other tenants; a
@@ -6,7 +6,7 @@
 
 use crate::lexer::Directive;
 
-/// What the profiles say of some directives.
+/// The rules of the profiles for some directives.
 #[derive(Debug)]
 pub struct DirectiveRule {
     /// Their names; `*` stands for any text.
@@ -17,10 +17,10 @@ pub struct DirectiveRule {
     pub file: Option<FileRefusal>,
 }
 
-/// When and why a snippet may not have a directive.
+/// The cases in which a snippet may not have a directive, and the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SnippetRefusal {
-    /// Why, to follow a name and a colon.
+    /// The reason, to follow a name and a colon.
     pub reason: &'static str,
     /// Only in this annotation.
     pub only_in: Option<&'static str>,
@@ -32,7 +32,7 @@ pub struct SnippetRefusal {
     pub outside_locations: bool,
 }
 
-/// When and why a file of another user may not have a directive.
+/// The cases in which a file of another user may not have a directive, and the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileRefusal {
     /// Whatever its arguments.
@@ -44,7 +44,7 @@ pub enum FileRefusal {
 /// Paths that the master may follow with its own rights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Paths {
-    /// Configuration of those who write the files, and shared files of parameters.
+    /// Configuration by the authors of the files, and shared files of parameters.
     Includes,
     /// Places of logs, and streams.
     Logs,
@@ -60,7 +60,7 @@ const READS_FILES: SnippetRefusal = because("it reads files of the controller's"
 const WRITES_FILES: SnippetRefusal = because("it writes files");
 const CODE_IN_FILES: SnippetRefusal = because("it runs code from files");
 
-/// Why files may not have a directive.
+/// The reason why files may not have a directive.
 const MASTER: FileRefusal = Always("processes and files of the master");
 const CODE: FileRefusal = Always("code");
 const SHOWN: FileRefusal = Always("error messages show what is in the file");
@@ -129,14 +129,14 @@ const fn file(names: &'static [&'static str], refusal: FileRefusal) -> Directive
 }
 
 impl DirectiveRule {
-    /// Whether it is about directives of this name.
+    /// `true` if it is about directives of this name.
     pub fn names(&self, name: &str) -> bool {
         self.names.iter().any(|pattern| name_matches(pattern, name))
     }
 }
 
 impl SnippetRefusal {
-    /// Whether it is about a directive in this annotation, by its arguments and its place.
+    /// `true` if it refuses a directive in this annotation, by its arguments and its place.
     pub fn refuses(&self, annotation: &str, directive: &Directive, in_location: bool) -> bool {
         let with = |part: &str| directive.arguments().any(|word| word.to_ascii_lowercase().contains(part));
         let is_taken = |first: &str| self.unless.iter().any(|taken| *taken == first || taken.ends_with('=') && first.starts_with(taken));
@@ -147,7 +147,7 @@ impl SnippetRefusal {
     }
 }
 
-/// Whether the name of a directive is of this pattern, in which `*` stands for any text.
+/// `true` if the name of a directive is of this pattern, in which `*` stands for any text.
 pub fn name_matches(pattern: &str, name: &str) -> bool {
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or_default();

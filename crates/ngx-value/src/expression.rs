@@ -27,7 +27,7 @@ macro_rules! text {
 }
 
 text! {
-    /// A key or an id made of variables: letters, digits, `-`, `_` and blanks, `$name` and `${name}`; not empty, at most 4000 bytes.
+    /// A key or an id made of variables: letters, digits, `-`, `_` and spaces, `$name` and `${name}`; not empty, at most 4000 bytes.
     ///
     /// Variables are those that tenants may use. Print it with [`crate::quote()`].
     Expression,

@@ -7,7 +7,7 @@ use crate::{Invalid, lexer};
 
 /// Rules in the language of ModSecurity: whole lines, not empty, at most 64 KiB, no control characters but line breaks and tabs.
 ///
-/// It is written as the content of a quoted word of NGINX, which is where people know such rules from (`modsecurity_rules '...'`): `\\`, `\"` and
+/// It is written as the content of a quoted word of NGINX, where such rules usually stand (`modsecurity_rules '...'`): `\\`, `\"` and
 /// `\'` stand for a backslash and quotes, `\n`, `\r` and `\t` for control characters. A quote that would end the word may stand as it is.
 ///
 /// It is the text of a file of its own (`modsecurity_rules_file`), never part of `nginx.conf`. It ends in a line break.
@@ -26,7 +26,7 @@ impl FirewallRules {
 impl FromStr for FirewallRules {
     type Err = Invalid;
 
-    /// Blanks and line breaks around the text are dropped, escapes are resolved.
+    /// Spaces and line breaks around the text are dropped, escapes are resolved.
     fn from_str(text: &str) -> Result<Self, Invalid> {
         let text = text.trim().replace("\r\n", "\n");
         let valid = (1..MAX_BYTES).contains(&text.len()) && !text.contains(|c: char| c.is_control() && c != '\n' && c != '\t');

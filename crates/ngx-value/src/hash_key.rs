@@ -1,4 +1,4 @@
-//! What requests are hashed by.
+//! The key by which requests are hashed.
 
 use std::fmt;
 use std::str::FromStr;

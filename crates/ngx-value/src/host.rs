@@ -19,12 +19,12 @@ impl HostName {
         &self.0
     }
 
-    /// What stands behind `*.`, if it is a wildcard.
+    /// The name behind `*.`, if it is a wildcard.
     pub fn wildcard_parent(&self) -> Option<&str> {
         self.0.strip_prefix("*.")
     }
 
-    /// Whether a request for `host` (any case) belongs here; a wildcard covers exactly one label.
+    /// `true` if a request for `host` (any case) belongs here; a wildcard covers exactly one label.
     pub fn covers(&self, host: &str) -> bool {
         match self.wildcard_parent() {
             None => self.0.eq_ignore_ascii_case(host),

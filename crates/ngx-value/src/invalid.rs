@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// Why a text is not a value of the wanted type: what was expected. The caller adds the text, where it stood and what happens instead.
+/// The reason why a text is not a value of the wanted type: what was expected. The caller adds the text, where it stood and what happens instead.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("expected {expected}")]
 pub struct Invalid {

@@ -1,7 +1,7 @@
 //! NGINX configuration text as a tree of directives.
 //!
-//! Reads exactly as NGINX does: blanks separate words; `"` and `'` open a quoted word only at its beginning, and after the closing
-//! quote a blank, `;`, `{` or `)` must follow; `\` takes the next character along; `${` does not open a block; `#` begins a comment
+//! Reads exactly as NGINX does: spaces separate words; `"` and `'` open a quoted word only at its beginning, and after the closing
+//! quote a space, `;`, `{` or `)` must follow; `\` takes the next character along; `${` does not open a block; `#` begins a comment
 //! only where a word could begin; `}` is punctuation only there, too. The body of a `*_by_lua_block` is Lua and kept as one piece.
 //! Where NGINX's reader has limits ([`MAX_WORD`]), so has this one. Never panics.
 
@@ -12,11 +12,11 @@ use std::fmt;
 /// One directive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Directive {
-    /// Where its first word stands, counted from 1.
+    /// The line of its first word, counted from 1.
     pub line: u32,
     /// The name and the arguments, at least the name.
     pub words: Vec<Word>,
-    /// What follows the words.
+    /// The text after the words.
     pub body: Body,
 }
 
@@ -25,7 +25,7 @@ pub struct Directive {
 pub struct Word {
     /// Its content: without quotes, escapes resolved.
     pub text: String,
-    /// Whether it stood in quotes.
+    /// `true` if it stood in quotes.
     pub quoted: bool,
 }
 
@@ -60,13 +60,13 @@ impl Directive {
     }
 }
 
-/// Why a text is not complete, balanced configuration.
+/// The reason why a text is not complete, balanced configuration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {kind}")]
 pub struct LexError {
-    /// Where, counted from 1: for something unfinished, where it began.
+    /// The line, counted from 1: for something unfinished, where it began.
     pub line: u32,
-    /// What.
+    /// The kind of fault.
     pub kind: LexErrorKind,
 }
 
@@ -99,7 +99,7 @@ pub enum LexErrorKind {
     LuaLong,
 }
 
-/// How deep blocks may be nested.
+/// The depth to which blocks may be nested.
 pub const MAX_DEPTH: usize = 32;
 /// The longest word (as it stands in the text, without its quotes) and the longest comment: NGINX's buffer of 4096 bytes, less a margin
 /// for what else it keeps there.
@@ -114,7 +114,7 @@ impl fmt::Display for LexErrorKind {
             Self::Unopened => f.write_str("\"}\" closes a block that was not opened here"),
             Self::Unclosed(name) => write!(f, "the block of {name:?} is not closed by \"}}\""),
             Self::Quote(c) => write!(f, "a quoted word is not closed by {c}"),
-            Self::AfterQuote(c) => write!(f, "{c:?} directly after a closing quote, where a blank, \";\" or \"{{\" was expected"),
+            Self::AfterQuote(c) => write!(f, "{c:?} directly after a closing quote, where a space, \";\" or \"{{\" was expected"),
             Self::Cut(name) => write!(f, "directive {name:?} is not ended by \";\""),
             Self::LongWord => write!(f, "a word or comment longer than the {MAX_WORD} bytes that NGINX reads"),
             Self::Deep => write!(f, "blocks nested more than {MAX_DEPTH} deep"),
@@ -171,7 +171,7 @@ pub fn parse(text: &str) -> Result<Vec<Directive>, LexError> {
     }
 }
 
-/// What was read up to the next `;`, `{`, `}` or the end.
+/// The piece up to the next `;`, `{`, `}` or the end.
 enum Step {
     Simple(Directive),
     Open(Directive),
@@ -277,7 +277,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// Reads a word up to a blank, `;` or `{`. `name` is the directive's first word, if this is not it.
+    /// Reads a word up to a space, `;` or `{`. `name` is the directive's first word, if this is not it.
     fn plain_word(&mut self, name: Option<&str>) -> Result<Word, LexError> {
         let (start, line) = (self.at, self.line);
         let mut variable = false;

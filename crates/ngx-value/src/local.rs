@@ -22,7 +22,7 @@ pub fn local_address(address: IpAddr) -> Option<&'static str> {
     LOCAL_NETWORKS.iter().find(|(network, _)| contains(network, address)).map(|(_, what)| *what)
 }
 
-/// Whether a DNS name means the machine itself (RFC 6761, 6.3), whatever name servers say of it. A dot at its end and the letter case don't count.
+/// `true` if a DNS name means the machine itself (RFC 6761, 6.3), whatever name servers say of it. A dot at its end and the letter case don't count.
 pub fn is_local_name(name: &str) -> bool {
     let bare = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
     bare == "localhost" || bare.ends_with(".localhost")

@@ -1,4 +1,4 @@
-//! Where logs go, and how.
+//! Destinations and parameters of logs.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use crate::{HostName, Invalid, Size, Time};
 
-/// How an access log is written: `buffer=SIZE`, `flush=TIME`, `gzip` or `gzip=LEVEL`.
+/// Parameters of an access log: `buffer=SIZE`, `flush=TIME`, `gzip` or `gzip=LEVEL`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LogParameter {
     /// Lines are collected up to this size, 1 byte to 1 GiB.
@@ -46,12 +46,12 @@ impl fmt::Display for LogParameter {
     }
 }
 
-/// Where syslog listens: a host name without a wildcard, or an IP address.
+/// The address on which syslog listens: a host name without a wildcard, or an IP address.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct SyslogHost(String);
 
 impl SyslogHost {
-    /// As NGINX wants it before a colon and a port: IPv6 addresses in brackets.
+    /// The form before a colon and a port in NGINX: IPv6 addresses in brackets.
     pub fn authority(&self) -> String {
         if self.0.contains(':') { format!("[{}]", self.0) } else { self.0.clone() }
     }

@@ -18,10 +18,10 @@ word! {
 }
 
 word! {
-    /// What a browser shows when it asks for a password: letters, digits, `- . _ ~ / :` and blanks; not empty, at most 256, not `off`, which
+    /// The text that a browser shows when it asks for a password: letters, digits, `- . _ ~ / :` and spaces; not empty, at most 256, not `off`, which
     /// NGINX takes for a switch.
     Realm,
-    "a text of letters, digits, - . _ ~ / : and blanks, at most 256, but not off, which would switch authentication off",
+    "a text of letters, digits, - . _ ~ / : and spaces, at most 256, but not off, which would switch authentication off",
     |text| (1..=256).contains(&text.len()) && text != "off" && text.bytes().all(|byte| is_basic(byte) || byte == b' ')
 }
 
@@ -33,7 +33,7 @@ word! {
 }
 
 word! {
-    /// The name of an operation in a trace: letters, digits, `-`, `_` and blanks between them; at most 256, not empty.
+    /// The name of an operation in a trace: letters, digits, `-`, `_` and spaces between them; at most 256, not empty.
     SpanName,
     "a name of letters, digits, - and _",
     |text| {
@@ -45,7 +45,7 @@ word! {
 word! {
     /// The name of a named location, without the `@`: letters, digits and `_`, at most 64, not empty.
     ///
-    /// Our own named locations are `base`, hexadecimal digests and what begins with `narthex`; such a name is refused, so that nobody jumps
+    /// Our own named locations are `base`, hexadecimal digests and what begins with `narthex`; such a name is refused, so that no tenant jumps
     /// into a profile past its checks.
     LocationName,
     "the name of a named location: letters, digits and _, but not base, a hexadecimal number or what begins with narthex",

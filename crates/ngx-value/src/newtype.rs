@@ -1,4 +1,4 @@
-//! What every checked text has: it is read once, shown as it was, and nothing else makes one.
+//! Properties of every checked text: it is read once, shown as it was, and nothing else makes one.
 
 /// A type that holds a text. Its [`std::str::FromStr`] is the only way in.
 macro_rules! newtype {

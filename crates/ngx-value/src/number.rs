@@ -24,7 +24,7 @@ pub fn parse_on_off(text: &str) -> Result<bool, Invalid> {
     }
 }
 
-/// Reads a decimal integer with an optional sign, as annotations write it. No blanks, no unit.
+/// Reads a decimal integer with an optional sign, as annotations write it. No spaces, no unit.
 pub fn parse_integer(text: &str) -> Result<i64, Invalid> {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {

@@ -28,7 +28,7 @@ pub enum Origin {
 const EXPECTED: Invalid = Invalid::new("an origin such as https://example.com, https://*.example.com:8443 or null");
 
 impl Origin {
-    /// Whether the header `Origin` of a request, in any letter case, is this origin.
+    /// `true` if the header `Origin` of a request, in any letter case, is this origin.
     pub fn covers(&self, received: &str) -> bool {
         let received = received.to_ascii_lowercase();
         let Self::Site { scheme, sub_domain, host, port } = self else {

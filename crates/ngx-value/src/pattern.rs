@@ -19,7 +19,7 @@ impl Pattern {
         &self.0
     }
 
-    /// Whether it is found in a name of a host, in any letter case, as NGINX looks for the server of a request. Compiled once for all names.
+    /// A matcher that finds it in the name of a host, in any letter case, as NGINX looks for the server of a request. Compiled once for all names.
     pub fn host_matcher(&self) -> impl Fn(&str) -> bool + use<> {
         let regex = RegexBuilder::new().caseless(true).build(&self.0).ok();
         move |name| regex.as_ref().is_some_and(|regex| regex.is_match(name.as_bytes()).unwrap_or(false))

@@ -7,7 +7,7 @@ use crate::Invalid;
 use crate::template::is_basic;
 use crate::words::word;
 
-/// What a URL is made of here: no `$`, `%`, `#`, `+`, no blank.
+/// The characters of a URL here: no `$`, `%`, `#`, `+`, no space.
 pub(crate) const fn is_url(byte: u8) -> bool {
     is_basic(byte) || matches!(byte, b',' | b'?' | b'&' | b'=')
 }
@@ -15,9 +15,9 @@ pub(crate) const fn is_url(byte: u8) -> bool {
 const MAX_BYTES: usize = 4000;
 
 word! {
-    /// Letters, digits, blanks and `- . _ ~ / :`; no blank at the ends; at most 4000 bytes, not empty.
+    /// Letters, digits, spaces and `- . _ ~ / :`; no space at the ends; at most 4000 bytes, not empty.
     BasicText,
-    "letters, digits, blanks and - . _ ~ / :",
+    "letters, digits, spaces and - . _ ~ / :",
     |text| (1..=MAX_BYTES).contains(&text.len()) && text.trim() == text && text.bytes().all(|byte| is_basic(byte) || byte == b' ')
 }
 
@@ -43,14 +43,14 @@ word! {
 }
 
 word! {
-    /// Where a client is sent, `http(s)://` and so on or relative: letters, digits and `- . _ ~ / : , ? & =`; at most 4000 bytes, not empty.
+    /// The target of a redirect, `http(s)://` and so on or relative: letters, digits and `- . _ ~ / : , ? & =`; at most 4000 bytes, not empty.
     RedirectUrl,
     "a URL of letters, digits and - . _ ~ / : , ? & =, without variables",
     |text| (1..=MAX_BYTES).contains(&text.len()) && text.bytes().all(is_url)
 }
 
 impl RedirectUrl {
-    /// Whether it begins with `http://` or `https://`, in any letter case, and something follows.
+    /// `true` if it begins with `http://` or `https://`, in any letter case, and something follows.
     pub fn is_absolute(&self) -> bool {
         let follows = |scheme: &str| {
             self.0.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme)) && self.0.len() > scheme.len()

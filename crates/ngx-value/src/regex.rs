@@ -21,7 +21,7 @@ impl PathRegex {
         &self.0
     }
 
-    /// Whether it is what a normalised path begins with.
+    /// `true` if a normalised path begins with it.
     pub fn is_match(&self, path: &str) -> bool {
         let regex = RegexBuilder::new().caseless(true).build(&format!("^{}", self.0));
         regex.is_ok_and(|regex| regex.is_match(path.as_bytes()).unwrap_or(false))

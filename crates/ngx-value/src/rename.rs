@@ -1,6 +1,6 @@
 //! Another variable in the place of one, wherever a text refers to it.
 
-/// Whether a text refers to a variable, as `$name` or `${name}`.
+/// `true` if a text refers to a variable, as `$name` or `${name}`.
 pub fn refers_to(text: &str, name: &str) -> bool {
     references(text, name).next().is_some()
 }
@@ -24,7 +24,7 @@ pub fn rename_variable(text: &str, from: &str, to: &str) -> String {
     renamed
 }
 
-/// Where the name begins in each reference.
+/// The place of the name in each reference.
 fn references<'a>(text: &'a str, name: &'a str) -> impl Iterator<Item = usize> + 'a {
     let is_reference = move |at: usize| {
         let (before, after) = (&text[..at], &text[at + name.len()..]);

@@ -1,4 +1,4 @@
-//! What NGINX replaces in the answers of endpoints.
+//! Replacements that NGINX makes in the answers of endpoints.
 
 use std::fmt;
 use std::str::FromStr;
@@ -16,15 +16,15 @@ macro_rules! replacement {
             Off,
             /// One text takes the place of another. Both are words of the alphabet above; `from` may be `~` and a regular expression.
             Replace {
-                /// What is replaced.
+                /// The text to replace.
                 from: String,
-                /// What takes its place.
+                /// The text in its place.
                 to: String,
             },
         }
 
         impl $name {
-            /// What is replaced, and by what; for off twice nothing, which changes nothing.
+            /// The text to replace, and the one in its place; for off twice nothing, which changes nothing.
             pub fn pair(&self) -> [&str; 2] {
                 match self {
                     Self::Off => [""; 2],
@@ -60,12 +60,12 @@ macro_rules! replacement {
 }
 
 replacement! {
-    /// What happens to the `Domain` of cookies. Alphabet: letters, digits and `- . _ ~ / :`.
+    /// The replacement for the `Domain` of cookies. Alphabet: letters, digits and `- . _ ~ / :`.
     CookieDomainReplacement, is_basic, "off, or two words of letters, digits and - . _ ~ / : such as localhost example.org"
 }
 
 replacement! {
-    /// What happens to the `Path` of cookies. Alphabet: letters, digits and `- . _ ~ / : , ? & =`.
+    /// The replacement for the `Path` of cookies. Alphabet: letters, digits and `- . _ ~ / : , ? & =`.
     CookiePathReplacement, is_url, "off, or two words of letters, digits and - . _ ~ / : , ? & = such as /one/ /"
 }
 

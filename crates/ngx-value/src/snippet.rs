@@ -11,20 +11,20 @@ use crate::lexer::{self, Directive, LexError};
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Snippet(String);
 
-/// Why a text is not a [`Snippet`].
+/// The reason why a text is not a [`Snippet`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("expected complete NGINX directives")]
 pub struct SnippetError(#[from] LexError);
 
 impl SnippetError {
-    /// What is wrong, and in which line.
+    /// The fault, and its line.
     pub const fn reason(&self) -> &LexError {
         &self.0
     }
 }
 
 impl Snippet {
-    /// Checks a text. Blanks and line breaks around it are dropped, the rest stays as it is.
+    /// Checks a text. Spaces and line breaks around it are dropped, the rest stays as it is.
     pub fn parse(text: &str) -> Result<Self, SnippetError> {
         let text = text.trim_matches([' ', '\t', '\r', '\n']);
         let text = if text.is_empty() { String::new() } else { format!("{text}\n") };

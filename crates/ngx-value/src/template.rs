@@ -86,14 +86,14 @@ macro_rules! template {
 }
 
 template! {
-    /// What a rewritten URI becomes: letters, digits, `- . _ ~ / :` and variables or captures without braces; at most 4000 bytes, not empty.
+    /// The new URI of a rewrite: letters, digits, `- . _ ~ / :` and variables or captures without braces; at most 4000 bytes, not empty.
     RewriteTarget,
     "a path of letters, digits and - . _ ~ / : with captures such as $1",
     |text| (1..=4000).contains(&text.len()) && text.bytes().all(|byte| is_basic(byte) || byte == b'$')
 }
 
 template! {
-    /// A Host header with variables: letters, digits, `- . _ ~ / :` and the signs of regular expressions; no blank; at most 4000 bytes, not empty.
+    /// A Host header with variables: letters, digits, `- . _ ~ / :` and the signs of regular expressions; no space; at most 4000 bytes, not empty.
     VhostTemplate,
     "a host name of letters, digits and - . _ ~ / : ^ $ [ ] ( ) { } * + ? & = \\ | with variables such as $host or ${host}",
     |text| (1..=4000).contains(&text.len()) && text.bytes().all(|byte| is_basic(byte) || br"^$[](){}*+?&=\|".contains(&byte))

@@ -1,4 +1,4 @@
-//! What tests of several types share.
+//! Helpers for the tests of several types.
 
 use std::fmt;
 use std::str::FromStr;

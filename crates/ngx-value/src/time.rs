@@ -31,7 +31,7 @@ impl fmt::Display for Seconds {
 
 /// A time with units as NGINX writes it: `10m`, `1h30m`, `500ms`; a bare number is seconds.
 ///
-/// Units are `y`, `M` (30 days), `w`, `d`, `h`, `m`, `s`, `ms`, each at most once and in this order, blanks allowed before a unit's number.
+/// Units are `y`, `M` (30 days), `w`, `d`, `h`, `m`, `s`, `ms`, each at most once and in this order, spaces allowed before a unit's number.
 /// Written with the largest of `h`, `m`, `s`, `ms` that keeps it whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Time {

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use crate::Invalid;
 
-/// Names of headers or methods: letters, digits, `-`, `_`, or `*`, with commas and blanks between them; at least one, at most 4000 bytes.
+/// Names of headers or methods: letters, digits, `-`, `_`, or `*`, with commas and spaces between them; at least one, at most 4000 bytes.
 ///
 /// Printed as written, so that clients see what the author wrote.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -9,7 +9,7 @@ use crate::variable::{complaint, has_stray_brace};
 
 const MAX_BYTES: usize = 4000;
 
-/// Where a request of our own goes: `http://` or `https://`, a host, perhaps a port, perhaps a path and a query. Variables may stand in host,
+/// The target of a request of our own: `http://` or `https://`, a host, perhaps a port, perhaps a path and a query. Variables may stand in host,
 /// path and query, not in scheme and port.
 ///
 /// Bytes: letters, digits, `- . _ ~ / : , ? & =`, `$name` and `${name}`; at most 4000. No user, no fragment, no `..` in the host. The
@@ -17,12 +17,12 @@ const MAX_BYTES: usize = 4000;
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct UrlTemplate {
     text: String,
-    /// Where the host begins and ends, and where the path begins.
+    /// Begin and end of the host, and the begin of the path.
     host: (usize, usize),
     path: usize,
 }
 
-/// What NGINX takes for a path in the file system behind it, in any letter case.
+/// The scheme behind which NGINX expects a path in the file system, in any letter case.
 const SOCKET: &str = "unix:";
 const EXPECTED: &str = "a URL such as http://auth.example.com/check";
 
@@ -32,7 +32,7 @@ impl UrlTemplate {
         &self.text
     }
 
-    /// Whether it begins with `https://`.
+    /// `true` if it begins with `https://`.
     pub fn is_https(&self) -> bool {
         self.text.as_bytes()[4].eq_ignore_ascii_case(&b's')
     }
@@ -57,7 +57,7 @@ impl UrlTemplate {
         &self.text[self.path..]
     }
 
-    /// Whether it is known only at the request where this leads. A variable right behind the host counts as part of it.
+    /// `true` if it is known only at the request where this leads. A variable right behind the host counts as part of it.
     pub fn has_variable_host(&self) -> bool {
         self.host().contains('$')
     }
@@ -99,7 +99,7 @@ impl fmt::Display for UrlTemplate {
     }
 }
 
-/// Where clients are sent: like [`UrlTemplate`], or `$scheme://` instead of the scheme, or a path that begins with one `/`.
+/// The target of a redirect: like [`UrlTemplate`], or `$scheme://` instead of the scheme, or a path that begins with one `/`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RedirectTemplate(String);
 
@@ -117,7 +117,7 @@ impl RedirectTemplate {
         parts(&self.0).expect("the text was cut once when it was read")
     }
 
-    /// Whether the query has a non-empty parameter of this name.
+    /// `true` if the query has a non-empty parameter of this name.
     pub fn has_parameter(&self, name: &str) -> bool {
         let query = self.0.split_once('?').map_or("", |(_, query)| query);
         query.split('&').any(|pair| pair.split_once('=').is_some_and(|(key, value)| key == name && !value.is_empty()))

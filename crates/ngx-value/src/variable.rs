@@ -1,4 +1,4 @@
-//! Which variables of NGINX tenants may use.
+//! The variables of NGINX that tenants may use.
 
 use crate::template::{Part, parts};
 
@@ -71,12 +71,12 @@ const NAMES: &[&str] = &[
 const FAMILIES: &[&str] =
     &["arg_", "cookie_", "geoip2_", "http_", "opentelemetry_", "sent_http_", "sent_trailer_", "ssl_", "tcpinfo_", "upstream_"];
 
-/// Whether a variable is there in every NGINX that we run, or is empty where its module is missing, and tells nothing about the proxy itself.
+/// `true` if a variable is there in every NGINX that we run, or is empty where its module is missing, and says nothing about the proxy itself.
 pub fn is_known(name: &str) -> bool {
     NAMES.binary_search(&name).is_ok() || FAMILIES.iter().any(|family| name.strip_prefix(family).is_some_and(|rest| !rest.is_empty()))
 }
 
-/// What is wrong with the variables of a text: nothing, a `$` that begins none, a capture, or a name that may not be used.
+/// A complaint about the variables of a text: nothing, a `$` that begins none, a capture, or a name that may not be used.
 pub(crate) fn complaint(text: &str) -> Option<String> {
     let Some(parts) = parts(text) else {
         return Some("in which every $ begins a variable such as $host or ${host}".to_owned());
@@ -89,7 +89,7 @@ pub(crate) fn complaint(text: &str) -> Option<String> {
     })
 }
 
-/// Whether a brace is not part of a variable.
+/// `true` if a brace is not part of a variable.
 pub(crate) fn has_stray_brace(text: &str) -> bool {
     parts(text).is_some_and(|parts| parts.iter().any(|part| matches!(part, Part::Literal(literal) if literal.contains(['{', '}']))))
 }

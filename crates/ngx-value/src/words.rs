@@ -47,11 +47,11 @@ word! {
 }
 
 word! {
-    /// One argument of a directive, as the administrator wrote it: a path, a list of ciphers. Not empty, without blanks and control characters.
+    /// One argument of a directive, as the administrator wrote it: a path, a list of ciphers. Not empty, without spaces and control characters.
     ///
     /// Print it with [`crate::quote()`].
     Word,
-    "one word without blanks",
+    "one word without spaces",
     |text| !text.is_empty() && !text.contains(|c: char| c.is_whitespace() || c.is_control()) && Text::new(text).is_ok()
 }
 
@@ -65,7 +65,7 @@ macro_rules! choice {
             /// Every choice, in order.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
-            /// As NGINX writes it.
+            /// The word of NGINX.
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $text,)* }
             }
@@ -93,7 +93,7 @@ macro_rules! choice {
 pub(crate) use choice;
 
 choice! {
-    /// How much the error log says.
+    /// The level of the error log.
     LogLevel, "debug, info, notice, warn, error, crit, alert or emerg", {
         /// Everything.
         Debug => "debug",
@@ -139,7 +139,7 @@ choice! {
 }
 
 choice! {
-    /// When a request goes on to another endpoint.
+    /// The condition for trying another endpoint.
     RetryCondition,
     "error, timeout, invalid_header, http_500, http_502, http_503, http_504, http_403, http_404, http_429, non_idempotent or off", {
         /// The connection, the sending or the reading failed.
@@ -205,7 +205,7 @@ impl FromStr for NextUpstream {
     fn from_str(text: &str) -> Result<Self, Invalid> {
         let conditions = text.split_ascii_whitespace().map(str::parse).collect::<Result<Vec<_>, _>>()?;
         if conditions.is_empty() {
-            return Err(Invalid::new("conditions such as error timeout http_502, separated by blanks"));
+            return Err(Invalid::new("conditions such as error timeout http_502, separated by spaces"));
         }
         Ok(Self::ordered(conditions.into_iter()))
     }
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_has_no_blanks() {
+    fn a_word_has_no_spaces() {
         check::<Word>(
             &["/var/log/nginx/access.log", "syslog:server=[::1]:514", "A:B:!C", "a;b{}\"'"],
             &["", "a b", "a\nb", "\0", "a\u{a0}b"],

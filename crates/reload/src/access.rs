@@ -1,4 +1,4 @@
-//! Who may ask for a reload: by the address of the connection and by a token, never by what a header claims.
+//! Access control of reloads: by the address of the connection and by a token, never by what a header claims.
 
 use std::fmt;
 use std::io;
@@ -13,7 +13,7 @@ use tokio::net::{TcpListener, UnixListener};
 
 use crate::peers::own_addresses;
 
-/// Who is on the other side of a connection.
+/// The client of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Peer {
     /// This address.
@@ -43,9 +43,9 @@ impl fmt::Display for Peer {
     }
 }
 
-/// Who may.
+/// Access control of requests.
 ///
-/// An address of this machine proves little: an NGINX here may pass on what a stranger sends. So without a token it counts only where
+/// An address of this machine proves little: an NGINX here may pass on what an unknown client sends. So without a token it counts only where
 /// [`Access::allow`] names it.
 #[derive(Debug, Clone)]
 pub struct Access {
@@ -55,7 +55,7 @@ pub struct Access {
     pub token_file: Option<PathBuf>,
 }
 
-/// Why a request is not let through.
+/// The reason why a request is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Denied {
     /// Not from there.
@@ -75,7 +75,7 @@ pub(crate) enum Denied {
 }
 
 impl Access {
-    /// Whether a request is let through. `authorization` is the value of that header.
+    /// The decision about a request. `authorization` is the value of that header.
     pub(crate) fn check(&self, peer: Option<Peer>, authorization: Option<&str>) -> Result<(), Denied> {
         match peer {
             Some(Peer::Unix) => {}
@@ -103,7 +103,7 @@ impl Access {
         }
     }
 
-    /// Whether requests of this machine are let through by their address.
+    /// `true` if requests of this machine are allowed by their address.
     pub fn allows_this_machine(&self) -> bool {
         let loopback = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
         match &self.allow {

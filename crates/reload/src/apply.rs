@@ -15,7 +15,7 @@ use nix::sys::signal::Signal;
 /// An NGINX without worker processes (`master_process off`) reloads within itself: after this long without a complaint it is believed.
 const SINGLE: Duration = Duration::from_secs(1);
 
-/// Why a reload did not happen.
+/// The reason why a reload did not happen.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ApplyError {
     /// The signal can't be sent.
@@ -97,7 +97,7 @@ async fn ready_for(master: &Master, signal: Signal, patience: Duration) -> Resul
     Ok(())
 }
 
-/// What the log says, for a message.
+/// The text of the log, for a message.
 fn said(messages: &[Message], master: i32) -> String {
     let texts: Vec<&str> =
         messages.iter().filter(|message| message.pid == Some(master) && message.level != "notice").map(|message| &*message.text).collect();

@@ -16,15 +16,15 @@ use tokio::time::{Instant, sleep};
 use crate::lock::{Lock, Tried, Wanted};
 use children::{Children, late};
 
-/// Those who wait for the task to take their request; more wait before that.
+/// Callers that wait for the task to take their request; more wait before that.
 const QUEUE: usize = 64;
 
-/// The command and who may run it.
+/// The command and its lock.
 #[derive(Debug, Clone)]
 pub struct Before {
     /// Run by `sh -c`.
     pub command: String,
-    /// Who holds it runs the command, and the others wait for them.
+    /// The replica that holds it runs the command, the others wait for it.
     pub lock: Arc<dyn Lock>,
     /// Longest run, and longest wait for another one's.
     pub timeout: Duration,
@@ -32,7 +32,7 @@ pub struct Before {
     pub children: Children,
 }
 
-/// What happened.
+/// The way in which the command was run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Done {
     /// It ran here.
@@ -54,7 +54,7 @@ struct Ask {
 }
 
 impl BeforeHandle {
-    /// Runs it, or waits until somebody else has.
+    /// Runs it, or waits until another replica has.
     ///
     /// # Errors
     /// It failed or took too long, or there is no lock.
@@ -83,7 +83,7 @@ impl Before {
                     let _ = next.answer.send(result.clone().map(|_| Done::Elsewhere));
                 }
             }
-            "the one who runs commands before reloads"
+            "the task of the command before reloads"
         });
         BeforeHandle { asks }
     }
@@ -106,7 +106,7 @@ impl Before {
                             self.timeout
                         ));
                     }
-                    // If whoever holds it now dies or fails, it is our turn.
+                    // If the replica that holds it now dies or fails, it is our turn.
                     if wanted == Wanted::Anyway {
                         wanted = Wanted::UnlessSince(mark);
                     }
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_waited_for_one_that_failed_does_it_itself() {
+    async fn a_waiter_for_one_that_failed_does_it_itself() {
         let scratch = tempfile::tempdir().unwrap();
         let (log, go) = (scratch.path().join("log"), scratch.path().join("go"));
         let lock = FileLock { path: scratch.path().join("lock") };

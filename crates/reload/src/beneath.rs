@@ -12,7 +12,7 @@ use rustix::io::Errno;
 
 use crate::snapshot::File;
 
-/// How often a name is looked up while directories on the way are renamed.
+/// Number of lookups of a name while directories on the way are renamed.
 const ATTEMPTS: usize = 16;
 
 /// The directory.

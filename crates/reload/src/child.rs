@@ -14,26 +14,26 @@ use tokio::time::{Instant, sleep_until};
 
 use children::{Children, Own};
 
-/// After it was told to end at once, it has this long.
+/// The time that it has after the signal to end at once.
 const LAST: Duration = Duration::from_secs(2);
 
-/// What a signal asks for.
+/// The request that a signal stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Asked {
+pub enum SignalRequest {
     /// SIGTERM, SIGINT or SIGQUIT, by name: the end.
     Stop(&'static str),
     /// SIGHUP: a run, whatever changed.
     Reload,
-    /// SIGUSR1: open the logs anew.
+    /// SIGUSR1: open the logs again.
     Reopen,
-    /// SIGCHLD: somebody has ended.
+    /// SIGCHLD: a process has ended.
     Ended,
 }
 
 /// The signals that mean something.
 #[derive(Debug)]
 pub struct Signals {
-    streams: Vec<(Stream, Asked)>,
+    streams: Vec<(Stream, SignalRequest)>,
 }
 
 impl Signals {
@@ -43,19 +43,19 @@ impl Signals {
     /// The system refuses.
     pub fn new() -> io::Result<Self> {
         let wanted = [
-            (SignalKind::terminate(), Asked::Stop("SIGTERM")),
-            (SignalKind::interrupt(), Asked::Stop("SIGINT")),
-            (SignalKind::quit(), Asked::Stop("SIGQUIT")),
-            (SignalKind::hangup(), Asked::Reload),
-            (SignalKind::user_defined1(), Asked::Reopen),
-            (SignalKind::child(), Asked::Ended),
+            (SignalKind::terminate(), SignalRequest::Stop("SIGTERM")),
+            (SignalKind::interrupt(), SignalRequest::Stop("SIGINT")),
+            (SignalKind::quit(), SignalRequest::Stop("SIGQUIT")),
+            (SignalKind::hangup(), SignalRequest::Reload),
+            (SignalKind::user_defined1(), SignalRequest::Reopen),
+            (SignalKind::child(), SignalRequest::Ended),
         ];
         let open = |(kind, asked)| Ok((stream(kind)?, asked));
         Ok(Self { streams: wanted.into_iter().map(open).collect::<io::Result<_>>()? })
     }
 
     /// The next one. Can be dropped without losing any.
-    pub async fn next(&mut self) -> Asked {
+    pub async fn next(&mut self) -> SignalRequest {
         std::future::poll_fn(|context| {
             for (stream, asked) in &mut self.streams {
                 if stream.poll_recv(context).is_ready() {
@@ -68,7 +68,7 @@ impl Signals {
     }
 }
 
-/// How to end, step by step.
+/// The steps of an end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     /// Open requests are finished.
@@ -99,16 +99,16 @@ impl Step {
 
 /// The child.
 #[derive(Debug)]
-pub struct Ward {
+pub struct ChildProcess {
     own: Own,
     locator: Locator,
     patience: Duration,
     step: Option<Step>,
-    /// When the next step is due.
+    /// The time at which the next step is due.
     due: Option<Instant>,
 }
 
-impl Ward {
+impl ChildProcess {
     /// Starts it, in a process group of its own: what a terminal sends goes to us alone.
     ///
     /// # Errors
@@ -119,7 +119,7 @@ impl Ward {
         Ok(Self { own, locator, patience, step: None, due: None })
     }
 
-    /// How to find the master: it is the child, or below it when that is a script.
+    /// The way to find the master: it is the child, or below it when that is a script.
     pub fn locator(&self) -> Locator {
         self.locator.clone()
     }
@@ -159,7 +159,7 @@ impl Ward {
         }
     }
 
-    /// Whether its end was asked for.
+    /// `true` if its end was asked for.
     pub fn is_ending(&self) -> bool {
         self.step.is_some()
     }
@@ -208,11 +208,11 @@ mod tests {
         let children = Children::default();
         let mut command = Command::new("/bin/sh");
         command.args(["-c", "trap '' QUIT TERM; while :; do sleep 0.05; done"]);
-        let mut ward = Ward::start(command, "nginx", Duration::from_millis(10), &children).unwrap();
-        assert!(!ward.is_ending());
-        ward.stop();
-        ward.stop();
-        ward.stop();
-        assert_eq!(ward.ended().await.unwrap(), 137);
+        let mut child = ChildProcess::start(command, "nginx", Duration::from_millis(10), &children).unwrap();
+        assert!(!child.is_ending());
+        child.stop();
+        child.stop();
+        child.stop();
+        assert_eq!(child.ended().await.unwrap(), 137);
     }
 }

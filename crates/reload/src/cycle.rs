@@ -1,6 +1,6 @@
 //! One run: snapshot, compare by content, test, apply, confirm.
 //!
-//! What is applied is what was tested: the content is compared again before NGINX is told, and a change in between begins anew. Whatever fails, NGINX goes on
+//! What is applied is what was tested: the content is compared again before NGINX is signalled, and a change in between begins again. Whatever fails, NGINX goes on
 //! with what it had.
 
 use std::collections::BTreeSet;
@@ -29,18 +29,18 @@ const ATTEMPTS: usize = 5;
 /// Clocks of file systems are this coarse, at most.
 const CLOCK: Duration = Duration::from_secs(1);
 
-/// What the cycle needs to know.
+/// Options of the cycle.
 #[derive(Debug, Clone)]
 pub struct CycleOptions {
-    /// What is followed.
+    /// The files that are followed.
     pub roots: Roots,
-    /// Which NGINX follows.
+    /// The NGINX that follows.
     pub locator: Locator,
-    /// What makes it read its configuration; only after HUP new workers are waited for.
+    /// The signal that makes it read its configuration; only after HUP new workers are waited for.
     pub signal: Signal,
-    /// How to test.
+    /// Options of the test.
     pub test: TestOptions,
-    /// How long new workers may take.
+    /// The time that new workers may take.
     pub confirm_timeout: Duration,
     /// Test only.
     pub dry_run: bool,
@@ -51,7 +51,7 @@ pub struct CycleOptions {
 }
 
 impl CycleOptions {
-    /// Where NGINX reads what is followed.
+    /// The places where NGINX reads what is followed.
     fn places(&self) -> Vec<PathBuf> {
         self.staging.as_ref().map_or_else(|| self.roots.paths.clone(), |staging| vec![staging.to.clone()])
     }
@@ -71,11 +71,11 @@ pub(crate) struct Cycle {
 /// A report, and whether it says something new.
 #[derive(Debug)]
 pub(crate) struct Turn {
-    /// What happened.
+    /// The report of the run.
     pub report: Report,
-    /// To be told: something was done, or fails in a new way.
-    pub is_news: bool,
-    /// When to try again.
+    /// `true` if it is to be reported: something was done, or fails in a new way.
+    pub is_new: bool,
+    /// Time until the next attempt.
     pub retry_in: Option<Duration>,
 }
 
@@ -96,22 +96,22 @@ impl Cycle {
                 break;
             }
         }
-        let (mut report, is_news) = outcome.unwrap_or_else(|| {
+        let (mut report, is_new) = outcome.unwrap_or_else(|| {
             let report = Report::new(number, Outcome::Unreadable);
             self.fail(report, "the files change faster than they can be tested: nothing is applied until they rest".to_owned())
         });
         report.serving = self.state.serving().cloned();
-        // Files that can't be read are looked at again by whoever follows them.
+        // Files that can't be read are looked at again by the follower.
         let is_retried = !report.result.is_good() && report.result != Outcome::Unreadable;
         let retry_in = self.state.retry_in(Instant::now()).filter(|_| is_retried);
         report.retry_in_ms = retry_in.map(|wait| wait.as_millis().try_into().unwrap_or(u64::MAX));
-        Turn { report: report.complete(triggers, begun.elapsed()), is_news, retry_in }
+        Turn { report: report.complete(triggers, begun.elapsed()), is_new, retry_in }
     }
 
     fn fail(&mut self, mut report: Report, message: String) -> (Report, bool) {
-        let (is_news, _) = self.state.failed(report.result, report.revision.clone(), &message, Instant::now());
+        let (is_new, _) = self.state.failed(report.result, report.revision.clone(), &message, Instant::now());
         report.message = Some(message);
-        (report, is_news)
+        (report, is_new)
     }
 
     /// `None` when the files changed meanwhile.
@@ -186,7 +186,7 @@ impl Cycle {
         })
     }
 
-    /// What can be said without doing anything.
+    /// A result that is known without doing anything.
     fn known(&mut self, report: &Report, master: &Master, snapshot: &Snapshot) -> Option<(Report, bool)> {
         let report = |result| Report { result, ..report.clone() };
         match self.state.known(master.id, &snapshot.revision, Instant::now()) {
@@ -204,7 +204,7 @@ impl Cycle {
         self.populated = snapshot.directories();
     }
 
-    /// Why nothing of this may be applied, whatever it is.
+    /// The reason why nothing of this may be applied, whatever it is.
     async fn unfit(&mut self, master: &Master, snapshot: &Snapshot) -> Option<(Outcome, String)> {
         let options = self.options.clone();
         let reads = if options.indirect { Reads::Yes } else { self.reading.check(&mut self.tester, master, &options.places()).await };
@@ -231,7 +231,7 @@ impl Cycle {
         missed(&self.tester, master, &gone).await.map(|why| (Outcome::Unreadable, why))
     }
 
-    /// Whether an NGINX that we know nothing of has read just these files: they are older than its workers.
+    /// `true` if an NGINX that we know nothing of has read just these files: they are older than its workers.
     fn has_read(&self, master: &Master, snapshot: &Snapshot) -> bool {
         if !matches!(self.state.known(master.id, &snapshot.revision, Instant::now()), Known::Stranger) {
             return false;
@@ -253,7 +253,7 @@ impl Cycle {
         taken.map_err(|error| error.to_string())?.map_err(|error| chain(&error))
     }
 
-    /// Whether what stands there is what was tested.
+    /// `true` if what stands there is what was tested.
     async fn still(&self, tested: &Snapshot) -> bool {
         self.snapshot().await.is_ok_and(|now| now.revision == tested.revision)
     }

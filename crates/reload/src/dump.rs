@@ -1,11 +1,11 @@
-//! What `nginx -T` prints: every file that NGINX reads, and so every path that its configuration names.
+//! The output of `nginx -T`: every file that NGINX reads, and so every path that its configuration names.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use ngx_value::lexer::{Body, Directive, parse};
 
-/// What stands before each file.
+/// The line before each file.
 const HEADER: &str = "# configuration file ";
 /// Directives whose arguments begin with a `/` and are no paths of files.
 const LOCATIONS: [&str; 6] = ["location", "return", "rewrite", "if", "try_files", "error_page"];
@@ -15,7 +15,7 @@ const LOCATIONS: [&str; 6] = ["location", "return", "rewrite", "if", "try_files"
 pub(crate) struct Dump {
     /// The files that were read, the main one first.
     pub(crate) files: Vec<PathBuf>,
-    /// What `include` says, relative ones completed: paths or patterns.
+    /// The arguments of `include`, relative ones completed: paths or patterns.
     pub(crate) includes: BTreeSet<PathBuf>,
     /// Other arguments that may be paths, relative ones completed.
     pub(crate) named: BTreeSet<PathBuf>,
@@ -75,7 +75,7 @@ impl Dump {
         }
     }
 
-    /// What it includes, for a message: patterns first.
+    /// Its includes, for a message: patterns first.
     pub(crate) fn summary(&self) -> String {
         const SHOWN: usize = 6;
         let (patterns, files): (Vec<_>, Vec<_>) = self.includes.iter().partition(|path| is_pattern(&path.to_string_lossy()));
@@ -89,12 +89,12 @@ impl Dump {
     }
 }
 
-/// Whether a part of a path is one for glob(3).
+/// `true` if a part of a path is one for glob(3).
 pub(crate) fn is_pattern(part: &str) -> bool {
     part.contains(['*', '?', '['])
 }
 
-/// Whether a part of a path fits one of a pattern. Sets of characters fit everything.
+/// `true` if a part of a path fits one of a pattern. Sets of characters fit everything.
 pub(crate) fn fits(pattern: &str, part: &str) -> bool {
     let Some(first) = pattern.chars().next() else { return part.is_empty() };
     let rest = &pattern[first.len_utf8()..];

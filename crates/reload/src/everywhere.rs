@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use crate::before::Done;
-use crate::http::Front;
+use crate::http::HttpServer;
 use crate::lock::Wanted;
 use crate::report::{Outcome, Report};
 
@@ -17,13 +17,13 @@ const SHORTEST: Duration = Duration::from_secs(1);
 /// After a failure the clock tries again so soon, or sooner.
 const RETRY: Duration = Duration::from_secs(300);
 
-/// What came of it.
-pub(crate) struct Told {
+/// The result of a reload everywhere.
+pub(crate) struct OverallResult {
     /// 2xx only when what was asked for has happened, everywhere.
     pub(crate) status: StatusCode,
     /// Here.
     pub(crate) report: Arc<Report>,
-    /// What the peers said: fields for the answer.
+    /// The answers of the peers: fields for the answer.
     pub(crate) extra: Value,
 }
 
@@ -37,22 +37,22 @@ const fn status_of(outcome: Outcome) -> StatusCode {
     }
 }
 
-impl Front {
-    /// Reloads here and, unless the call comes from a peer, tells all of them.
-    pub(crate) async fn everywhere(&self, relayed: bool) -> Told {
-        let telling = async {
+impl HttpServer {
+    /// Reloads here and, unless the call comes from a peer, notifies all of them.
+    pub(crate) async fn everywhere(&self, relayed: bool) -> OverallResult {
+        let notifying = async {
             match self.peers.as_ref().filter(|_| !relayed) {
                 None => Ok(None),
                 Some(peers) => {
                     let token = self.access.token()?;
-                    peers.tell(token.as_deref()).await.map(Some)
+                    peers.notify(token.as_deref()).await.map(Some)
                 }
             }
         };
-        let (report, told) = tokio::join!(self.reloads.reload(), telling);
+        let (report, notified) = tokio::join!(self.reloads.reload(), notifying);
         let mut extra = json!({});
         let mut status = status_of(report.result);
-        match told {
+        match notified {
             Ok(None) => {}
             Ok(Some(answers)) => {
                 for answer in answers.iter().filter(|answer| !answer.ok) {
@@ -69,20 +69,20 @@ impl Front {
                 extra["peers_error"] = json!(error.to_string());
             }
         }
-        Told { status, report, extra }
+        OverallResult { status, report, extra }
     }
 
     /// Does so every `period`, and at once if it is due: the command, unless another replica has run it within the period, and then the reload everywhere.
     /// Never returns.
     ///
-    /// Without [`Front::before`] there is nothing to do, for ever.
+    /// Without [`HttpServer::before`] there is nothing to do, for ever.
     pub async fn by_the_clock(self, period: Duration) {
         let Some(before) = self.before.clone() else { return std::future::pending().await };
         let period = period.max(SHORTEST);
         loop {
             let wait = match before.run(Wanted::UnlessWithin(period)).await {
                 Ok(Done::Here) => {
-                    let Told { status, report, .. } = self.everywhere(false).await;
+                    let OverallResult { status, report, .. } = self.everywhere(false).await;
                     let result = report.result.label();
                     if status.is_success() {
                         tracing::info!(result, "the command of --before was run, and NGINX reloaded everywhere");
@@ -95,7 +95,7 @@ impl Front {
                     }
                     period
                 }
-                // Whoever ran it tells us.
+                // The replica that ran it notifies us.
                 Ok(Done::Elsewhere) => period,
                 // It was logged.
                 Err(_) => period.min(RETRY),

@@ -11,12 +11,12 @@ use tokio::time::{Instant, sleep_until};
 use crate::queue::{Queue, Source};
 use crate::snapshot::Roots;
 
-/// How to follow.
+/// Options of the follower.
 #[derive(Debug, Clone)]
 pub struct FollowOptions {
     /// Waiting times.
     pub pacing: Pacing,
-    /// How often to look where changes can't be seen.
+    /// Interval of looks where changes can't be seen.
     pub poll_interval: Duration,
     /// Look every [`Self::poll_interval`], and use no events at all.
     pub no_events: bool,
@@ -49,7 +49,7 @@ struct Believed {
 
 /// The result of a look.
 struct Look {
-    /// What is seen can be acted upon.
+    /// The scan can be acted upon.
     believe: bool,
     /// Look again after this time even if nothing wakes.
     again: Duration,
@@ -155,12 +155,12 @@ impl Looker {
 
 /// For messages at the start: mounts that never change, or send no events.
 pub fn warn_of_mounts(roots: &Roots, poll_interval: Duration) {
-    let mut told: Vec<String> = Vec::new();
+    let mut reported: Vec<String> = Vec::new();
     for hazard in roots.paths.iter().flat_map(|root| follow::mounts::look(root)) {
         let text = hazard.to_string();
-        if !told.contains(&text) {
+        if !reported.contains(&text) {
             tracing::warn!(poll_interval_ms = poll_interval.as_millis(), "{text}");
-            told.push(text);
+            reported.push(text);
         }
     }
 }

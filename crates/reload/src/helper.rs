@@ -18,7 +18,7 @@ use crate::job::{Item, Job};
 
 /// Exit code when the job could not be set up: what the command would say is not known.
 pub(crate) const CANNOT: u8 = 70;
-/// What the last line of standard error then begins with.
+/// The beginning of the last line of standard error then.
 pub(crate) const PREFIX: &str = "helper: ";
 
 /// Runs the job on standard input. Returns only when that fails: the exit code, after the reason was written to standard error.
@@ -32,7 +32,7 @@ pub fn run() -> u8 {
         },
         Err(error) => format!("the job can't be read: {error}"),
     };
-    // Nobody is left to tell if this fails.
+    // There is no reader left if this fails.
     let _ = writeln!(io::stderr(), "{PREFIX}{error}");
     CANNOT
 }
@@ -72,7 +72,7 @@ fn enter(pid: i32, mounts: bool) -> Result<(), String> {
     .map_err(|error| format!("the root of process {pid} can't be entered ({error}): that takes the capability SYS_CHROOT"))
 }
 
-/// Mounts that nobody else sees; as an ordinary user with the help of a user namespace.
+/// Mounts that no other process sees; as an ordinary user with the help of a user namespace.
 fn own_mounts() -> Result<(), String> {
     let (uid, gid) = (geteuid(), nix::unistd::getegid());
     if let Err(error) = unshare(CloneFlags::CLONE_NEWNS) {

@@ -15,22 +15,22 @@ use serde_json::{Value, json};
 
 use crate::access::{Access, Denied, Peer};
 use crate::before::{BeforeHandle, Done};
-use crate::everywhere::Told;
+use crate::everywhere::OverallResult;
 use crate::lock::Wanted;
 use crate::peers::{Peers, RELAYED};
 use crate::queue::Source;
 use crate::report::Report;
 use crate::service::Handle;
 
-/// What can reload and say how it went. [`Handle`] is one; whoever runs NGINX by other means can be another.
+/// Something that can reload and report the result. [`Handle`] is one; a process that runs NGINX by other means can be another.
 pub trait Reloads: Send + Sync + 'static {
     /// Reloads, with the content of a time after the call; calls at the same time share a reload.
     fn reload(&self) -> Pin<Box<dyn Future<Output = Arc<Report>> + Send + '_>>;
-    /// How it went last.
+    /// The last result.
     fn last(&self) -> Option<Arc<Report>>;
     /// The metrics to show here; `None`: they are elsewhere.
     fn registry(&self) -> Option<Registry>;
-    /// Whether NGINX is known to run what was read, now or earlier; if not, why.
+    /// `Ok` if NGINX is known to run what was read, now or earlier.
     ///
     /// # Errors
     /// It is not known, and this is why.
@@ -60,34 +60,34 @@ impl Reloads for Handle {
     }
 }
 
-/// What is served.
+/// The state of the HTTP server.
 #[derive(Clone)]
-pub struct Front {
-    /// Who reloads.
+pub struct HttpServer {
+    /// The engine that reloads.
     pub reloads: Arc<dyn Reloads>,
-    /// Who may ask.
+    /// Access control of requests.
     pub access: Access,
-    /// Whom to tell as well.
+    /// Other replicas to notify.
     pub peers: Option<Peers>,
-    /// What has to be done before.
+    /// The command to run before.
     pub before: Option<BeforeHandle>,
 }
 
 /// The routes. The service has to be made with [`Peer`] as its connect info: a request without one is refused.
-pub fn router(front: Front) -> Router {
+pub fn router(server: HttpServer) -> Router {
     let guarded = Router::new()
         .route("/reload", get(reload).post(reload))
         .route("/status", get(status))
-        .layer(from_fn_with_state(front.clone(), guard));
+        .layer(from_fn_with_state(server.clone(), guard));
     let open = Router::new().route("/healthz", get(async || plain(StatusCode::OK, "ok\n".to_owned()))).route("/readyz", get(ready));
-    let open = if front.reloads.registry().is_some() { open.route("/metrics", get(metrics)) } else { open };
-    guarded.merge(open).with_state(front)
+    let open = if server.reloads.registry().is_some() { open.route("/metrics", get(metrics)) } else { open };
+    guarded.merge(open).with_state(server)
 }
 
-async fn guard(State(front): State<Front>, peer: Option<Extension<ConnectInfo<Peer>>>, request: Request, next: Next) -> Response {
+async fn guard(State(server): State<HttpServer>, peer: Option<Extension<ConnectInfo<Peer>>>, request: Request, next: Next) -> Response {
     let authorization = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
     let peer = peer.map(|Extension(ConnectInfo(peer))| peer);
-    match front.access.check(peer, authorization) {
+    match server.access.check(peer, authorization) {
         Ok(()) => next.run(request).await,
         Err(denied) => {
             let peer = peer.map(tracing::field::display);
@@ -105,41 +105,41 @@ async fn guard(State(front): State<Front>, peer: Option<Extension<ConnectInfo<Pe
     }
 }
 
-async fn reload(State(front): State<Front>, headers: HeaderMap) -> Response {
+async fn reload(State(server): State<HttpServer>, headers: HeaderMap) -> Response {
     let relayed = headers.contains_key(RELAYED);
     let mut extra = json!({});
-    if let Some(before) = front.before.as_ref().filter(|_| !relayed) {
+    if let Some(before) = server.before.as_ref().filter(|_| !relayed) {
         match before.run(Wanted::Anyway).await {
             Ok(done) => extra["before"] = json!(if done == Done::Here { "done" } else { "done elsewhere" }),
             Err(why) => return problem(StatusCode::INTERNAL_SERVER_ERROR, "before-failed", &why),
         }
     }
-    let Told { status, report, extra: more } = front.everywhere(relayed).await;
+    let OverallResult { status, report, extra: more } = server.everywhere(relayed).await;
     if let (Some(extra), Value::Object(more)) = (extra.as_object_mut(), more) {
         extra.extend(more);
     }
     answer(status, &report, extra)
 }
 
-async fn status(State(front): State<Front>) -> Response {
-    match front.reloads.last() {
+async fn status(State(server): State<HttpServer>) -> Response {
+    match server.reloads.last() {
         Some(report) => answer(StatusCode::OK, &report, json!({})),
         None => problem(StatusCode::OK, "none", "nothing was run yet"),
     }
 }
 
 /// For probes: a start that could never read anything is no success.
-async fn ready(State(front): State<Front>) -> Response {
-    match front.reloads.ready() {
+async fn ready(State(server): State<HttpServer>) -> Response {
+    match server.reloads.ready() {
         Ok(()) => plain(StatusCode::OK, "ok\n".to_owned()),
         Err(why) => plain(StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n")),
     }
 }
 
-async fn metrics(State(front): State<Front>) -> Response {
+async fn metrics(State(server): State<HttpServer>) -> Response {
     let encoder = TextEncoder::new();
     let mut body = Vec::new();
-    match encoder.encode(&front.reloads.registry().unwrap_or_default().gather(), &mut body) {
+    match encoder.encode(&server.reloads.registry().unwrap_or_default().gather(), &mut body) {
         Ok(()) => ([(header::CONTENT_TYPE, encoder.format_type().to_owned())], body).into_response(),
         Err(error) => plain(StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")),
     }

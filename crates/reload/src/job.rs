@@ -1,4 +1,4 @@
-//! What the helper process is told: a line of JSON, and the bytes of the files after it.
+//! The job of the helper process: a line of JSON, and the bytes of the files after it.
 
 use std::io::{self, BufRead, Read, Write};
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use crate::snapshot::Tree;
 /// A command to run where another process is, over files of ours.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Job {
-    /// Whose mounts and root to enter; `None`: ours.
+    /// The process whose mounts and root to enter; `None`: ours.
     pub(crate) enter: Option<i32>,
     /// User, group and further groups to run as, where we may choose.
     pub(crate) credentials: Option<(u32, u32, Vec<u32>)>,

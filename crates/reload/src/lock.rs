@@ -1,4 +1,4 @@
-//! Who of several replicas does a work: whoever gets a lock, which also remembers when the work was last done.
+//! A lock by which one of several replicas does a work; it also remembers when the work was last done.
 
 use std::fmt::Debug;
 use std::fs::{File, OpenOptions};
@@ -14,7 +14,7 @@ use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use tokio::sync::Mutex;
 
-/// A future that somebody else makes.
+/// A future made behind a trait.
 pub type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// The work: what went wrong is for people.
@@ -22,39 +22,39 @@ pub type Work<'a> = Boxed<'a, Result<(), String>>;
 
 /// Something that one replica at a time can hold.
 pub trait Lock: Debug + Send + Sync + 'static {
-    /// Somebody who wants it, and remembers what they have seen of it.
+    /// A contender, which remembers what it has seen of the lock.
     fn contend(&self) -> Box<dyn Contender>;
-    /// What it is, for messages.
+    /// Its name, for messages.
     fn name(&self) -> String;
 }
 
-/// Somebody who wants a lock.
+/// A replica that wants a lock.
 pub trait Contender: Send {
     /// Does the work under the lock if it is free and the work is wanted.
     ///
     /// # Errors
     /// The lock is unavailable, it was lost meanwhile, or the work failed; then it does not count as done.
     fn attempt<'a>(&'a mut self, wanted: &'a Wanted, work: Work<'a>) -> Boxed<'a, Result<Tried, String>>;
-    /// How long to wait before another attempt.
+    /// Time to wait before another attempt.
     fn pause(&self) -> Duration;
 }
 
-/// When the work was last done: the time, as the one who did it wrote it down.
+/// The time when the work was last done, as the replica that did it wrote it down.
 pub type Mark = Option<String>;
 
-/// Whether the work is to be done.
+/// The condition for doing the work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Wanted {
     /// Whenever it was done last.
     Anyway,
-    /// Unless somebody did it since this was seen. No clocks are compared.
+    /// Unless it was done since this was seen. No clocks are compared.
     UnlessSince(Mark),
     /// Unless it was done within so long; a record that can't be read doesn't count.
     UnlessWithin(Duration),
 }
 
 impl Wanted {
-    /// Whether it is, after what the lock says.
+    /// `true` if the work is to be done, after what the lock says.
     pub fn holds(&self, mark: &Mark, now: Timestamp) -> bool {
         match self {
             Self::Anyway => true,
@@ -68,14 +68,14 @@ impl Wanted {
     }
 }
 
-/// What came of an attempt.
+/// The result of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Tried {
     /// The work was done here.
     Ran,
     /// It is not wanted: it was done before, at this time.
     Done(Mark),
-    /// Somebody else holds the lock. What it says now.
+    /// Another replica holds the lock. Its mark now.
     Held(Mark),
 }
 
@@ -126,7 +126,7 @@ pub struct FileLock {
 }
 
 impl FileLock {
-    /// Whether it can be taken at all, by this user and at this place.
+    /// A check that it can be taken at all, by this user and at this place.
     ///
     /// # Errors
     /// It can't be opened.
@@ -197,7 +197,7 @@ mod tests {
             (None, true),
             (mark("2026-05-06T07:07:09Z"), true),
             (mark("2026-05-06T07:07:10Z"), false),
-            // The clock of whoever did it goes ahead.
+            // The clock of the replica that did it goes ahead.
             (mark("2026-05-06T07:09:00Z"), false),
             (mark("?"), true),
         ] {

@@ -77,12 +77,12 @@ impl Metrics {
     }
 
     /// Counts a run.
-    pub(crate) fn note(&self, report: &Report, is_news: bool) {
+    pub(crate) fn note(&self, report: &Report, is_new: bool) {
         for trigger in &report.triggers {
             self.triggers.with_label_values(&[*trigger]).inc();
         }
         self.good.set(i64::from(report.result.is_good()));
-        if is_news {
+        if is_new {
             self.runs.with_label_values(&[report.result.label()]).inc();
         }
         if report.result == Outcome::Applied {

@@ -1,19 +1,19 @@
-//! Where results go: the log, a file with the state, and a file with the error next to the user's files.
+//! Outlets of results: the log, a file with the state, and a file with the error next to the user's files.
 
 use std::io;
 use std::path::PathBuf;
 
 use ngx_proc::files::{remove, replace_text};
 
-use crate::news::Herald;
 use crate::report::{Outcome, Report, Tested};
+use crate::state_change::EventReporter;
 
-/// Where results are written to.
+/// The places where results are written.
 #[derive(Debug, Clone, Default)]
 pub struct Outlets {
     /// The last report, as JSON.
     pub status_file: Option<PathBuf>,
-    /// What is wrong, as NGINX said it; not there while nothing is.
+    /// The error as NGINX reported it; not there while there is none.
     pub error_file: Option<PathBuf>,
 }
 
@@ -21,10 +21,10 @@ pub struct Outlets {
 #[derive(Debug)]
 pub(crate) struct Writer {
     outlets: Outlets,
-    herald: Herald,
-    /// What the error file holds.
+    reporter: EventReporter,
+    /// The content of the error file.
     error: Option<String>,
-    /// The last failure to write: told once.
+    /// The last failure to write: reported once.
     failure: Option<String>,
 }
 
@@ -32,19 +32,19 @@ impl Writer {
     pub(crate) fn new(outlets: Outlets) -> Self {
         // Not read: where other users write it may be anything by now.
         let error = outlets.error_file.as_ref().filter(|path| path.symlink_metadata().is_ok()).map(|_| String::new());
-        Self { outlets, herald: Herald::default(), error, failure: None }
+        Self { outlets, reporter: EventReporter::default(), error, failure: None }
     }
 
-    /// Takes a report. `is_news`: it goes into the log, too.
-    pub(crate) fn take(&mut self, report: &Report, is_news: bool) {
-        if is_news {
+    /// Takes a report. `is_new`: it goes into the log, too.
+    pub(crate) fn take(&mut self, report: &Report, is_new: bool) {
+        if is_new {
             log(report);
         }
-        if let Some(news) = self.herald.news(report).filter(|news| !news.is_warning) {
-            tracing::info!(run = report.run, "{}", news.message);
+        if let Some(change) = self.reporter.change(report).filter(|change| !change.is_warning) {
+            tracing::info!(run = report.run, "{}", change.message);
         }
         let error = self.write_error(report);
-        // The state last: who waits for it finds the error.
+        // The state last: a reader that waits for it finds the error.
         let state = self.outlets.status_file.as_ref().map_or(Ok(()), |path| {
             let text = serde_json::to_string_pretty(report).map_err(io::Error::other)?;
             replace_text(path, &format!("{text}\n"))
@@ -127,7 +127,7 @@ mod tests {
         assert_eq!(fs::read_to_string(&error).unwrap(), "no in /a:1\n");
         assert!(fs::read_to_string(&status).unwrap().contains("\"rejected\""));
         // That NGINX is away says nothing about the files.
-        writer.take(&report(Outcome::NoTarget, Some("nobody")), true);
+        writer.take(&report(Outcome::NoTarget, Some("none")), true);
         assert!(error.exists());
         writer.take(&report(Outcome::Unchanged, None), false);
         assert!(!error.exists());

@@ -1,4 +1,4 @@
-//! The other replicas: told of a reload that was asked for here, each at every address of a name but our own.
+//! The other replicas: notified of a reload that was asked for here, each at every address of a name but our own.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -12,26 +12,26 @@ use tokio::task::JoinSet;
 /// The header that marks a call of a replica: it is not passed on again.
 pub(crate) const RELAYED: &str = "narthex-relayed";
 
-/// Whom to tell.
+/// The replicas to notify.
 #[derive(Debug, Clone)]
 pub struct Peers {
     /// A DNS name that has the address of every replica: that of a headless Service.
     pub name: String,
-    /// Where they listen.
+    /// The port on which they listen.
     pub port: u16,
-    /// How long each may take.
+    /// The time that each may take.
     pub timeout: Duration,
 }
 
-/// What one of them said.
+/// The answer of one of them.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub(crate) struct Answer {
     pub(crate) address: SocketAddr,
-    /// Whether it reloaded.
+    /// `true` if it reloaded.
     pub(crate) ok: bool,
     /// Its result, or why there is none.
     pub(crate) result: String,
-    /// What its tester said.
+    /// The message of its tester.
     pub(crate) message: Option<String>,
 }
 
@@ -40,7 +40,7 @@ impl Peers {
     ///
     /// # Errors
     /// The name can't be resolved.
-    pub(crate) async fn tell(&self, token: Option<&str>) -> io::Result<Vec<Answer>> {
+    pub(crate) async fn notify(&self, token: Option<&str>) -> io::Result<Vec<Answer>> {
         let found = tokio::net::lookup_host((self.name.as_str(), self.port)).await;
         let found = found.map_err(|error| io::Error::new(error.kind(), format!("the name {:?} of --peers: {error}", self.name)))?;
         let mut calls = JoinSet::new();
@@ -94,10 +94,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_replica_but_this_one_is_told_once() {
+    fn every_replica_but_this_one_is_notified_once() {
         let found = ["10.0.0.1:80", "10.0.0.2:80", "10.0.0.2:80", "[::ffff:10.0.0.1]:80"].map(|text| text.parse().unwrap());
-        let told = others(found.into_iter(), &["10.0.0.1".parse().unwrap()].into());
-        assert_eq!(told, ["10.0.0.2:80".parse().unwrap()].into());
+        let notified = others(found.into_iter(), &["10.0.0.1".parse().unwrap()].into());
+        assert_eq!(notified, ["10.0.0.2:80".parse().unwrap()].into());
         assert!(own_addresses().contains(&IpAddr::from([127, 0, 0, 1])));
     }
 }

@@ -1,4 +1,4 @@
-//! Which directives files may use that somebody else writes: what reaches beyond serving is left to whoever runs NGINX.
+//! The directives that files of other users may have: what reaches beyond serving is left to the operator of NGINX.
 //!
 //! Read by the lexer that reads as NGINX does, so quotes, line breaks and comments hide nothing. Every file counts that NGINX could read, whatever its name;
 //! one that NGINX could not read (a picture, a certificate) does no harm, for the test refuses it where it is included.
@@ -20,7 +20,7 @@ pub struct NamePattern(String);
 /// The policy.
 #[derive(Debug, Clone, Default)]
 pub struct Policy {
-    /// Whether what the table of directives says of files holds.
+    /// `true` if the rules of the table of directives for files apply.
     pub is_strict: bool,
     /// Refused as well.
     pub deny: Vec<NamePattern>,
@@ -70,7 +70,7 @@ impl Policy {
         Self { is_strict: true, ..Self::default() }
     }
 
-    /// What is wrong with the files, in the order of paths and lines. `to` is where they will stand.
+    /// Refusals of the files, in the order of paths and lines. `to` is where they will stand.
     pub(crate) fn check(&self, tree: &Tree, to: &Path) -> Vec<Refusal> {
         if self.deny.is_empty() && !self.is_strict {
             return Vec::new();
@@ -90,7 +90,7 @@ impl Policy {
                         LexErrorKind::LongWord | LexErrorKind::Deep | LexErrorKind::LuaString | LexErrorKind::LuaLong
                     ) =>
                 {
-                    refuse(error.line, format!("{}: what can't be checked can't be let through; keep such files elsewhere", error.kind));
+                    refuse(error.line, format!("{}: what can't be checked is refused; keep such files elsewhere", error.kind));
                 }
                 // NGINX can't read it either.
                 Err(_) => {}

@@ -1,4 +1,4 @@
-//! One run at a time: triggers coalesce, and whoever waits gets the result of a run that began after they asked.
+//! One run at a time: triggers coalesce, and each caller that waits gets the result of a run that began after its call.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use tokio::sync::{Notify, watch};
 
 use crate::report::Report;
 
-/// Why a run is wanted.
+/// The source of a trigger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Source {
     /// The program has started.
@@ -34,7 +34,7 @@ impl Source {
         }
     }
 
-    /// Somebody asks: NGINX reloads even if nothing changed, for it also reads files that are not followed.
+    /// `true` if a client or an operator asks: NGINX reloads even if nothing changed, for it also reads files that are not followed.
     pub const fn is_forced(self) -> bool {
         matches!(self, Self::Signal | Self::Http)
     }
@@ -115,7 +115,7 @@ impl Queue {
         self.finished.clone()
     }
 
-    /// Waits until a run is wanted, and begins it: its number and what asked for it. For the one who runs.
+    /// Waits until a run is wanted, and begins it: its number and what asked for it. For the task that runs.
     pub async fn next(&self) -> (u64, Vec<Source>) {
         loop {
             if let Some(begun) = self.shared.state.lock().begin() {
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_waits_gets_a_run_that_began_after_they_asked() {
+    async fn a_caller_that_waits_gets_a_run_that_began_after_its_call() {
         let queue = Queue::default();
         let first = queue.trigger(Source::Files);
         let (number, _) = queue.next().await;

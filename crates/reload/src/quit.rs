@@ -11,18 +11,18 @@ use tokio::time::{Instant, sleep};
 
 const POLL: Duration = Duration::from_millis(25);
 
-/// What to do.
+/// Options of a quit.
 #[derive(Debug, Clone)]
 pub struct QuitOptions {
-    /// Which NGINX.
+    /// The NGINX to quit.
     pub locator: Locator,
-    /// How long to wait before it is told: load balancers forget it meanwhile.
+    /// The time to wait before it is signalled: load balancers forget it meanwhile.
     pub delay: Duration,
-    /// How long it may take after that; `None`: it is not waited for.
+    /// The time that it may take after that; `None`: it is not waited for.
     pub wait: Option<Duration>,
 }
 
-/// How it ended.
+/// The end of a quit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "result")]
 pub enum QuitOutcome {
@@ -31,7 +31,7 @@ pub enum QuitOutcome {
         /// From the signal on, in milliseconds.
         took_ms: u64,
     },
-    /// It was told; nobody waited.
+    /// It was signalled and not waited for.
     Told {
         /// Pid of the master.
         pid: i32,
@@ -43,10 +43,10 @@ pub enum QuitOutcome {
     },
 }
 
-/// Why it could not be told.
+/// The reason why it could not be signalled.
 #[derive(Debug, thiserror::Error)]
 pub enum QuitError {
-    /// Which one?
+    /// It is not clear which one.
     #[error("there is nothing to quit")]
     Find(#[from] FindError),
     /// It would not finish its requests.
@@ -60,7 +60,7 @@ pub enum QuitError {
     Signal {
         /// The master.
         pid: i32,
-        /// Why not.
+        /// The error of the system.
         errno: Errno,
     },
 }

@@ -1,4 +1,4 @@
-//! Whether NGINX reads what is followed. A path that it does not read would look like success for ever.
+//! A check that NGINX reads what is followed. A path that it does not read would look like success for ever.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -14,14 +14,14 @@ use crate::tester::Tester;
 /// Links that are followed from a file that NGINX reads.
 const LINKS: usize = 8;
 
-/// What is known.
+/// The knowledge about a master.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Reads {
     /// It reads what is followed.
     Yes,
     /// It reads nothing of it, but something else.
     No(String),
-    /// That can't be seen.
+    /// It can't be seen.
     Unknown,
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct Reading {
 }
 
 impl Reading {
-    /// Whether this master reads one of these places; asked once for each master that does. Of several, each that is not read is a warning.
+    /// A check that this master reads one of these places; done once for each master that does. Of several, each that is not read is a warning.
     pub(crate) async fn check(&mut self, tester: &mut Tester, master: &Master, places: &[PathBuf]) -> Reads {
         if self.checked == Some(master.id) && places.iter().all(|place| place.exists()) {
             return Reads::Yes;
@@ -42,7 +42,7 @@ impl Reading {
             // The test says what is wrong with it.
             Ok(None) => return Reads::Unknown,
             Err(why) => {
-                tester.tell(format!("it can't be checked whether NGINX reads what is followed: {why}"));
+                tester.warn_once(format!("it can't be checked whether NGINX reads what is followed: {why}"));
                 return Reads::Unknown;
             }
         };
@@ -52,14 +52,14 @@ impl Reading {
             return Reads::No(refused.join("; "));
         }
         for why in refused {
-            tester.tell(why);
+            tester.warn_once(why);
         }
         self.checked = Some(master.id);
         Reads::Yes
     }
 }
 
-/// Where NGINX sees its files, and what it reads; `None` when it refuses that.
+/// The place of NGINX's files, and what it reads; `None` when it refuses that.
 async fn look(tester: &Tester, master: &Master) -> Result<Option<(Place, Dump)>, String> {
     let place = target::place(master)?;
     Ok(tester.dump(master).await?.map(|dump| (place, dump)))
@@ -81,7 +81,7 @@ pub(crate) async fn missed(tester: &Tester, master: &Master, gone: &[(&Path, &st
     })
 }
 
-/// Where NGINX sees a path, or would see one that can be made in a directory that it sees.
+/// The paths at which NGINX sees a path, or would see one that can be made in a directory that it sees.
 fn seen(path: &Path, place: &Place, pid: i32) -> Vec<PathBuf> {
     match (path.exists(), path.parent(), path.file_name()) {
         (false, Some(parent), Some(name)) => target::seen_as(parent, place, pid).into_iter().map(|parent| parent.join(name)).collect(),
@@ -93,7 +93,7 @@ fn seen(path: &Path, place: &Place, pid: i32) -> Vec<PathBuf> {
 struct Wanted {
     /// `None`: it is not there yet.
     id: Option<Id>,
-    /// Where NGINX sees it.
+    /// The paths at which NGINX sees it.
     seen: Vec<PathBuf>,
 }
 
@@ -104,7 +104,7 @@ struct View<'a> {
 }
 
 impl View<'_> {
-    /// Why NGINX can't be meant, if it does not read a path.
+    /// The reason why NGINX can't be meant, if it does not read a path.
     fn refuses(&self, path: &Path, pid: i32) -> Option<String> {
         let wanted = Wanted { id: Id::at(path), seen: seen(path, self.place, pid) };
         let (path, summary) = (path.display(), self.dump.summary());
@@ -128,7 +128,7 @@ impl View<'_> {
         literal || pattern() || text()
     }
 
-    /// Whether a path is the wanted one or below it, or is a link that leads there.
+    /// `true` if a path is the wanted one or below it, or is a link that leads there.
     fn leads_to(&self, path: &Path, wanted: &Wanted) -> bool {
         let mut path = path.to_owned();
         for _ in 0..LINKS {
@@ -144,14 +144,14 @@ impl View<'_> {
         false
     }
 
-    /// Whether a pattern names a directory, by its path below a root, without a wildcard on the way.
+    /// `true` if a pattern names a directory, by its path below a root, without a wildcard on the way.
     fn names(&self, include: &Path, root: Id, relative: &str) -> bool {
         let below = |above: &Path| include.strip_prefix(above).is_ok_and(|rest| rest.starts_with(relative));
         include.ancestors().any(|above| below(above) && Id::at(&self.place.inside(above)) == Some(root))
     }
 }
 
-/// Whether a pattern can match something in a directory.
+/// `true` if a pattern can match something in a directory.
 fn is_matched(pattern: &Path, directory: &Path) -> bool {
     let mut parts = pattern.components();
     is_pattern(&pattern.to_string_lossy())
@@ -160,7 +160,7 @@ fn is_matched(pattern: &Path, directory: &Path) -> bool {
         })
 }
 
-/// Whether a text holds a path: it, or something below it.
+/// `true` if a text holds a path: it, or something below it.
 fn holds(text: &str, path: &Path) -> bool {
     let path = path.to_string_lossy();
     text.match_indices(&*path).any(|(at, _)| !text[at + path.len()..].starts_with(|c: char| c.is_alphanumeric() || "-_.".contains(c)))

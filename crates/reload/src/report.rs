@@ -1,4 +1,4 @@
-//! What a run led to.
+//! The result of a run.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::queue::Source;
 use crate::snapshot::Revision;
 
-/// How a run ended.
+/// The kind of end of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
@@ -19,7 +19,7 @@ pub enum Outcome {
     Tested,
     /// The test or the policy refuses it: NGINX got no signal.
     Rejected,
-    /// NGINX was told, and did not take it over.
+    /// NGINX was signalled, and did not take it over.
     Failed,
     /// There is no NGINX, or it can't be signalled.
     NoTarget,
@@ -48,13 +48,13 @@ impl Outcome {
     pub const ALL: [Self; 8] =
         [Self::Applied, Self::Unchanged, Self::Tested, Self::Rejected, Self::Failed, Self::NoTarget, Self::NotRead, Self::Unreadable];
 
-    /// Whether NGINX runs, or would run, what stands there.
+    /// `true` if NGINX runs, or would run, what stands there.
     pub const fn is_good(self) -> bool {
         matches!(self, Self::Applied | Self::Unchanged | Self::Tested)
     }
 }
 
-/// How sure the test is about what was tested.
+/// The certainty of a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Tested {
@@ -85,27 +85,27 @@ impl Tested {
 pub struct Report {
     /// Its number, from 1.
     pub run: u64,
-    /// How it ended.
+    /// The kind of end.
     pub result: Outcome,
-    /// What asked for it, in the order of asking.
+    /// The sources of its triggers, in order.
     pub triggers: Vec<&'static str>,
-    /// What stood there.
+    /// The revision of the files.
     pub revision: Option<Revision>,
-    /// What NGINX runs, as far as is known: the last good revision.
+    /// The revision that NGINX runs, as far as is known: the last good revision.
     pub serving: Option<Revision>,
-    /// How it was tested.
+    /// The certainty of the test.
     pub tested: Option<Tested>,
     /// Pid of the master.
     pub pid: Option<i32>,
-    /// Why it went wrong, for people: what NGINX said.
+    /// The reason of a failure, for people: what NGINX said.
     pub message: Option<String>,
     /// Warnings of the test.
     pub warnings: Vec<String>,
     /// From its beginning to its end, in milliseconds.
     pub duration_ms: u64,
-    /// When it ended, in the form of RFC 3339.
+    /// Its end, in the form of RFC 3339.
     pub finished: String,
-    /// When it is tried again, in milliseconds from its end; failures only.
+    /// Time of the next attempt, in milliseconds from its end; failures only.
     pub retry_in_ms: Option<u64>,
 }
 
@@ -128,7 +128,7 @@ impl Report {
         }
     }
 
-    /// Notes who asked, how long it took and that it ended now.
+    /// Notes the triggers, the time that it took and its end now.
     pub(crate) fn complete(mut self, triggers: &[Source], took: Duration) -> Self {
         self.triggers = triggers.iter().map(|source| source.label()).collect();
         self.duration_ms = took.as_millis().try_into().unwrap_or(u64::MAX);

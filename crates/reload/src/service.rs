@@ -1,4 +1,4 @@
-//! Wires the cycle: whoever wants a run asks the queue, one task runs, and every result goes to the outlets.
+//! Wires the cycle: triggers go to the queue, one task runs, and every result goes to the outlets.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,14 +15,14 @@ use crate::queue::{Queue, Source};
 use crate::report::Report;
 use children::Children;
 
-/// What to do.
+/// Options of the service.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// The cycle.
     pub cycle: CycleOptions,
-    /// How to follow the files.
+    /// Options of the follower.
     pub follow: FollowOptions,
-    /// Where results go.
+    /// The outlets of results.
     pub outlets: Outlets,
 }
 
@@ -33,7 +33,7 @@ pub struct Handle {
     pub queue: Queue,
     /// The metrics.
     pub metrics: Metrics,
-    /// Whether NGINX was ever known to run what was read.
+    /// `true` if NGINX was ever known to run what was read.
     was_good: Arc<AtomicBool>,
 }
 
@@ -42,7 +42,7 @@ impl Handle {
         Self { queue: Queue::default(), metrics: Metrics::new(), was_good: Arc::default() }
     }
 
-    /// Whether NGINX was ever known to run what was read. It goes on with that whatever happens later.
+    /// `Ok` if NGINX was ever known to run what was read. It goes on with that whatever happens later.
     ///
     /// # Errors
     /// It was not, and what the last run said.
@@ -69,12 +69,12 @@ pub fn spawn(options: Options, children: Children, tasks: &mut JoinSet<&'static 
     let retried = retry.clone();
     tasks.spawn(async move {
         follow(roots, following, queue, retried).await;
-        "the one who follows the files"
+        "the follower of the files"
     });
     let runner = Runner::new(options.cycle, options.outlets, children, &handle);
     tasks.spawn(async move {
         runner.drive(&retry).await;
-        "the one who reloads"
+        "the reload task"
     });
     handle
 }
@@ -121,8 +121,8 @@ impl Runner {
     async fn run(&mut self, number: u64, sources: &[Source], force: bool) {
         let turn = self.cycle.run(number, sources, force).await;
         self.retry_at = turn.retry_in.map(|wait| Instant::now() + wait);
-        self.handle.metrics.note(&turn.report, turn.is_news);
-        self.writer.take(&turn.report, turn.is_news);
+        self.handle.metrics.note(&turn.report, turn.is_new);
+        self.writer.take(&turn.report, turn.is_new);
         if turn.report.result.is_good() || turn.report.serving.is_some() {
             self.handle.was_good.store(true, Ordering::Relaxed);
         }

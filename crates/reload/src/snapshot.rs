@@ -1,4 +1,4 @@
-//! What stands in directories and files at one time: paths and bytes, links resolved, and a digest over them.
+//! The content of directories and files at one time: paths and bytes, links resolved, and a digest over them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -24,7 +24,7 @@ const ATTEMPTS: usize = 4;
 pub struct Roots {
     /// Their paths; absolute.
     pub paths: Vec<PathBuf>,
-    /// What in them doesn't count, with everything below.
+    /// Paths in them that don't count, with everything below.
     pub excluded: Arc<[PathBuf]>,
     /// Other users write there: links may not lead out of a directory, and what is read belongs to this user.
     pub is_foreign: bool,
@@ -34,23 +34,23 @@ pub struct Roots {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 pub struct Revision(Arc<str>);
 
-/// What stands in all roots.
+/// The content of all roots.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
     /// One for each root, in their order.
     pub trees: Vec<Tree>,
     /// Over paths and contents, not over owners and modes.
     pub revision: Revision,
-    /// When one of the files or directories changed last.
+    /// Time of the last change of a file or directory.
     pub changed: SystemTime,
 }
 
-/// What stands in one root.
+/// The content of one root.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tree {
     /// The root.
     pub root: PathBuf,
-    /// Whether the root is a file; then `files` holds it under its name.
+    /// `true` if the root is a file; then `files` holds it under its name.
     pub is_file: bool,
     /// By path relative to the root, with `/` between its parts.
     pub files: BTreeMap<Arc<str>, File>,
@@ -67,7 +67,7 @@ pub struct File {
     pub owner: (u32, u32),
 }
 
-/// Why there is no snapshot.
+/// The reason why there is no snapshot.
 #[derive(Debug, thiserror::Error)]
 pub enum SnapshotError {
     /// A root or something in it can't be read.
@@ -79,7 +79,7 @@ pub enum SnapshotError {
 }
 
 impl Roots {
-    /// Which names count: all but the parts that the kubelet hides and the files that editors make for a while.
+    /// The names that count: all but the parts that the kubelet hides and the files that editors make for a while.
     pub fn names(&self) -> Names {
         Names {
             directory: |name| !name.starts_with(".."),
@@ -113,7 +113,7 @@ impl Snapshot {
         for attempt in 1.. {
             match Self::attempt(roots) {
                 Ok((snapshot, true)) => return Ok(snapshot),
-                // It changes all the time: whoever uses this compares again before it counts.
+                // It changes all the time: its user compares again before it counts.
                 Ok((snapshot, false)) if attempt >= ATTEMPTS => return Ok(snapshot),
                 Err(error) if attempt >= ATTEMPTS || !is_transient(&error) => return Err(error),
                 Ok(_) | Err(_) => {}
@@ -170,7 +170,7 @@ impl Snapshot {
         self.trees.iter().flat_map(of).collect()
     }
 
-    /// Whether there is no file at all.
+    /// `true` if there is no file at all.
     pub fn is_empty(&self) -> bool {
         self.trees.iter().all(|tree| tree.files.is_empty())
     }
@@ -189,13 +189,13 @@ fn read(path: &Path, limit: u64) -> Result<Option<File>, SnapshotError> {
     Ok(Some(File { bytes: Some(bytes.into()), mode: metadata.mode() & 0o7777, owner: (metadata.uid(), metadata.gid()) }))
 }
 
-/// Whether another reading may succeed at once: a file went away between the listing and the reading.
+/// `true` if another reading may succeed at once: a file went away between the listing and the reading.
 fn is_transient(error: &SnapshotError) -> bool {
     matches!(error, SnapshotError::Unreadable(path, source) if source.kind() == io::ErrorKind::NotFound && path.parent().is_some_and(Path::exists))
 }
 
 impl Revision {
-    /// One that somebody else gave, in the same form.
+    /// One that was given from outside, in the same form.
     pub fn named(text: &str) -> Self {
         Self(text.into())
     }

@@ -1,4 +1,4 @@
-//! Takes files that somebody else writes into a directory that NGINX reads: checked, tested, swapped in at once, and put back when NGINX does not take them.
+//! Takes files that another user writes into a directory that NGINX reads: checked, tested, swapped in at once, and put back when NGINX does not take them.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,12 +13,12 @@ use crate::policy::Policy;
 use crate::snapshot::{Roots, Snapshot, Tree};
 use crate::tree;
 
-/// Where the files go, and which are let through.
+/// The directory for the files, and the policy for them.
 #[derive(Debug, Clone)]
 pub struct Staging {
     /// The directory that NGINX reads; absolute. It holds what the other one holds, and nothing else.
     pub to: PathBuf,
-    /// What files may say.
+    /// The policy for the content of files.
     pub policy: Policy,
 }
 
@@ -38,19 +38,19 @@ enum Old {
 }
 
 impl Staging {
-    /// What the policy has against a snapshot: all of it, a line each.
+    /// The objections of the policy to a snapshot: all of it, a line each.
     pub(crate) fn refuses(&self, snapshot: &Snapshot) -> Option<String> {
         let found: Vec<String> =
             snapshot.trees.iter().flat_map(|tree| self.policy.check(tree, &self.to)).map(|found| found.to_string()).collect();
         (!found.is_empty()).then(|| found.join("\n"))
     }
 
-    /// What stands in the directory that NGINX reads.
+    /// The content of the directory that NGINX reads.
     pub(crate) fn installed(&self) -> Option<Snapshot> {
         Snapshot::take(&Roots { paths: vec![self.to.clone()], excluded: Arc::default(), is_foreign: false }).ok()
     }
 
-    /// How the names of directories begin that are made beside this one: where the next one is written and the last one is kept.
+    /// The prefix of the names of directories that are made beside this one: where the next one is written and the last one is kept.
     fn beside(&self) -> String {
         format!("{}-", self.to.file_name().unwrap_or_default().to_string_lossy())
     }

@@ -1,4 +1,4 @@
-//! What is known between two runs: what NGINX runs, and what failed when.
+//! The state between two runs: what NGINX runs, and what failed when.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ pub struct Backoff {
     pub longest: Duration,
 }
 
-/// What NGINX refuses may be accepted later: a name that does not resolve yet.
+/// Backoff after a refusal, which may end by itself: a name that does not resolve yet.
 pub(crate) const REFUSED: Backoff = Backoff { first: Duration::from_secs(1), longest: Duration::from_secs(300) };
 /// An NGINX that is not there yet, or files.
 pub(crate) const ABSENT: Backoff = Backoff { first: Duration::from_millis(250), longest: Duration::from_secs(5) };
@@ -32,7 +32,7 @@ impl Backoff {
 /// The memory of the cycle.
 #[derive(Debug, Default)]
 pub(crate) struct State {
-    /// Which master runs what, as far as is known.
+    /// The master and the revision that it runs, as far as is known.
     running: Option<(Identity, Revision)>,
     failed: Option<Failed>,
 }
@@ -47,7 +47,7 @@ pub(crate) struct Failed {
     retry_at: Instant,
 }
 
-/// What is known of a master and what stands there, before anything is done.
+/// The knowledge about a master and the present files, before anything is done.
 #[derive(Debug)]
 pub(crate) enum Known {
     /// It runs just that.
@@ -82,7 +82,7 @@ impl State {
         self.failed = None;
     }
 
-    /// What stands there is what runs: whatever failed meanwhile is gone.
+    /// The present files are what runs: whatever failed meanwhile is gone.
     pub(crate) fn settled(&mut self) {
         self.failed = None;
     }
@@ -90,7 +90,7 @@ impl State {
     /// Notes a failure: whether it is news, and how long to wait for the next attempt.
     pub(crate) fn failed(&mut self, outcome: Outcome, revision: Option<Revision>, message: &str, now: Instant) -> (bool, Duration) {
         let same = self.failed.as_ref().filter(|failed| failed.outcome == outcome && failed.revision == revision);
-        let is_news = same.is_none_or(|failed| failed.message != message);
+        let is_new = same.is_none_or(|failed| failed.message != message);
         let failures = same.map_or(0, |failed| failed.failures) + 1;
         let backoff = match outcome {
             Outcome::NoTarget | Outcome::NotRead | Outcome::Unreadable => ABSENT,
@@ -98,10 +98,10 @@ impl State {
         };
         let wait = backoff.wait(failures);
         self.failed = Some(Failed { outcome, revision, message: message.to_owned(), failures, retry_at: now + wait });
-        (is_news, wait)
+        (is_new, wait)
     }
 
-    /// How long until the next attempt, if one is due.
+    /// Time until the next attempt, if one is due.
     pub(crate) fn retry_in(&self, now: Instant) -> Option<Duration> {
         self.failed.as_ref().map(|failed| failed.retry_at.saturating_duration_since(now))
     }

@@ -1,4 +1,4 @@
-//! The NGINX that follows: where it is, who it is, and how it sees our files.
+//! The NGINX that follows: its place, its process, and its view of our files.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use follow::{Id, mounts};
 use ngx_proc::find::Master;
 
-/// Whose rights a process has.
+/// The rights of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Credentials {
     pub(crate) uid: u32,
@@ -15,7 +15,7 @@ pub(crate) struct Credentials {
     pub(crate) groups: Vec<u32>,
 }
 
-/// How to get to where a process sees its files.
+/// The way to the files as a process sees them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Place {
     /// It sees what we see.
@@ -24,7 +24,7 @@ pub(crate) enum Place {
     Other(PathBuf),
 }
 
-/// Where a process sees its files.
+/// The place where a process sees its files.
 ///
 /// # Errors
 /// We may not look, and why.
@@ -58,7 +58,7 @@ fn not_ours(pid: i32, error: &std::io::Error) -> String {
     )
 }
 
-/// Whose rights the process has.
+/// The rights of the process.
 pub(crate) fn credentials(pid: i32) -> Option<Credentials> {
     parse_credentials(&fs::read_to_string(format!("/proc/{pid}/status")).ok()?)
 }
@@ -71,7 +71,7 @@ fn parse_credentials(status: &str) -> Option<Credentials> {
     Some(Credentials { uid: effective("Uid:")?, gid: effective("Gid:")?, groups })
 }
 
-/// Where the process sees the directory that we see at `path`: at the same path, and wherever else the same volume is mounted for it. Empty: nowhere.
+/// The paths at which the process sees the directory that we see at `path`: at the same path, and wherever else the same volume is mounted for it. Empty: nowhere.
 pub(crate) fn seen_as(path: &Path, place: &Place, pid: i32) -> Vec<PathBuf> {
     let mounts_of = match place {
         Place::Ours => "self".to_owned(),

@@ -1,4 +1,4 @@
-//! Tests a snapshot before NGINX is told: by its own `nginx -t`, where it runs, over exactly the bytes of the snapshot; or by a command.
+//! Tests a snapshot before NGINX is signalled: by its own `nginx -t`, where it runs, over exactly the bytes of the snapshot; or by a command.
 
 use std::ffi::OsString;
 use std::io;
@@ -17,7 +17,7 @@ use crate::snapshot::{Snapshot, Tree};
 use crate::target::{self, Place};
 use children::{Children, late};
 
-/// How to test.
+/// Options of the test.
 #[derive(Debug, Clone)]
 pub struct TestOptions {
     /// Run by `sh -c` instead of `nginx -t`; exit status 0 means that the configuration is good.
@@ -39,14 +39,14 @@ pub(crate) enum Verdict {
     Unable(String),
 }
 
-/// What is tested: each tree where it will stand.
+/// The subject of a test: each tree where it will stand.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Subject<'a> {
     /// The snapshot.
     pub(crate) snapshot: &'a Snapshot,
-    /// Where its trees will stand; one for each.
+    /// The places where its trees will stand; one for each.
     pub(crate) places: &'a [std::path::PathBuf],
-    /// Whether they stand there already, so that a test in place says something.
+    /// `true` if they stand there already, so that a test in place says something.
     pub(crate) in_place: bool,
 }
 
@@ -55,13 +55,13 @@ pub(crate) struct Subject<'a> {
 pub(crate) struct Tester {
     options: TestOptions,
     children: Children,
-    /// What was complained about: once each.
-    told: Vec<String>,
+    /// Complaints that were reported: once each.
+    reported: Vec<String>,
 }
 
 impl Tester {
     pub(crate) fn new(options: TestOptions, children: Children) -> Self {
-        Self { options, children, told: Vec::new() }
+        Self { options, children, reported: Vec::new() }
     }
 
     /// Tests as exactly as it can be done.
@@ -76,7 +76,7 @@ impl Tester {
         match self.exact(&job, subject, &place, master.id.pid).await {
             Ok(verdict) => verdict,
             Err(why) => {
-                self.tell(format!("the files are tested where they stand, not a copy of them: {why}"));
+                self.warn_once(format!("the files are tested where they stand, not a copy of them: {why}"));
                 if subject.in_place { self.in_place(master).await } else { Verdict::Unable(why) }
             }
         }
@@ -188,15 +188,15 @@ impl Tester {
     }
 
     fn unable(&mut self, why: String) -> Verdict {
-        self.tell(format!("no test before a reload, NGINX itself is the judge: {why}"));
+        self.warn_once(format!("no test before a reload, NGINX itself is the judge: {why}"));
         Verdict::Unable(why)
     }
 
     /// Complains, once.
-    pub(crate) fn tell(&mut self, text: String) {
-        if !self.told.contains(&text) {
+    pub(crate) fn warn_once(&mut self, text: String) {
+        if !self.reported.contains(&text) {
             tracing::warn!("{text}");
-            self.told.push(text);
+            self.reported.push(text);
         }
     }
 }

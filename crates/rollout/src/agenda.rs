@@ -1,11 +1,11 @@
-//! When each workload is looked at: after a quiet time, and under a constant stream of changes at the latest after a bound.
+//! The times at which workloads are looked at: after a quiet time, and under a constant stream of changes at the latest after a bound.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// How long changes are collected.
+/// The time for which changes are collected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Debounce {
     /// Quiet time after the last one.
@@ -20,7 +20,7 @@ impl Default for Debounce {
     }
 }
 
-/// What is due when.
+/// Keys with the times at which they are due.
 #[derive(Debug)]
 pub(crate) struct Agenda<K> {
     debounce: Debounce,
@@ -29,7 +29,7 @@ pub(crate) struct Agenda<K> {
 
 #[derive(Debug, Clone, Copy)]
 struct Entry {
-    /// When the first change came that is not looked at yet.
+    /// Time of the first change that is not looked at yet.
     first: Option<Instant>,
     due: Instant,
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::kind::ContentId;
 use crate::post::Post;
 
-/// Who is told.
+/// The receiver of alerts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sink {
     /// `slack`.
@@ -48,7 +48,7 @@ pub struct AlertOptions {
     pub info: Option<String>,
 }
 
-/// What happened.
+/// The event that an alert is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Occasion {
     /// Something was rolled out.
@@ -79,7 +79,7 @@ enum Body {
     Text(String),
 }
 
-/// What is sent: one body, or with [`Sink::Json`] one for each object.
+/// The bodies to send: one, or with [`Sink::Json`] one for each object.
 fn bodies(options: &AlertOptions, alert: &Alert<'_>, now: Timestamp) -> Vec<Body> {
     let message = match &options.info {
         Some(info) => format!("{} : {}", info.trim(), alert.message),
@@ -122,7 +122,7 @@ fn structured(options: &AlertOptions, alert: &Alert<'_>, object: Option<&Content
     body
 }
 
-/// Sends alerts and tells webhooks.
+/// Sends alerts and notifies webhooks.
 pub(crate) struct Sender {
     direct: Post,
     alerts: Option<(AlertOptions, Post)>,
@@ -160,7 +160,7 @@ impl Sender {
     ///
     /// # Errors
     /// No answer, or one that is not a success; without the URL, which may hold a secret.
-    pub(crate) async fn tell(&self, url: &str) -> Result<(), String> {
+    pub(crate) async fn notify(&self, url: &str) -> Result<(), String> {
         self.direct.send(url, "application/json", json!({"webhook": "update successful"}).to_string()).await
     }
 }

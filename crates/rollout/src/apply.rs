@@ -1,4 +1,4 @@
-//! What is done to the cluster: patches, Jobs, Events. Every write is for the version that was decided about, so that of two that decide, one writes.
+//! Writes to the cluster: patches, Jobs, Events. Every write is for the version that was decided about, so that of two that decide, one writes.
 
 use std::time::Duration;
 
@@ -13,25 +13,25 @@ use serde_json::Value;
 use thiserror::Error;
 
 use crate::alert::Sender;
+use crate::background::BackgroundTasks;
 use crate::check::{Checks, Files};
 use crate::content::{Digest, of_config_map, of_secret};
 use crate::decide::Plan;
 use crate::kind::{ContentId, Kind, Source};
-use crate::later::Later;
 use crate::metrics::Metrics;
 use crate::options::Options;
 use crate::record::Content;
 use crate::workload::Workload;
 use crate::{jobs, patch};
 
-/// Who we are to the API server.
+/// Our name for the API server, as field manager.
 const MANAGER: &str = "narthex-rollout";
-/// How long a deleted Job may take to go away.
+/// The longest time until a deleted Job is gone.
 const JOB_GONE: Duration = Duration::from_secs(60);
 /// The API server takes 1,024 bytes at most.
 const NOTE_BYTES: usize = 1000;
 
-/// Why something was not done.
+/// The reason why a write was not done.
 #[derive(Debug, PartialEq, Error)]
 pub(crate) enum Failure {
     /// The object changed since, or is gone: decide again.
@@ -51,26 +51,26 @@ impl From<kube::Error> for Failure {
     }
 }
 
-/// What all effects share.
-pub(crate) struct Hands {
+/// The parts that all effects share.
+pub(crate) struct Context {
     pub(crate) client: Client,
     pub(crate) options: Options,
     pub(crate) metrics: Metrics,
     pub(crate) sender: Sender,
     pub(crate) checks: Checks,
-    /// Alerts, and what else nobody waits for.
-    pub(crate) later: Later,
+    /// Alerts, and other work that no decision waits for.
+    pub(crate) background: BackgroundTasks,
     recorder: Recorder,
 }
 
-impl Hands {
+impl Context {
     pub(crate) fn new(client: Client, options: Options, metrics: Metrics) -> Result<Self, hyper::http::uri::InvalidUri> {
         let reporter = Reporter { controller: MANAGER.into(), instance: options.instance.clone() };
         Ok(Self {
             recorder: Recorder::new(client.clone(), reporter),
             sender: Sender::new(options.alerts.clone())?,
             checks: Checks::new(options.check_command.clone(), options.check_timeout),
-            later: Later::default(),
+            background: BackgroundTasks::default(),
             client,
             options,
             metrics,
@@ -112,7 +112,7 @@ impl Hands {
             Kind::CronJob => {
                 let job = jobs::of_cron_job(workload, plan, &edit, &self.same_version(workload).await?);
                 match self.create(workload, &job, false).await {
-                    // Made before, by whoever could not write it down any more.
+                    // Made before, by a replica that could not write it down any more.
                     Ok(_) | Err(Failure::Stale) => self.patch(workload, &patch::note(workload, &plan.record)).await,
                     Err(error) => Err(error),
                 }
@@ -161,7 +161,7 @@ impl Hands {
         }
     }
 
-    /// What an object holds; `None` when it is not (any more) the content that was decided about.
+    /// The content of an object; `None` when it is not (any more) the content that was decided about.
     pub(crate) async fn files(&self, namespace: &str, id: &ContentId, digest: &Digest) -> Result<Option<Files>, Failure> {
         Ok(self.read(namespace, id).await?.filter(|(found, _)| found == digest).map(|(_, files)| files))
     }
@@ -203,8 +203,8 @@ impl Hands {
         Ok(api.list(&params).await?.items.pop())
     }
 
-    /// Tells people about a workload under `kubectl describe`. A failure is logged only.
-    pub(crate) async fn tell(&self, workload: &Workload, warning: bool, reason: &str, note: &str) {
+    /// Writes an Event about a workload under `kubectl describe`. A failure is logged only.
+    pub(crate) async fn notify(&self, workload: &Workload, warning: bool, reason: &str, note: &str) {
         let resource = workload.id.kind.resource();
         let reference = ObjectReference {
             api_version: Some(resource.api_version),
@@ -217,8 +217,8 @@ impl Hands {
         self.event(&reference, warning, reason, note).await;
     }
 
-    /// Tells people about a ConfigMap or Secret.
-    pub(crate) async fn tell_of_content(&self, namespace: &str, id: &ContentId, uid: &str, reason: &str, note: &str) {
+    /// Writes an Event about a ConfigMap or Secret.
+    pub(crate) async fn notify_of_content(&self, namespace: &str, id: &ContentId, uid: &str, reason: &str, note: &str) {
         let reference = ObjectReference {
             api_version: Some("v1".into()),
             kind: Some(id.source.name().into()),

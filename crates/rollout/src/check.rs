@@ -19,10 +19,10 @@ use crate::content::Digest;
 use crate::kind::{ContentId, Source};
 use crate::rules::Check;
 
-/// What an object holds, by key.
+/// The content of an object, by key.
 pub(crate) type Files = BTreeMap<String, Vec<u8>>;
 
-/// Most of a command's output that is told.
+/// Most of a command's output that is reported.
 const OUTPUT: usize = 400;
 
 /// The outcome of a check: passed, or why not.
@@ -98,7 +98,7 @@ impl Checks {
     }
 }
 
-/// Why a check failed: what may be told of a Secret, and the rest.
+/// The reason why a check failed: the part that may be reported for a Secret, and the rest.
 struct Why {
     discreet: String,
     detail: String,
@@ -113,7 +113,7 @@ impl std::fmt::Display for Why {
     }
 }
 
-/// Whether every key that ends in `.conf` is complete NGINX configuration: directives ended, blocks and quotes closed.
+/// A check that every key that ends in `.conf` is complete NGINX configuration: directives ended, blocks and quotes closed.
 fn nginx(files: &Files) -> Result<(), Why> {
     for (key, content) in files.iter().filter(|(key, _)| key.ends_with(".conf")) {
         let Ok(text) = std::str::from_utf8(content) else {
@@ -129,7 +129,7 @@ fn nginx(files: &Files) -> Result<(), Why> {
     Ok(())
 }
 
-/// Writes the files into `files` below a new directory, readable by nobody else.
+/// Writes the files into `files` below a new directory, readable by no other user.
 fn write(files: &Files) -> std::io::Result<tempfile::TempDir> {
     let directory = tempfile::Builder::new().prefix("narthex-check-").tempdir()?;
     let path = directory.path().join("files");
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_command_sees_the_files_and_its_output_is_told_but_not_of_a_secret() {
+    async fn a_command_sees_the_files_and_its_output_is_reported_but_not_of_a_secret() {
         let checks = checks(&["sh", "-c", "grep good \"$0/key\" || { echo is bad; exit 3; }", "{}"]);
         assert_eq!(checks.run(Check::Command, &MAP(), &files(&[("key", "good")])).await, Ok(()));
         let why = checks.run(Check::Command, &MAP(), &files(&[("key", "x")])).await.unwrap_err();

@@ -1,4 +1,4 @@
-//! What of the annotations of workloads, ConfigMaps and Secrets can't be used, for people: a wish that is not understood would be a rollout that silently never comes.
+//! Annotations of workloads, ConfigMaps and Secrets that can't be used, in text: a policy that is not understood would be a rollout that silently never comes.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::workload::Workload;
 
 type Annotations = BTreeMap<String, String>;
 
-/// What is wrong with the annotations of a workload and of its Pod template by themselves.
+/// Complaints about the annotations of a workload and of its Pod template by themselves.
 pub(crate) fn of_annotations(own: &Annotations, pod: &Annotations, names: &Names) -> Vec<String> {
     let switches = [&names.auto, &names.typed_auto[0], &names.typed_auto[1], &names.search];
     let mut complaints = Vec::new();
@@ -22,7 +22,7 @@ pub(crate) fn of_annotations(own: &Annotations, pod: &Annotations, names: &Names
     complaints
 }
 
-/// What is wrong with the annotations of a ConfigMap or Secret.
+/// Complaints about the annotations of a ConfigMap or Secret.
 pub(crate) fn of_object(annotations: &Annotations, names: &Names) -> Vec<String> {
     let mut complaints = Vec::new();
     for (name, value) in annotations {
@@ -52,7 +52,7 @@ pub(crate) fn missing(workload: &Workload, objects: &Objects, rules: &Rules, sel
     let hint = if selected { ", or lacks the labels of --resource-label-selector" } else { "" };
     let of = |source: Source| {
         let known: Vec<&str> = objects.keys().filter(|id| id.source == source).map(|id| id.name.as_str()).collect();
-        let missing = workload.wish(source).missing(&known);
+        let missing = workload.policy(source).missing(&known);
         let (kind, annotation) = (source.name(), &rules.names.reload[source as usize]);
         missing
             .map(|name| format!("annotation {annotation}: {kind} {name} does not exist{hint}; nothing is rolled out for it"))
@@ -61,7 +61,7 @@ pub(crate) fn missing(workload: &Workload, objects: &Objects, rules: &Rules, sel
     rules.sources.iter().flat_map(|source| of(*source)).collect()
 }
 
-/// As Go's `strconv.ParseBool` takes it.
+/// The grammar of Go's `strconv.ParseBool`.
 fn is_bool(text: &str) -> bool {
     matches!(text, "1" | "t" | "T" | "TRUE" | "true" | "True" | "0" | "f" | "F" | "FALSE" | "false" | "False")
 }

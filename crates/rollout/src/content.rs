@@ -1,4 +1,4 @@
-//! What a ConfigMap or Secret holds, as one digest. Names, labels and annotations don't count.
+//! The content of a ConfigMap or Secret as one digest. Names, labels and annotations don't count.
 //!
 //! The digest is that of newer Reloaders (SHA-512/256 over the sorted `key=value` pairs, joined by `;`); where that text is ambiguous, because a value
 //! holds `;key=` itself, the lengths are hashed along. What older and newer Reloaders would have written for the same content is known as well, so that
@@ -83,7 +83,7 @@ fn hex(bytes: &[u8]) -> Digest {
     Digest(const_hex::encode(bytes))
 }
 
-/// Whether a value reads like more pairs: `;`, the characters of a key, `=`.
+/// `true` if a value reads like more pairs: `;`, the characters of a key, `=`.
 fn is_ambiguous(value: &[u8]) -> bool {
     let is_key = |c: &u8| c.is_ascii_alphanumeric() || b"-._".contains(c);
     value.split(|c| *c == b';').skip(1).any(|part| part.iter().position(|c| !is_key(c)).is_some_and(|end| end > 0 && part[end] == b'='))

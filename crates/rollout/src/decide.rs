@@ -1,4 +1,4 @@
-//! Whether a workload is to be rolled out: a function of the workload, the objects of its namespace, the rules and the time.
+//! The decision to roll out a workload: a function of the workload, the objects of its namespace, the rules and the time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ use crate::workload::Workload;
 /// A ConfigMap or Secret, cut down to what decides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Object {
-    /// What it holds.
+    /// The content.
     pub(crate) digest: Digest,
     /// By what a Reloader may know the same.
     pub(crate) theirs: Box<[Digest]>,
@@ -33,7 +33,7 @@ pub(crate) struct Object {
 /// The objects of a namespace.
 pub(crate) type Objects = BTreeMap<ContentId, Object>;
 
-/// What to do about a workload.
+/// The action to take for a workload.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Decision {
     /// Nothing.
@@ -51,20 +51,20 @@ pub(crate) enum Decision {
 /// A rollout.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Plan {
-    /// What changed; at least one.
+    /// The changes; at least one.
     pub(crate) changes: Vec<Change>,
-    /// What is to be written down with it.
+    /// The record to be written with it.
     pub(crate) record: Record,
 }
 
 /// One changed object.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Change {
-    /// Which.
+    /// The object.
     pub(crate) id: ContentId,
     /// Index of the container that stands for it.
     pub(crate) container: usize,
-    /// What it holds now.
+    /// Its content now.
     pub(crate) to: Content,
 }
 
@@ -100,7 +100,7 @@ pub(crate) fn decide(workload: &Workload, objects: &Objects, rules: &Rules, now:
     }
 }
 
-/// Whether it is a change to roll out, and whether what is known of the object stays instead of its present content.
+/// Two answers: is it a change to roll out, and does the known content stay instead of the present one.
 fn compare(workload: &Workload, from: Option<&Content>, to: &Content, born: bool, rules: &Rules) -> (bool, bool) {
     use Content::{Absent, Present};
     match (from, to) {
@@ -119,10 +119,10 @@ fn candidates(workload: &Workload, objects: &Objects) -> BTreeSet<ContentId> {
     let mut ids: BTreeSet<ContentId> = workload.uses.ids().cloned().collect();
     ids.extend(workload.record.iter().flat_map(Record::ids));
     for source in Source::ALL {
-        let wish = workload.wish(source);
-        ids.extend(wish.exact().map(|name| ContentId::new(source, name)));
-        if wish.has_patterns() {
-            ids.extend(objects.keys().filter(|id| id.source == source && wish.names(&id.name)).cloned());
+        let policy = workload.policy(source);
+        ids.extend(policy.exact().map(|name| ContentId::new(source, name)));
+        if policy.has_patterns() {
+            ids.extend(objects.keys().filter(|id| id.source == source && policy.names(&id.name)).cloned());
         }
     }
     ids
@@ -130,21 +130,21 @@ fn candidates(workload: &Workload, objects: &Objects) -> BTreeSet<ContentId> {
 
 /// The container that stands for an object, if its changes count for the workload.
 fn interest(workload: &Workload, id: &ContentId, object: Option<&Object>, rules: &Rules) -> Option<usize> {
-    let wish = workload.wish(id.source);
+    let policy = workload.policy(id.source);
     let ignored = object.is_some_and(|object| object.ignored);
-    if ignored || wish.excludes(&id.name) || !rules.sources.contains(&id.source) {
+    if ignored || policy.excludes(&id.name) || !rules.sources.contains(&id.source) {
         return None;
     }
     let used = workload.uses.container(id);
-    if wish.names(&id.name) {
+    if policy.names(&id.name) {
         return Some(used.unwrap_or(0));
     }
     // An object that is gone was found, if it is written down.
     let found = object.map_or_else(|| known(workload, id).is_some(), |object| object.found);
-    used.filter(|_| wish.is_auto(rules.auto_all) || (wish.search && found))
+    used.filter(|_| policy.is_auto(rules.auto_all) || (policy.search && found))
 }
 
-/// Which content of an object the Pods have: what we wrote down, or else what Reloader left in the template.
+/// The content of an object that the Pods have: what we wrote down, or else what Reloader left in the template.
 fn known(workload: &Workload, id: &ContentId) -> Option<Content> {
     if let Some(record) = &workload.record {
         return record.get(id);
@@ -159,13 +159,13 @@ fn known(workload: &Workload, id: &ContentId) -> Option<Content> {
     Some(Content::Present(Digest::stored(last["hash"].as_str().filter(|_| is_it)?)))
 }
 
-/// Whether what a Reloader left in the template stands for what the object holds now.
+/// `true` if what a Reloader left in the template stands for what the object holds now.
 fn is_theirs(workload: &Workload, object: Option<&Object>, from: &Content) -> bool {
     let (None, Some(object), Content::Present(left)) = (&workload.record, object, from) else { return false };
     object.theirs.contains(left)
 }
 
-/// How a change is to be checked: the object's own annotation, else the workload's, else the flag. The error names a value that is none.
+/// The check of a change: the object's own annotation, else the workload's, else the flag. The error names a value that is none.
 pub(crate) fn check(workload: Option<&str>, object: Option<&str>, rules: &Rules) -> Result<Check, String> {
     match object.or(workload) {
         None => Ok(rules.check),

@@ -1,4 +1,4 @@
-//! The loop: news come in, workloads become due, decisions are carried out, a bounded number at once and one at a time for each workload.
+//! The loop: changes come in, workloads become due, decisions are carried out, a bounded number at once and one at a time for each workload.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -11,29 +11,29 @@ use tokio::time::Instant;
 
 use crate::Stop;
 use crate::agenda::Agenda;
-use crate::apply::Hands;
+use crate::apply::Context;
 use crate::complaint::missing;
 use crate::decide::{Decision, Objects, Plan, check, decide};
 use crate::kind::WorkloadId;
 use crate::notices::Notices;
 use crate::record::Content;
 use crate::record::Record;
-use crate::state::{Feed, News, State};
-use crate::work::{Failing, Outcome, Pending, carry_out, fail, tell, watch as watch_rollout};
+use crate::state::{Feed, State, StateChange};
+use crate::work::{Failing, Outcome, Pending, carry_out, fail, notify, watch as watch_rollout};
 use crate::workload::Workload;
 
 /// Decisions that are carried out at once.
 const AT_ONCE: usize = 16;
-/// How soon what was written down is written again, should somebody take it away at once.
+/// Time until a record is written again that another client removes at once.
 const NOTE_AGAIN: Duration = Duration::from_secs(60);
 /// Waits after failures double from the first to the last of these.
 const RETRY: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(60));
 
-/// A workload, what was to be told if it worked, and what came of it.
+/// A workload, the plan to report if it worked, and the outcome.
 type Done = (WorkloadId, Option<(Workload, Plan)>, Outcome);
 
 pub(crate) struct Engine {
-    hands: Arc<Hands>,
+    context: Arc<Context>,
     state: State,
     agenda: Agenda<WorkloadId>,
     leader: watch::Receiver<bool>,
@@ -43,21 +43,21 @@ pub(crate) struct Engine {
     failures: HashMap<WorkloadId, u32>,
     held: BTreeSet<WorkloadId>,
     watches: HashMap<WorkloadId, AbortHandle>,
-    /// Watches of rollouts, and what they found. Whoever leads next goes on with them.
+    /// Watches of rollouts, and what they found. The next leader goes on with them.
     looks: JoinSet<Option<Failing>>,
-    /// What was last written down on workloads that are not settled since.
+    /// The records last written on workloads that are not settled since.
     noted: HashMap<WorkloadId, (Record, Instant)>,
     complaints: HashMap<WorkloadId, Vec<String>>,
     notices: Notices,
 }
 
 impl Engine {
-    pub(crate) fn new(hands: Arc<Hands>, leader: watch::Receiver<bool>) -> Self {
-        let options = &hands.options;
+    pub(crate) fn new(context: Arc<Context>, leader: watch::Receiver<bool>) -> Self {
+        let options = &context.options;
         Self {
             state: State::new(options),
             agenda: Agenda::new(options.debounce),
-            hands,
+            context,
             leader,
             leads: false,
             running: JoinSet::new(),
@@ -72,14 +72,14 @@ impl Engine {
         }
     }
 
-    /// Runs until the news or the election end, or until it is stopped: then what was begun is finished, and the sender is answered.
-    pub(crate) async fn run(mut self, mut news: mpsc::Receiver<News>, mut stop: oneshot::Receiver<Stop>) {
+    /// Runs until the changes or the election end, or until it is stopped: then what was begun is finished, and the sender is answered.
+    pub(crate) async fn run(mut self, mut changes: mpsc::Receiver<StateChange>, mut stop: oneshot::Receiver<Stop>) {
         self.lead();
         loop {
             let due = self.next();
             tokio::select! {
-                some = news.recv() => match some {
-                    Some(news) => self.take(news),
+                some = changes.recv() => match some {
+                    Some(change) => self.take(change),
                     None => return,
                 },
                 Ok(stop) = &mut stop => return stop.after(self.finish()).await,
@@ -88,12 +88,12 @@ impl Engine {
                     Err(_) => return,
                 },
                 Some(done) = self.running.join_next() => match done {
-                    Ok((id, told, outcome)) => self.done(id, told, outcome),
+                    Ok((id, to_report, outcome)) => self.done(id, to_report, outcome),
                     // A panic of ours: the process is to end rather than to leave a workload behind.
                     Err(_) => return,
                 },
                 Some(found) = self.looks.join_next() => if let Ok(Some(failing)) = found {
-                    self.hands.later.spawn(fail(self.hands.clone(), failing));
+                    self.context.background.spawn(fail(self.context.clone(), failing));
                 },
                 () = sleep_until(due) => self.start(),
             }
@@ -104,26 +104,26 @@ impl Engine {
     async fn finish(mut self) {
         while let Some(done) = self.running.join_next().await {
             if let Ok((_, Some((workload, plan)), Outcome::Updated { .. })) = done {
-                self.hands.later.spawn(tell(self.hands.clone(), workload, plan));
+                self.context.background.spawn(notify(self.context.clone(), workload, plan));
             }
         }
-        self.hands.later.finish().await;
+        self.context.background.finish().await;
     }
 
-    /// When the next workload may be started on.
+    /// The time at which the next workload may be started on.
     fn next(&self) -> Option<Instant> {
         let may = self.leads && self.state.is_complete() && self.running.len() < AT_ONCE;
         may.then(|| self.agenda.next(|id| self.busy.contains(id))).flatten()
     }
 
-    fn take(&mut self, news: News) {
+    fn take(&mut self, change: StateChange) {
         let now = Instant::now();
         let was_complete = self.state.is_complete();
-        let lists_workloads = matches!(news, News::Listed { feed: Feed::Workloads(_), .. });
-        if let News::Content { namespace, id, complaints, .. } = &news {
+        let lists_workloads = matches!(change, StateChange::Listed { feed: Feed::Workloads(_), .. });
+        if let StateChange::Content { namespace, id, complaints, .. } = &change {
             self.notices.take(namespace, id, complaints.clone());
         }
-        for id in self.state.take(news).touched {
+        for id in self.state.take(change).touched {
             self.agenda.touch(id, now);
         }
         if !was_complete && self.state.is_complete() {
@@ -141,7 +141,7 @@ impl Engine {
 
     fn lead(&mut self) {
         self.leads = *self.leader.borrow_and_update();
-        self.hands.metrics.leader.set(self.leads.into());
+        self.context.metrics.leader.set(self.leads.into());
         if self.leads {
             let now = Instant::now();
             for workload in self.state.workloads() {
@@ -153,7 +153,7 @@ impl Engine {
         }
     }
 
-    /// Watches the rollouts that whoever led before began not long ago.
+    /// Watches the rollouts that the leader before began not long ago.
     fn watch_again(&mut self) {
         if !self.leads || !self.state.is_complete() {
             return;
@@ -180,7 +180,7 @@ impl Engine {
                 Decision::Roll(plan) => self.pending(&workload, plan, objects),
                 _ => Vec::new(),
             };
-            let missing = missing(&workload, objects, self.state.rules(), self.hands.options.resource_selector.is_some());
+            let missing = missing(&workload, objects, self.state.rules(), self.context.options.resource_selector.is_some());
             self.complain(&workload, missing);
             if let Some(end) = workload.pause.ends() {
                 let left = end.duration_since(Timestamp::now());
@@ -196,16 +196,16 @@ impl Engine {
                 continue;
             }
             self.busy.insert(id.clone());
-            let hands = self.hands.clone();
-            let told = match &decision {
+            let context = self.context.clone();
+            let to_report = match &decision {
                 Decision::Roll(plan) => Some((workload.clone(), plan.clone())),
                 _ => None,
             };
-            self.running.spawn(async move { (id, told, carry_out(hands, workload, decision, pending).await) });
+            self.running.spawn(async move { (id, to_report, carry_out(context, workload, decision, pending).await) });
         }
     }
 
-    /// When to write down again what somebody took away as soon as it was written; `None` if it is not so.
+    /// The time to write a record again that another client removed as soon as it was written; `None` if it is not so.
     fn taken_away(&self, id: &WorkloadId, decision: &Decision) -> Option<Instant> {
         let Decision::Note(record) = decision else { return None };
         let (_, when) = self.noted.get(id).filter(|(noted, when)| noted == record && when.elapsed() < NOTE_AGAIN)?;
@@ -235,14 +235,14 @@ impl Engine {
         }
     }
 
-    fn done(&mut self, id: WorkloadId, told: Option<(Workload, Plan)>, outcome: Outcome) {
+    fn done(&mut self, id: WorkloadId, to_report: Option<(Workload, Plan)>, outcome: Outcome) {
         let now = Instant::now();
         self.busy.remove(&id);
         match outcome {
             Outcome::Updated { object, rolled } => {
                 self.settle(&id);
-                if let Some((workload, plan)) = told {
-                    self.hands.later.spawn(tell(self.hands.clone(), workload, plan));
+                if let Some((workload, plan)) = to_report {
+                    self.context.background.spawn(notify(self.context.clone(), workload, plan));
                 }
                 let workload = self.put(&id, &object);
                 if let Some(record) = workload.as_ref().and_then(|workload| workload.record.clone()) {
@@ -269,12 +269,12 @@ impl Engine {
                 self.agenda.at(id, now + wait);
             }
         }
-        self.hands.metrics.held.set(i64::try_from(self.held.len()).unwrap_or(i64::MAX));
+        self.context.metrics.held.set(i64::try_from(self.held.len()).unwrap_or(i64::MAX));
     }
 
     fn put(&mut self, id: &WorkloadId, object: &kube::api::DynamicObject) -> Option<Workload> {
         let workload = Workload::read(id.kind, object, &self.state.rules().names);
-        self.state.take(News::Workload { id: id.clone(), workload: workload.clone().map(Box::new) });
+        self.state.take(StateChange::Workload { id: id.clone(), workload: workload.clone().map(Box::new) });
         workload
     }
 
@@ -282,7 +282,7 @@ impl Engine {
     fn settle(&mut self, id: &WorkloadId) {
         self.failures.remove(id);
         self.held.remove(id);
-        self.hands.metrics.held.set(i64::try_from(self.held.len()).unwrap_or(i64::MAX));
+        self.context.metrics.held.set(i64::try_from(self.held.len()).unwrap_or(i64::MAX));
     }
 
     fn forget(&mut self, id: &WorkloadId) {
@@ -296,12 +296,12 @@ impl Engine {
 
     /// Watches a rollout's first Pods for what is left of the time. `age`: how long ago it began.
     fn watch(&mut self, workload: Workload, age: Duration) {
-        let left = self.hands.options.watch.saturating_sub(age);
+        let left = self.context.options.watch.saturating_sub(age);
         if left.is_zero() || !workload.id.kind.is_rolling() || workload.restarts || workload.pause.failed {
             return;
         }
         let id = workload.id.clone();
-        let handle = self.looks.spawn(watch_rollout(self.hands.clone(), workload, Instant::now() + left));
+        let handle = self.looks.spawn(watch_rollout(self.context.clone(), workload, Instant::now() + left));
         if let Some(old) = self.watches.insert(id, handle) {
             old.abort();
         }

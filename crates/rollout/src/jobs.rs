@@ -12,7 +12,7 @@ use crate::workload::Workload;
 /// Labels that the API server gives to a Job of this uid; another one gets its own.
 const GENERATED: [&str; 4] = ["controller-uid", "job-name", "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name"];
 
-/// The Job that a CronJob's change makes. Its name follows from the CronJob and from what changed: whoever tries again, or leads next, finds it there.
+/// The Job that a CronJob's change makes. Its name follows from the CronJob and from what changed: a later attempt, or the next leader, finds it there.
 pub(crate) fn of_cron_job(workload: &Workload, plan: &Plan, edit: &Edit, cron_job: &Value) -> Value {
     let template = cron_job.pointer("/spec/jobTemplate").cloned().unwrap_or_default();
     let mut annotations = template.pointer("/metadata/annotations").cloned().filter(Value::is_object).unwrap_or_else(|| json!({}));

@@ -6,7 +6,7 @@ use kube::core::GroupVersionKind;
 use kube::discovery::ApiResource;
 use serde::Serialize;
 
-/// What holds content. Also an index into pairs.
+/// A kind of object that holds content. Also an index into pairs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 pub enum Source {
     /// A ConfigMap.
@@ -36,7 +36,7 @@ impl Source {
     }
 }
 
-/// What is rolled out.
+/// A kind of workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 pub enum Kind {
     /// apps/v1.
@@ -69,12 +69,12 @@ impl Kind {
         }
     }
 
-    /// How `--ignored-workload-types` calls it.
+    /// Its name in `--ignored-workload-types`.
     pub fn plural(self) -> String {
         format!("{}s", self.name().to_ascii_lowercase())
     }
 
-    /// Where the API has it.
+    /// Its resource in the API.
     pub(crate) fn resource(self) -> ApiResource {
         match self {
             Self::Deployment => ApiResource::erase::<Deployment>(&()),
@@ -86,7 +86,7 @@ impl Kind {
         }
     }
 
-    /// Where the object has its Pod template.
+    /// The path of its Pod template.
     pub(crate) fn template(self) -> &'static str {
         match self {
             Self::CronJob => "/spec/jobTemplate/spec/template",
@@ -94,7 +94,7 @@ impl Kind {
         }
     }
 
-    /// Whether a changed template replaces Pods one after another, so that the first new one tells whether it works.
+    /// `true` if a changed template replaces Pods one after another, so that the first new one shows that it works.
     pub(crate) fn is_rolling(self) -> bool {
         !matches!(self, Self::CronJob | Self::Job)
     }

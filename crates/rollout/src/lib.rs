@@ -3,14 +3,15 @@
 //! # How it works
 //!
 //! - `watch` lists and watches ConfigMaps, Secrets and workloads, and keeps digests, references and annotations of them (`state`).
-//! - News touch workloads; `agenda` collects for a moment, so that several changes are one rollout.
+//! - Changes of the state touch workloads; `agenda` collects for a moment, so that several changes are one rollout.
 //! - `decide` compares what objects hold with what is written on the workload, as a pure function. What is written there
-//!   is part of the very patch that rolls out, so whoever leads next neither repeats nor misses anything.
-//! - `work` checks the content, patches with the version that was decided about as a precondition, tells people, and watches the first new Pod.
+//!   is part of the very patch that rolls out, so the next leader neither repeats nor misses anything.
+//! - `work` checks the content, patches with the version that was decided about as a precondition, notifies operators, and watches the first new Pod.
 
 mod agenda;
 mod alert;
 mod apply;
+mod background;
 mod check;
 mod complaint;
 mod content;
@@ -18,20 +19,19 @@ mod decide;
 mod engine;
 mod jobs;
 mod kind;
-mod later;
 mod metrics;
 mod notices;
+mod notifier;
 mod options;
 mod patch;
+mod policy;
 mod post;
 mod record;
 mod rules;
 mod state;
-mod teller;
 mod uses;
 mod verdict;
 mod watch;
-mod wish;
 mod work;
 mod workload;
 
@@ -51,10 +51,10 @@ pub use metrics::Metrics;
 pub use options::Options;
 pub use rules::{Check, FIXED, Names, Rules, Strategy};
 
-/// News that wait to be taken.
+/// Changes of the state that wait to be taken.
 const QUEUE: usize = 1024;
 
-/// Why it can't start.
+/// The reason why it can't start.
 #[derive(Debug, Error)]
 pub enum StartError {
     /// `ALERT_WEBHOOK_PROXY` is not a URL.
@@ -75,18 +75,18 @@ pub fn spawn(
     tasks: &mut Tasks,
 ) -> Result<Handle, StartError> {
     let (stop, stopped) = oneshot::channel();
-    let (sender, news) = mpsc::channel(QUEUE);
+    let (sender, changes) = mpsc::channel(QUEUE);
     let mut watches = tokio::task::JoinSet::new();
     watch::start(&client, &options, &sender, &mut watches);
     let webhook = options.webhook.clone();
-    let hands = Arc::new(apply::Hands::new(client, options, metrics).map_err(StartError::Proxy)?);
+    let context = Arc::new(apply::Context::new(client, options, metrics).map_err(StartError::Proxy)?);
     tasks.spawn(async move {
         // Held, so that the watches end with what reads them; none ends before.
         let mut watches = watches;
         let work = async {
             match webhook {
-                Some(url) => teller::run(hands, url, leader, news, stopped).await,
-                None => engine::Engine::new(hands, leader).run(news, stopped).await,
+                Some(url) => notifier::run(context, url, leader, changes, stopped).await,
+                None => engine::Engine::new(context, leader).run(changes, stopped).await,
             }
         };
         tokio::select! {
@@ -103,10 +103,10 @@ pub struct Handle {
     stop: oneshot::Sender<Stop>,
 }
 
-/// The wish that it ends.
+/// The request to end.
 #[derive(Debug)]
 pub(crate) struct Stop {
-    /// What is not finished then is left.
+    /// The time after which unfinished work is left.
     deadline: Instant,
     done: oneshot::Sender<()>,
 }
@@ -115,9 +115,9 @@ impl Stop {
     /// Waits for what was begun, until the deadline, and answers. Never returns: the tasks are ended from outside.
     pub(crate) async fn after(self, work: impl Future<Output = ()>) {
         if tokio::time::timeout_at(self.deadline, work).await.is_err() {
-            tracing::warn!("not everything that was begun could be finished in time; what was not rolled out is by whoever leads next");
+            tracing::warn!("not everything that was begun could be finished in time; the next leader rolls out what was not");
         }
-        // Nobody waits when the caller gave up.
+        // There is no receiver when the caller gave up.
         let _ = self.done.send(());
         std::future::pending().await
     }
@@ -125,7 +125,7 @@ impl Stop {
 
 impl Handle {
     /// Begins nothing any more and finishes what was begun: rollouts that were decided, Jobs that were deleted and are to be made again,
-    /// and telling people and webhooks of them. Returns when that is done, after `within` at the latest.
+    /// and alerts and webhooks about them. Returns when that is done, after `within` at the latest.
     pub async fn stop(self, within: Duration) {
         let (done, finished) = oneshot::channel();
         if self.stop.send(Stop { deadline: Instant::now() + within, done }).is_ok() {

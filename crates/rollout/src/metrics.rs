@@ -55,7 +55,7 @@ impl Metrics {
         Self { executed, by_namespace, checks, watched, webhooks, held, leader, registry }
     }
 
-    /// What the metrics port shows.
+    /// The registry that the metrics port shows.
     pub fn registry(&self) -> &Registry {
         &self.registry
     }

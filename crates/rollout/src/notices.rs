@@ -1,4 +1,4 @@
-//! What is said of the annotations of ConfigMaps and Secrets: once, and only where this process acts.
+//! Complaints about the annotations of ConfigMaps and Secrets: once, and only where this process acts.
 
 use std::collections::BTreeMap;
 

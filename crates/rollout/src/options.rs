@@ -7,10 +7,10 @@ use crate::agenda::Debounce;
 use crate::alert::AlertOptions;
 use crate::rules::Rules;
 
-/// How to run.
+/// Options of a run.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// What leads to a rollout.
+    /// The rules of what leads to a rollout.
     pub rules: Rules,
     /// `--namespaces`, `--watch-namespace`, `KUBERNETES_NAMESPACE`: only these, each with watches of its own; none: all.
     pub namespaces: BTreeSet<String>,
@@ -20,7 +20,7 @@ pub struct Options {
     pub namespace_selector: Option<String>,
     /// `--resource-label-selector`, as the API has selectors.
     pub resource_selector: Option<String>,
-    /// `--webhook-url`: told of changes instead of rollouts.
+    /// `--webhook-url`: notified of changes instead of rollouts.
     pub webhook: Option<String>,
     /// `--check-command`, split into words; `{}` is the directory.
     pub check_command: Vec<String>,
@@ -28,11 +28,11 @@ pub struct Options {
     pub check_timeout: Duration,
     /// `--watch-rollouts`: how long the first new Pod is watched; zero: not at all.
     pub watch: Duration,
-    /// How long changes are collected.
+    /// The time for which changes are collected.
     pub debounce: Debounce,
     /// `ALERT_*`.
     pub alerts: Option<AlertOptions>,
-    /// Who writes Events: the Pod's name.
+    /// The reporter of Events: the Pod's name.
     pub instance: Option<String>,
 }
 

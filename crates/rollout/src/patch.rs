@@ -10,7 +10,7 @@ use crate::rules::{APPLIED, LAST_RELOADED_FROM, PAUSED, RESTARTED_AT, Rules, Str
 use crate::uses::variable;
 use crate::workload::Workload;
 
-/// What changes in a Pod template.
+/// The changes of a Pod template.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Edit {
     /// Annotations to set.

@@ -83,7 +83,7 @@ fn trust() -> ClientConfig {
     match versions().with_native_roots() {
         Ok(builder) => builder.with_no_client_auth(),
         Err(error) => {
-            tracing::debug!(%error, "no certificate authorities: nobody can be told over HTTPS");
+            tracing::debug!(%error, "no certificate authorities: no receiver can be notified over HTTPS");
             versions().with_root_certificates(RootCertStore::empty()).with_no_client_auth()
         }
     }

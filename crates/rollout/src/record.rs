@@ -1,4 +1,4 @@
-//! Which content a workload's Pods have, kept on the workload itself: whoever leads next compares with it, so nothing is lost or told twice.
+//! The content that a workload's Pods have, kept on the workload itself: the next leader compares with it, so nothing is lost or reported twice.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::kind::{ContentId, Source};
 pub(crate) struct Record {
     /// Rollouts so far.
     pub(crate) rollouts: u64,
-    /// When the last one began.
+    /// Start of the last rollout.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) at: Option<Timestamp>,
     /// The content by `kind/name`; empty for an object that does not exist.
@@ -50,7 +50,7 @@ impl Record {
         serde_json::to_string(self).expect("maps of text are JSON")
     }
 
-    /// What it says about an object.
+    /// The recorded content of an object.
     pub(crate) fn get(&self, id: &ContentId) -> Option<Content> {
         self.objects.get(&key(id)).map(|digest| match digest.as_str() {
             "" => Content::Absent,

@@ -1,15 +1,15 @@
-//! What the flags decide: names of annotations, strategies, what counts as a change.
+//! Rules that the flags set: names of annotations, strategies, what counts as a change.
 
 use std::collections::BTreeSet;
 
 use crate::kind::{Kind, Source};
 
-/// How a workload is made to replace its Pods.
+/// The method to make a workload replace its Pods.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Strategy {
     /// The digest becomes an environment variable of a container.
     EnvVars,
-    /// What changed becomes an annotation of the Pod template.
+    /// An annotation of the Pod template holds the change.
     Annotations,
 }
 
@@ -118,7 +118,7 @@ pub struct Rules {
     pub on_delete: bool,
     /// `--sync-after-restart`.
     pub sync_after_restart: bool,
-    /// What is watched: both but `--resources-to-ignore`.
+    /// Sources that are watched: both but `--resources-to-ignore`.
     pub sources: BTreeSet<Source>,
     /// Workloads: all but `--ignored-workload-types`, and Argo Rollouts where asked for.
     pub kinds: BTreeSet<Kind>,

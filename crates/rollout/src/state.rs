@@ -1,4 +1,4 @@
-//! What is known of the cluster. Changed by what the watches and our own patches bring; says which workloads that touches.
+//! The known state of the cluster. Changed by the watches and by our own patches; says which workloads that touches.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -36,9 +36,9 @@ impl Feed {
 /// The namespace that a watch is about; `None`: all.
 pub(crate) type Scope = Option<String>;
 
-/// What a watch brings.
+/// A change that a watch reports.
 #[derive(Debug)]
-pub(crate) enum News {
+pub(crate) enum StateChange {
     /// A ConfigMap or Secret is as given, or is gone.
     Content { namespace: String, id: ContentId, object: Option<Object>, complaints: Vec<String> },
     /// A workload is as given, or is gone, or is none that is ever rolled out.
@@ -49,16 +49,16 @@ pub(crate) enum News {
     Listed { feed: Feed, scope: Scope, seen: BTreeSet<(String, String)> },
 }
 
-/// What a piece of news leads to.
+/// The effect of a change.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Effect {
     /// Workloads to look at.
     pub(crate) touched: Vec<WorkloadId>,
-    /// Objects whose content changed. Not told for the first list.
+    /// Objects whose content changed. Not reported for the first list.
     pub(crate) changed: Vec<(String, ContentId, Event)>,
 }
 
-/// What happened to content.
+/// The event of a content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Event {
     Created,
@@ -104,7 +104,7 @@ impl State {
         }
     }
 
-    /// Whether enough is known to decide.
+    /// `true` if enough is known to decide.
     pub(crate) fn is_complete(&self) -> bool {
         self.missing.is_empty()
     }
@@ -124,12 +124,12 @@ impl State {
         !self.ignored.contains(namespace) && self.selected.as_ref().is_none_or(|selected| selected.contains(namespace))
     }
 
-    pub(crate) fn take(&mut self, news: News) -> Effect {
-        match news {
-            News::Content { namespace, id, object, .. } => self.content(namespace, id, object),
-            News::Workload { id, workload } => self.workload(id, workload),
-            News::Namespace { name, selected } => self.namespace(name, selected),
-            News::Listed { feed, scope, seen } => self.listed(feed, scope, &seen),
+    pub(crate) fn take(&mut self, change: StateChange) -> Effect {
+        match change {
+            StateChange::Content { namespace, id, object, .. } => self.content(namespace, id, object),
+            StateChange::Workload { id, workload } => self.workload(id, workload),
+            StateChange::Namespace { name, selected } => self.namespace(name, selected),
+            StateChange::Listed { feed, scope, seen } => self.listed(feed, scope, &seen),
         }
     }
 
@@ -199,7 +199,7 @@ impl State {
             match feed {
                 Feed::Content(source) => {
                     let ids = space.objects.keys().filter(|id| id.source == source && is_gone(namespace, &id.name));
-                    gone.extend(ids.map(|id| News::Content {
+                    gone.extend(ids.map(|id| StateChange::Content {
                         namespace: namespace.clone(),
                         id: id.clone(),
                         object: None,
@@ -209,17 +209,17 @@ impl State {
                 Feed::Workloads(kind) => {
                     let workloads =
                         space.workloads.values().filter(|workload| workload.id.kind == kind && is_gone(namespace, &workload.id.name));
-                    gone.extend(workloads.map(|workload| News::Workload { id: workload.id.clone(), workload: None }));
+                    gone.extend(workloads.map(|workload| StateChange::Workload { id: workload.id.clone(), workload: None }));
                 }
                 Feed::Namespaces => {}
             }
         }
         if feed == Feed::Namespaces {
             let names = self.selected.iter().flatten().filter(|name| is_gone("", name));
-            gone.extend(names.map(|name| News::Namespace { name: name.clone(), selected: false }));
+            gone.extend(names.map(|name| StateChange::Namespace { name: name.clone(), selected: false }));
         }
-        for news in gone {
-            let more = self.take(news);
+        for change in gone {
+            let more = self.take(change);
             effect.touched.extend(more.touched);
             effect.changed.extend(more.changed);
         }
@@ -235,7 +235,7 @@ impl State {
     }
 }
 
-/// What is watched: everything, or one namespace after the other.
+/// The scopes that are watched: everything, or one namespace after the other.
 pub(crate) fn scopes(namespaces: &BTreeSet<String>) -> Vec<Scope> {
     match namespaces.is_empty() {
         true => vec![None],
@@ -243,7 +243,7 @@ pub(crate) fn scopes(namespaces: &BTreeSet<String>) -> Vec<Scope> {
     }
 }
 
-/// Whether a version is one from before: events may arrive after the answer to our own patch, which is newer.
+/// `true` if a version is one from before: events may arrive after the answer to our own patch, which is newer.
 fn is_older(one: &Workload, other: &Workload) -> bool {
     let number = |workload: &Workload| workload.resource_version.parse::<u64>().ok();
     one.uid == other.uid && number(one).zip(number(other)).is_some_and(|(one, other)| one < other)
@@ -270,7 +270,7 @@ mod tests {
         ContentId::new(Source::ConfigMap, name)
     }
 
-    fn content(name: &str, digest: &str) -> News {
+    fn content(name: &str, digest: &str) -> StateChange {
         let object = Object {
             digest: Digest::stored(digest),
             theirs: Box::default(),
@@ -280,11 +280,11 @@ mod tests {
             check: None,
             born: false,
         };
-        News::Content { namespace: "default".into(), id: map(name), object: Some(object), complaints: Vec::new() }
+        StateChange::Content { namespace: "default".into(), id: map(name), object: Some(object), complaints: Vec::new() }
     }
 
-    fn listed(feed: Feed, names: &[(&str, &str)]) -> News {
-        News::Listed {
+    fn listed(feed: Feed, names: &[(&str, &str)]) -> StateChange {
+        StateChange::Listed {
             feed,
             scope: None,
             seen: names.iter().map(|(namespace, name)| ((*namespace).to_owned(), (*name).to_owned())).collect(),
@@ -299,8 +299,8 @@ mod tests {
         )
     }
 
-    fn news(workload: Workload) -> News {
-        News::Workload { id: workload.id.clone(), workload: Some(Box::new(workload)) }
+    fn change(workload: Workload) -> StateChange {
+        StateChange::Workload { id: workload.id.clone(), workload: Some(Box::new(workload)) }
     }
 
     fn complete(state: &mut State) {
@@ -313,7 +313,7 @@ mod tests {
     fn the_complete_first_list_touches_everything() {
         let mut state = state(&[], false);
         let id = reader("1").id;
-        state.take(news(reader("1")));
+        state.take(change(reader("1")));
         state.take(content("a", "1"));
         assert_eq!(state.take(listed(Feed::Content(Source::ConfigMap), &[("default", "a")])).touched, []);
         assert!(!state.is_complete());
@@ -324,7 +324,7 @@ mod tests {
     #[test]
     fn only_other_content_of_what_is_used_touches_a_workload() {
         let mut state = state(&[], false);
-        state.take(news(reader("1")));
+        state.take(change(reader("1")));
         state.take(content("a", "1"));
         complete(&mut state);
         assert_eq!(state.take(content("a", "1")), Effect::default());
@@ -340,9 +340,9 @@ mod tests {
     #[test]
     fn a_status_touches_nothing_and_an_older_version_is_dropped() {
         let mut state = state(&[], false);
-        assert_eq!(state.take(news(reader("9"))).touched.len(), 1);
-        assert_eq!(state.take(news(reader("10"))).touched.len(), 0);
-        state.take(news(reader("9")));
+        assert_eq!(state.take(change(reader("9"))).touched.len(), 1);
+        assert_eq!(state.take(change(reader("10"))).touched.len(), 0);
+        state.take(change(reader("9")));
         complete(&mut state);
         assert_eq!(state.get(&reader("9").id).unwrap().0.resource_version, "10");
     }
@@ -350,7 +350,7 @@ mod tests {
     #[test]
     fn each_of_several_namespaces_has_lists_of_its_own() {
         let mut state = State::new(&Options { namespaces: set(&["default", "other"]), ..Options::default() });
-        let list = |source, scope: &str, names: &[&str]| News::Listed {
+        let list = |source, scope: &str, names: &[&str]| StateChange::Listed {
             feed: Feed::Content(source),
             scope: Some(scope.to_owned()),
             seen: names.iter().map(|name| (scope.to_owned(), (*name).to_owned())).collect(),
@@ -371,15 +371,15 @@ mod tests {
     #[test]
     fn namespaces_are_left_out_by_name_or_by_label() {
         let mut ignoring = state(&["default"], false);
-        ignoring.take(news(reader("1")));
+        ignoring.take(change(reader("1")));
         assert!(ignoring.get(&reader("1").id).is_none() && ignoring.workloads().next().is_none());
         let mut selecting = state(&[], true);
-        selecting.take(news(reader("1")));
+        selecting.take(change(reader("1")));
         assert!(selecting.get(&reader("1").id).is_none());
         let name = || "default".to_owned();
-        assert_eq!(selecting.take(News::Namespace { name: name(), selected: true }).touched.len(), 1);
+        assert_eq!(selecting.take(StateChange::Namespace { name: name(), selected: true }).touched.len(), 1);
         assert!(selecting.get(&reader("1").id).is_some());
-        selecting.take(News::Namespace { name: name(), selected: false });
+        selecting.take(StateChange::Namespace { name: name(), selected: false });
         assert!(selecting.get(&reader("1").id).is_none());
     }
 }

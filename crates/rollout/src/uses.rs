@@ -1,4 +1,4 @@
-//! Which ConfigMaps and Secrets a Pod template refers to.
+//! The ConfigMaps and Secrets that a Pod template refers to.
 
 use std::collections::BTreeMap;
 
@@ -91,7 +91,7 @@ impl Containers {
         Self(spec.containers.iter().map(|container| (container.name.clone(), digests(container))).collect())
     }
 
-    /// Whether there are none.
+    /// `true` if there are none.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

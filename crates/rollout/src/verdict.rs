@@ -1,4 +1,4 @@
-//! How a rollout goes, from the workload's status and its Pods. Pure.
+//! The progress of a rollout, from the workload's status and its Pods. Pure.
 
 use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
 use serde_json::Value;
@@ -18,7 +18,7 @@ const HOPELESS: [&str; 7] = [
     "ErrImageNeverPull",
 ];
 
-/// How it goes.
+/// The progress of a rollout.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// Not decided yet.
@@ -65,7 +65,7 @@ fn is_complete(kind: Kind, object: &Value) -> bool {
     }
 }
 
-/// Whether a Pod is from the newest template: it has every mark of it.
+/// `true` if a Pod is from the newest template: it has every mark of it.
 fn is_new(workload: &Workload, pod: &Pod) -> bool {
     let annotations = pod.metadata.annotations.as_ref();
     let annotated = workload.marks.iter().all(|(name, value)| annotations.and_then(|own| own.get(name)) == Some(value));

@@ -1,4 +1,4 @@
-//! The watches: lists and events become [`News`].
+//! The watches: lists and events become [`StateChange`].
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
@@ -19,28 +19,28 @@ use crate::decide::Object;
 use crate::kind::{ContentId, Kind, Source, WorkloadId};
 use crate::options::Options;
 use crate::rules::{CHECK, Rules};
-use crate::state::{Feed, News, Scope, scopes};
+use crate::state::{Feed, Scope, StateChange, scopes};
 use crate::workload::Workload;
 
 /// The wait where a right is missing.
 const FORBIDDEN_RETRY: Duration = Duration::from_secs(10);
 
 /// Starts all watches; none ends before the receiver does.
-pub(crate) fn start(client: &Client, options: &Options, news: &mpsc::Sender<News>, tasks: &mut JoinSet<&'static str>) {
+pub(crate) fn start(client: &Client, options: &Options, changes: &mpsc::Sender<StateChange>, tasks: &mut JoinSet<&'static str>) {
     for scope in scopes(&options.namespaces) {
-        contents(client, options, &scope, news, tasks);
-        // In the mode that only tells others, nothing is known of workloads.
+        contents(client, options, &scope, changes, tasks);
+        // In the mode that only notifies a webhook, nothing is known of workloads.
         if options.webhook.is_none() {
-            workloads(client, options, &scope, news, tasks);
+            workloads(client, options, &scope, changes, tasks);
         }
     }
     if let Some(selector) = options.selects() {
-        let read = |namespace: Namespace, gone: bool| News::Namespace { name: namespace.name_any(), selected: !gone };
-        tasks.spawn(follow(Api::all(client.clone()), Some(selector.to_owned()), (Feed::Namespaces, None), news.clone(), read));
+        let read = |namespace: Namespace, gone: bool| StateChange::Namespace { name: namespace.name_any(), selected: !gone };
+        tasks.spawn(follow(Api::all(client.clone()), Some(selector.to_owned()), (Feed::Namespaces, None), changes.clone(), read));
     }
 }
 
-fn contents(client: &Client, options: &Options, scope: &Scope, news: &mpsc::Sender<News>, tasks: &mut JoinSet<&'static str>) {
+fn contents(client: &Client, options: &Options, scope: &Scope, changes: &mpsc::Sender<StateChange>, tasks: &mut JoinSet<&'static str>) {
     let rules = Arc::new(options.rules.clone());
     let labels = &options.resource_selector;
     for source in rules.sources.iter().copied() {
@@ -51,17 +51,17 @@ fn contents(client: &Client, options: &Options, scope: &Scope, news: &mpsc::Send
                     let digests = of_config_map(map.data.as_ref(), map.binary_data.as_ref());
                     content(source, &map, digests, gone, &rules)
                 };
-                tasks.spawn(follow(api(client, scope), labels.clone(), feed, news.clone(), read));
+                tasks.spawn(follow(api(client, scope), labels.clone(), feed, changes.clone(), read));
             }
             Source::Secret => {
                 let read = move |secret: Secret, gone| content(source, &secret, of_secret(secret.data.as_ref()), gone, &rules);
-                tasks.spawn(follow(api(client, scope), labels.clone(), feed, news.clone(), read));
+                tasks.spawn(follow(api(client, scope), labels.clone(), feed, changes.clone(), read));
             }
         }
     }
 }
 
-fn workloads(client: &Client, options: &Options, scope: &Scope, news: &mpsc::Sender<News>, tasks: &mut JoinSet<&'static str>) {
+fn workloads(client: &Client, options: &Options, scope: &Scope, changes: &mpsc::Sender<StateChange>, tasks: &mut JoinSet<&'static str>) {
     let rules = Arc::new(options.rules.clone());
     for kind in rules.kinds.iter().copied() {
         let (resource, rules) = (kind.resource(), rules.clone());
@@ -70,7 +70,7 @@ fn workloads(client: &Client, options: &Options, scope: &Scope, news: &mpsc::Sen
             None => Api::all_with(client.clone(), &resource),
         };
         let read = move |object: DynamicObject, gone| workload(kind, &object, gone, &rules);
-        tasks.spawn(follow(api, None, (Feed::Workloads(kind), scope.clone()), news.clone(), read));
+        tasks.spawn(follow(api, None, (Feed::Workloads(kind), scope.clone()), changes.clone(), read));
     }
 }
 
@@ -88,8 +88,8 @@ async fn follow<K>(
     api: Api<K>,
     labels: Option<String>,
     (feed, scope): (Feed, Scope),
-    news: mpsc::Sender<News>,
-    read: impl Fn(K, bool) -> News + Send,
+    changes: mpsc::Sender<StateChange>,
+    read: impl Fn(K, bool) -> StateChange + Send,
 ) -> &'static str
 where
     K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
@@ -104,22 +104,22 @@ where
         retry: Retry::default(),
         forbidden_retry: Some(FORBIDDEN_RETRY),
     };
-    let Closed = watch.run(Outlet { feed, scope, news, read, seen: BTreeSet::new() }).await;
+    let Closed = watch.run(Outlet { feed, scope, changes, read, seen: BTreeSet::new() }).await;
     "watch"
 }
 
-/// Where the steps of a watch go.
+/// The receiver of the steps of a watch.
 struct Outlet<F> {
     feed: Feed,
     scope: Scope,
-    news: mpsc::Sender<News>,
+    changes: mpsc::Sender<StateChange>,
     /// Reads an object that is there, or gone.
     read: F,
     /// Namespaces and names of the list that is being read.
     seen: BTreeSet<(String, String)>,
 }
 
-impl<K: Resource + Send + 'static, F: Fn(K, bool) -> News + Send> Sink<K> for Outlet<F> {
+impl<K: Resource + Send + 'static, F: Fn(K, bool) -> StateChange + Send> Sink<K> for Outlet<F> {
     async fn take(&mut self, step: Step<K>) -> Result<(), Closed> {
         match step {
             Step::Begin => self.seen.clear(),
@@ -131,7 +131,7 @@ impl<K: Resource + Send + 'static, F: Fn(K, bool) -> News + Send> Sink<K> for Ou
             }
             Step::End => {
                 let seen = std::mem::take(&mut self.seen);
-                self.send(News::Listed { feed: self.feed, scope: self.scope.clone(), seen }).await?;
+                self.send(StateChange::Listed { feed: self.feed, scope: self.scope.clone(), seen }).await?;
             }
             Step::Apply(object) => self.send((self.read)(object, false)).await?,
             Step::Delete(object) => self.send((self.read)(object, true)).await?,
@@ -142,12 +142,12 @@ impl<K: Resource + Send + 'static, F: Fn(K, bool) -> News + Send> Sink<K> for Ou
 }
 
 impl<F> Outlet<F> {
-    async fn send(&mut self, news: News) -> Result<(), Closed> {
-        self.news.send(news).await.map_err(|_| Closed)
+    async fn send(&mut self, change: StateChange) -> Result<(), Closed> {
+        self.changes.send(change).await.map_err(|_| Closed)
     }
 }
 
-fn content(source: Source, object: &impl ResourceExt, digests: Digests, gone: bool, rules: &Rules) -> News {
+fn content(source: Source, object: &impl ResourceExt, digests: Digests, gone: bool, rules: &Rules) -> StateChange {
     let is_true = |name: &str| object.annotations().get(name).is_some_and(|value| value == "true");
     let read = Object {
         digest: digests.ours,
@@ -158,7 +158,7 @@ fn content(source: Source, object: &impl ResourceExt, digests: Digests, gone: bo
         check: object.annotations().get(CHECK).cloned(),
         born: false,
     };
-    News::Content {
+    StateChange::Content {
         namespace: object.namespace().unwrap_or_default(),
         id: ContentId::new(source, object.name_any()),
         object: (!gone).then_some(read),
@@ -166,8 +166,8 @@ fn content(source: Source, object: &impl ResourceExt, digests: Digests, gone: bo
     }
 }
 
-fn workload(kind: Kind, object: &DynamicObject, gone: bool, rules: &Rules) -> News {
+fn workload(kind: Kind, object: &DynamicObject, gone: bool, rules: &Rules) -> StateChange {
     let read = Workload::read(kind, object, &rules.names).filter(|_| !gone);
     let id = WorkloadId { namespace: object.namespace().unwrap_or_default(), kind, name: object.name_any() };
-    News::Workload { id, workload: read.map(Box::new) }
+    StateChange::Workload { id, workload: read.map(Box::new) }
 }

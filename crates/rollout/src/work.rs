@@ -1,4 +1,4 @@
-//! One decision, carried out: check, patch, tell.
+//! One decision, carried out: check, patch, notify.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use kube::core::Selector;
 use tokio::time::Instant;
 
 use crate::alert::{Alert, Occasion};
-use crate::apply::{Failure, Hands};
+use crate::apply::{Context, Failure};
 use crate::content::Digest;
 use crate::decide::{Decision, Plan};
 use crate::kind::ContentId;
@@ -20,19 +20,19 @@ use crate::rules::Check;
 use crate::verdict::{Verdict, judge};
 use crate::workload::Workload;
 
-/// How often a rollout is looked at while its first Pods are watched.
+/// Interval of looks at a rollout while its first Pods are watched.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// What came of a decision.
+/// The outcome of a decision.
 pub(crate) enum Outcome {
     /// The object as it is now.
     Updated {
-        /// As the server answered.
+        /// The object as the server answered.
         object: Box<DynamicObject>,
         /// A rollout has begun, so that new Pods come up.
         rolled: bool,
     },
-    /// Newer than what was decided about, or `None` if it is gone: decide anew.
+    /// Newer than what was decided about, or `None` if it is gone: decide again.
     Stale(Option<Box<DynamicObject>>),
     /// A check failed: nothing until something changes.
     Held,
@@ -46,54 +46,54 @@ pub(crate) struct Pending {
     pub(crate) id: ContentId,
     pub(crate) uid: String,
     pub(crate) digest: Digest,
-    /// Which check; an error is what is wrong with the wish for one.
+    /// The check; an error says why the given one can't be used.
     pub(crate) check: Result<Check, String>,
 }
 
 /// Carries a decision out.
-pub(crate) async fn carry_out(hands: Arc<Hands>, workload: Workload, decision: Decision, pending: Vec<Pending>) -> Outcome {
+pub(crate) async fn carry_out(context: Arc<Context>, workload: Workload, decision: Decision, pending: Vec<Pending>) -> Outcome {
     let done = match &decision {
         Decision::Nothing => return Outcome::Stale(None),
-        Decision::Note(record) => hands.patch(&workload, &patch::note(&workload, record)).await,
-        Decision::Forget => hands.patch(&workload, &patch::forget(&workload)).await,
-        Decision::Resume => hands.patch(&workload, &patch::resume(&workload, &hands.options.rules)).await,
+        Decision::Note(record) => context.patch(&workload, &patch::note(&workload, record)).await,
+        Decision::Forget => context.patch(&workload, &patch::forget(&workload)).await,
+        Decision::Resume => context.patch(&workload, &patch::resume(&workload, &context.options.rules)).await,
         Decision::Roll(plan) => {
-            match passes(&hands, &workload, &pending).await {
+            match passes(&context, &workload, &pending).await {
                 Ok(true) => {}
                 Ok(false) => return Outcome::Held,
-                Err(failure) => return failed(&hands, &workload, failure).await,
+                Err(failure) => return failed(&context, &workload, failure).await,
             }
             // After the checks, which may take long: new Pods get what there is now.
-            match is_current(&hands, &workload, plan).await {
+            match is_current(&context, &workload, plan).await {
                 Ok(true) => {}
                 // The watch is behind: what it says will be another thing soon.
                 Ok(false) => return Outcome::Failed,
-                Err(failure) => return failed(&hands, &workload, failure).await,
+                Err(failure) => return failed(&context, &workload, failure).await,
             }
-            hands.roll(&workload, plan).await
+            context.roll(&workload, plan).await
         }
     };
     match (done, &decision) {
         (Ok(object), Decision::Roll(plan)) => {
             tracing::info!(workload = %workload.id, changes = changes(plan), "rolled out");
-            hands.metrics.executed(true, &workload.id.namespace);
+            context.metrics.executed(true, &workload.id.namespace);
             Outcome::Updated { object: Box::new(object), rolled: !workload.pause.paused && workload.pause.period.is_none() }
         }
         (Ok(object), decision) => Outcome::Updated { object: Box::new(object), rolled: *decision == Decision::Resume },
         (Err(Failure::Error(why)), Decision::Roll(plan)) => {
             let what = changes(plan);
             tracing::error!(workload = %workload.id, changes = what, why, "the rollout failed and is tried again");
-            hands.metrics.executed(false, &workload.id.namespace);
-            hands.tell(&workload, true, "ReloadFail", &format!("{what} changed; the rollout failed: {why}")).await;
+            context.metrics.executed(false, &workload.id.namespace);
+            context.notify(&workload, true, "ReloadFail", &format!("{what} changed; the rollout failed: {why}")).await;
             Outcome::Failed
         }
-        (Err(failure), _) => failed(&hands, &workload, failure).await,
+        (Err(failure), _) => failed(&context, &workload, failure).await,
     }
 }
 
-async fn failed(hands: &Hands, workload: &Workload, failure: Failure) -> Outcome {
+async fn failed(context: &Context, workload: &Workload, failure: Failure) -> Outcome {
     match failure {
-        Failure::Stale => match hands.get(workload).await {
+        Failure::Stale => match context.get(workload).await {
             Ok(object) => Outcome::Stale(object.map(Box::new)),
             Err(_) => Outcome::Failed,
         },
@@ -104,28 +104,28 @@ async fn failed(hands: &Hands, workload: &Workload, failure: Failure) -> Outcome
     }
 }
 
-/// Whether the server holds what was decided about. A watch may be behind what somebody else rolled out already: following it would
+/// `true` if the server holds what was decided about. A watch may be behind what another client rolled out already: following it would
 /// roll out old content and then the new one again.
-async fn is_current(hands: &Hands, workload: &Workload, plan: &Plan) -> Result<bool, Failure> {
+async fn is_current(context: &Context, workload: &Workload, plan: &Plan) -> Result<bool, Failure> {
     for change in &plan.changes {
-        if hands.digest(&workload.id.namespace, &change.id).await? != change.to {
+        if context.digest(&workload.id.namespace, &change.id).await? != change.to {
             return Ok(false);
         }
     }
     Ok(true)
 }
 
-/// Tells people of a rollout.
-pub(crate) async fn tell(hands: Arc<Hands>, workload: Workload, plan: Plan) {
+/// Notifies operators of a rollout.
+pub(crate) async fn notify(context: Arc<Context>, workload: Workload, plan: Plan) {
     let (what, id) = (changes(&plan), &workload.id);
-    hands.tell(&workload, false, "Reloaded", &format!("{what} changed; rolled out {} {}", id.kind.name(), id.name)).await;
+    context.notify(&workload, false, "Reloaded", &format!("{what} changed; rolled out {} {}", id.kind.name(), id.name)).await;
     let names: Vec<String> =
         plan.changes.iter().map(|change| format!("*{}* of type *{}*", change.id.name, change.id.source.name())).collect();
     let message =
         format!("{} changed in namespace *{}*; rolled out *{}* of type *{}*", names.join(", "), id.namespace, id.name, id.kind.name());
     let objects = plan.changes.iter().map(|change| &change.id).collect();
     let workload = Some((id.kind.name(), &*id.name));
-    hands.sender.alert(&Alert { occasion: Occasion::Reload, message, namespace: &id.namespace, workload, objects }).await;
+    context.sender.alert(&Alert { occasion: Occasion::Reload, message, namespace: &id.namespace, workload, objects }).await;
 }
 
 fn changes(plan: &Plan) -> String {
@@ -136,42 +136,42 @@ fn changes(plan: &Plan) -> String {
     plan.changes.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// Whether all changes pass their checks. What is found is told once for each content, and to each workload that it holds back.
-async fn passes(hands: &Arc<Hands>, workload: &Workload, pending: &[Pending]) -> Result<bool, Failure> {
+/// `true` if all changes pass their checks. Findings are reported once for each content, and for each workload that it holds back.
+async fn passes(context: &Arc<Context>, workload: &Workload, pending: &[Pending]) -> Result<bool, Failure> {
     let mut all = true;
     for one in pending {
         let verdict = match &one.check {
             Ok(Check::None) => continue,
-            Ok(check) => outcome(hands, &workload.id.namespace, one, *check).await?,
+            Ok(check) => outcome(context, &workload.id.namespace, one, *check).await?,
             Err(why) => Err(why.clone()),
         };
         if let Err(why) = verdict {
             all = false;
             tracing::warn!(workload = %workload.id, object = %one.id, why, "not rolled out: the check failed");
             let note = format!("{} changed and failed its check, so this is not rolled out until it changes again: {why}", one.id);
-            hands.tell(workload, true, "RolloutHeld", &note).await;
+            context.notify(workload, true, "RolloutHeld", &note).await;
         }
     }
     Ok(all)
 }
 
-async fn outcome(hands: &Arc<Hands>, namespace: &str, one: &Pending, check: Check) -> Result<Result<(), String>, Failure> {
-    let cell = hands.checks.cell(namespace, &one.id, &one.digest, check);
+async fn outcome(context: &Arc<Context>, namespace: &str, one: &Pending, check: Check) -> Result<Result<(), String>, Failure> {
+    let cell = context.checks.cell(namespace, &one.id, &one.digest, check);
     let verdict = cell.get_or_try_init(|| async {
-        let files = hands.files(namespace, &one.id, &one.digest).await?.ok_or(Failure::Stale)?;
-        let verdict = hands.checks.run(check, &one.id, &files).await;
-        hands.metrics.checked(verdict.is_ok());
+        let files = context.files(namespace, &one.id, &one.digest).await?.ok_or(Failure::Stale)?;
+        let verdict = context.checks.run(check, &one.id, &files).await;
+        context.metrics.checked(verdict.is_ok());
         if let Err(why) = &verdict {
-            hands.tell_of_content(namespace, &one.id, &one.uid, "RolloutCheckFailed", why).await;
+            context.notify_of_content(namespace, &one.id, &one.uid, "RolloutCheckFailed", why).await;
             let message = format!(
                 "*{}* of type *{}* in namespace *{namespace}* changed and failed its check: {why}",
                 one.id.name,
                 one.id.source.name()
             );
-            let (hands, namespace, id) = (hands.clone(), namespace.to_owned(), one.id.clone());
-            hands.clone().later.spawn(async move {
+            let (context, namespace, id) = (context.clone(), namespace.to_owned(), one.id.clone());
+            context.clone().background.spawn(async move {
                 let alert = Alert { occasion: Occasion::CheckFailed, message, namespace: &namespace, workload: None, objects: vec![&id] };
-                hands.sender.alert(&alert).await;
+                context.sender.alert(&alert).await;
             });
         }
         Ok::<_, Failure>(verdict)
@@ -187,9 +187,9 @@ pub(crate) struct Failing {
 }
 
 /// Watches a rollout until it is complete, fails, or the time is over. `Some` if it fails.
-pub(crate) async fn watch(hands: Arc<Hands>, workload: Workload, deadline: Instant) -> Option<Failing> {
+pub(crate) async fn watch(context: Arc<Context>, workload: Workload, deadline: Instant) -> Option<Failing> {
     let verdict = loop {
-        match look(&hands, &workload).await {
+        match look(&context, &workload).await {
             Ok(Some(Verdict::Open)) => {}
             Ok(Some(verdict)) => break verdict,
             Ok(None) => return None,
@@ -201,31 +201,31 @@ pub(crate) async fn watch(hands: Arc<Hands>, workload: Workload, deadline: Insta
         tokio::time::sleep(LOOK).await;
     };
     match verdict {
-        Verdict::Complete => hands.metrics.watched("complete"),
-        Verdict::Open => hands.metrics.watched("unknown"),
+        Verdict::Complete => context.metrics.watched("complete"),
+        Verdict::Open => context.metrics.watched("unknown"),
         Verdict::Failed(reason, detail) => return Some(Failing { workload, reason, detail }),
     }
     None
 }
 
-async fn look(hands: &Hands, workload: &Workload) -> Result<Option<Verdict>, Failure> {
-    let Some(object) = hands.get(workload).await? else { return Ok(None) };
+async fn look(context: &Context, workload: &Workload) -> Result<Option<Verdict>, Failure> {
+    let Some(object) = context.get(workload).await? else { return Ok(None) };
     let Some(selector) = &workload.selector else { return Ok(None) };
     let selector: Selector = selector.clone().try_into().map_err(|_| Failure::Error("its selector can't be read".into()))?;
-    let pods: Api<Pod> = Api::namespaced(hands.client.clone(), &workload.id.namespace);
+    let pods: Api<Pod> = Api::namespaced(context.client.clone(), &workload.id.namespace);
     let pods = pods.list(&ListParams::default().labels_from(&selector)).await?;
     let object = serde_json::to_value(object).map_err(|error| Failure::Error(error.to_string()))?;
     Ok(Some(judge(workload, &object, &pods.items)))
 }
 
-/// Pauses a Deployment that fails, and tells people.
-pub(crate) async fn fail(hands: Arc<Hands>, failing: Failing) {
+/// Pauses a Deployment that fails, and notifies operators.
+pub(crate) async fn fail(context: Arc<Context>, failing: Failing) {
     let Failing { workload, reason, detail } = &failing;
-    let paused = workload.id.kind == crate::kind::Kind::Deployment && pause(&hands, workload, reason).await;
-    let then = if paused { "; it is paused until the content changes again or somebody resumes it" } else { "" };
+    let paused = workload.id.kind == crate::kind::Kind::Deployment && pause(&context, workload, reason).await;
+    let then = if paused { "; it is paused until the content changes again or it is resumed" } else { "" };
     tracing::error!(workload = %workload.id, reason, detail, paused, "the rollout fails");
-    hands.metrics.watched("failed");
-    hands.tell(workload, true, "RolloutFailed", &format!("{reason}: {detail}{then}")).await;
+    context.metrics.watched("failed");
+    context.notify(workload, true, "RolloutFailed", &format!("{reason}: {detail}{then}")).await;
     let id = &workload.id;
     let message = format!(
         "The rollout of *{}* of type *{}* in namespace *{}* fails: {reason}: {detail}{then}",
@@ -234,25 +234,25 @@ pub(crate) async fn fail(hands: Arc<Hands>, failing: Failing) {
         id.namespace
     );
     let workload = Some((id.kind.name(), &*id.name));
-    hands
+    context
         .sender
         .alert(&Alert { occasion: Occasion::RolloutFailed, message, namespace: &id.namespace, workload, objects: Vec::new() })
         .await;
 }
 
-/// Pauses a Deployment, unless somebody did or its template is another one by now. Whether we did.
-async fn pause(hands: &Hands, workload: &Workload, reason: &str) -> bool {
+/// Pauses a Deployment, unless it is paused or its template is another one by now. `true` if we did.
+async fn pause(context: &Context, workload: &Workload, reason: &str) -> bool {
     let deadline = Instant::now() + Duration::from_secs(30);
     loop {
-        let newest = match hands.get(workload).await {
-            Ok(Some(object)) => Workload::read(workload.id.kind, &object, &hands.options.rules.names),
+        let newest = match context.get(workload).await {
+            Ok(Some(object)) => Workload::read(workload.id.kind, &object, &context.options.rules.names),
             Ok(None) => None,
             Err(_) => Some(workload.clone()),
         };
         let same = |newest: &Workload| newest.containers == workload.containers && newest.marks == workload.marks && !newest.pause.paused;
         let Some(newest) = newest.filter(same) else { return false };
         let why = format!("{} {reason}", Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ"));
-        match hands.patch(&newest, &patch::pause_failed(&newest, &why)).await {
+        match context.patch(&newest, &patch::pause_failed(&newest, &why)).await {
             Ok(_) => return true,
             Err(failure) if Instant::now() > deadline => {
                 tracing::warn!(workload = %workload.id, %failure, "the Deployment could not be paused");

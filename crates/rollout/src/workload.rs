@@ -11,15 +11,15 @@ use serde_json::Value;
 
 use crate::complaint;
 use crate::kind::{ContentId, Kind, Source, WorkloadId};
+use crate::policy::ReloadPolicy;
 use crate::record::Record;
 use crate::rules::{APPLIED, CHECK, LAST_RELOADED_FROM, Names, PAUSED, RESTARTED_AT};
 use crate::uses::{Containers, Uses};
-use crate::wish::Wish;
 
 /// A workload.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Workload {
-    /// Which.
+    /// Kind, namespace and name.
     pub(crate) id: WorkloadId,
     /// `metadata.uid`.
     pub(crate) uid: String,
@@ -27,13 +27,13 @@ pub(crate) struct Workload {
     pub(crate) resource_version: String,
     /// `metadata.generation`.
     pub(crate) generation: i64,
-    /// What it asks for about ConfigMaps, about Secrets. Index: [`Source`].
-    pub(crate) wishes: [Wish; 2],
-    /// What it refers to, and the container that stands for it.
+    /// Its reload policies for ConfigMaps and for Secrets. Index: [`Source`].
+    pub(crate) policies: [ReloadPolicy; 2],
+    /// Its references, and the container that stands for each.
     pub(crate) uses: Uses,
     /// Its containers and the digests in their environment.
     pub(crate) containers: Containers,
-    /// Which content its Pods have, where we know.
+    /// The content that its Pods have, where we know.
     pub(crate) record: Option<Record>,
     /// `last-reloaded-from` of its template.
     pub(crate) last: Option<String>,
@@ -43,11 +43,11 @@ pub(crate) struct Workload {
     pub(crate) check: Option<String>,
     /// `spec.selector`, to find its Pods.
     pub(crate) selector: Option<LabelSelector>,
-    /// Whether and why it is paused.
+    /// Pause, with its reason.
     pub(crate) pause: Pause,
-    /// Whether an Argo Rollout wants to be restarted without a change of its template.
+    /// `true` if an Argo Rollout wants to be restarted without a change of its template.
     pub(crate) restarts: bool,
-    /// What could not be read, for people.
+    /// Annotations that could not be read, for people.
     pub(crate) complaints: Vec<String>,
 }
 
@@ -56,7 +56,7 @@ pub(crate) struct Workload {
 pub(crate) struct Pause {
     /// `spec.paused`.
     pub(crate) paused: bool,
-    /// How long changes are to be collected.
+    /// The time for which changes are to be collected.
     pub(crate) period: Option<SignedDuration>,
     /// Since when they are.
     pub(crate) since: Option<Timestamp>,
@@ -65,7 +65,7 @@ pub(crate) struct Pause {
 }
 
 impl Pause {
-    /// When the collecting of changes ends; `None` if none are being collected.
+    /// End of the collecting of changes; `None` if none are being collected.
     pub(crate) fn ends(&self) -> Option<Timestamp> {
         let since = self.since.filter(|_| self.paused)?;
         since.checked_add(self.period.unwrap_or_default()).ok().or(Some(since))
@@ -85,14 +85,14 @@ impl Workload {
         let pod = template.metadata.as_ref().and_then(|meta| meta.annotations.as_ref()).unwrap_or(&empty);
         let spec = template.spec.as_ref()?;
         let mut complaints = complaint::of_annotations(own, pod, names);
-        let wishes = Source::ALL.map(|source| Wish::read(source, own, pod, names, &mut complaints));
+        let policies = Source::ALL.map(|source| ReloadPolicy::read(source, own, pod, names, &mut complaints));
         let marks = pod.iter().filter(|(name, _)| [LAST_RELOADED_FROM, RESTARTED_AT].contains(&name.as_str()));
         Some(Self {
             id: WorkloadId { namespace: object.namespace()?, kind, name: object.name_any() },
             uid: object.uid()?,
             resource_version: object.resource_version()?,
             generation: meta.generation.unwrap_or_default(),
-            wishes,
+            policies,
             uses: Uses::of(spec),
             containers: Containers::of(spec),
             record: own.get(APPLIED).and_then(|text| Record::read(text)),
@@ -106,15 +106,15 @@ impl Workload {
         })
     }
 
-    /// The wish about one kind of source.
-    pub(crate) fn wish(&self, source: Source) -> &Wish {
-        &self.wishes[source as usize]
+    /// The policy about one kind of source.
+    pub(crate) fn policy(&self, source: Source) -> &ReloadPolicy {
+        &self.policies[source as usize]
     }
 
-    /// Whether a change of this object may be one for this workload.
+    /// `true` if a change of this object may be one for this workload.
     pub(crate) fn concerns(&self, id: &ContentId) -> bool {
         self.uses.container(id).is_some()
-            || self.wish(id.source).names(&id.name)
+            || self.policy(id.source).names(&id.name)
             || self.record.as_ref().is_some_and(|record| record.get(id).is_some())
     }
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use annotations::Policy;
 use manifests::{Content, File, Loaded};
 use migrate::request::Scheme;
-use migrate::traffic::{self, LogFormat, Taste};
+use migrate::traffic::{self, LogFormat, LogSelection};
 use model::settings::PemPair;
 use model::{Builder, Model, Settings};
 use ngx_value::lexer;
@@ -82,8 +82,9 @@ fn check_text(model: &Model) {
 /// Reading them does.
 pub fn logs(input: &[u8]) {
     for format in [LogFormat::Auto, LogFormat::Text] {
-        let taste = Taste { schemes: vec![Scheme::Http], all_methods: true, sample: 100, host: Some("example.com".to_owned()), format };
-        let read = traffic::read(input, &[], &taste).expect("memory can be read");
+        let selection =
+            LogSelection { schemes: vec![Scheme::Http], all_methods: true, sample: 100, host: Some("example.com".to_owned()), format };
+        let read = traffic::read(input, &[], &selection).expect("memory can be read");
         assert!(read.requests.len() <= 100);
     }
 }

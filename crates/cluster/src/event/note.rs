@@ -1,4 +1,4 @@
-//! One thing to tell, and the Event that tells it. Pure.
+//! One note, and the Event for it. Pure.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ const MESSAGE_BYTES: usize = 1000;
 /// A name has at most 253 characters, of which the digest takes 17.
 const NAME_BYTES: usize = 236;
 
-/// One thing to tell about an object.
+/// One note about an object.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Note {
     pub(super) object: ObjectRef,

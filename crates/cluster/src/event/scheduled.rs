@@ -15,7 +15,7 @@ use super::note::Note;
 pub(super) struct Scheduled {
     snapshots: watch::Receiver<Option<Arc<Snapshot>>>,
     owned: watch::Receiver<OrdSet<ObjectKey>>,
-    /// What was there last time.
+    /// The Ingresses of the last time.
     seen: OrdMap<ObjectKey, Arc<Ingress>>,
     ours: OrdSet<ObjectKey>,
     waiting: BTreeSet<ObjectKey>,

@@ -78,7 +78,7 @@ async fn a_server_in_trouble_is_tried_again_and_a_refusal_is_final() {
 }
 
 #[tokio::test]
-async fn more_than_the_burst_waits_and_what_is_over_meanwhile_is_not_told() {
+async fn more_than_the_burst_waits_and_what_is_over_meanwhile_is_not_reported() {
     let fake = Fake::start().await;
     let mut tasks = Tasks::new();
     let events = start(&fake, None, EventWriterOptions { rate: 1, burst: 2, ..options() }, &mut tasks).await;
@@ -111,8 +111,9 @@ fn ingresses(versions: &[(&str, &str)]) -> Option<Arc<Snapshot>> {
 }
 
 fn synced(fake: &Fake) -> Vec<(String, i64)> {
-    let told = |event: &serde_json::Value| (event["involvedObject"]["uid"].as_str().unwrap().to_owned(), event["count"].as_i64().unwrap());
-    let mut all: Vec<_> = fake.all("events").iter().filter(|event| event["reason"] == "Sync").map(told).collect();
+    let reported =
+        |event: &serde_json::Value| (event["involvedObject"]["uid"].as_str().unwrap().to_owned(), event["count"].as_i64().unwrap());
+    let mut all: Vec<_> = fake.all("events").iter().filter(|event| event["reason"] == "Sync").map(reported).collect();
     all.sort();
     all
 }

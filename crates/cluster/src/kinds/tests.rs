@@ -1,4 +1,4 @@
-//! What is kept of real-looking objects.
+//! The fields that are kept of real-looking objects.
 
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
 use model::{EndpointSlice, Ingress, Service};

@@ -1,4 +1,4 @@
-//! What is decoded of each kind, and how it is cut down.
+//! The fields that are decoded of each kind, and their reduction.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub(crate) struct Meta {
 }
 
 impl Meta {
-    /// What tells the object and its version.
+    /// The identity of the object and its version.
     fn identity(&self) -> Box<ObjectMeta> {
         let (name, namespace, resource_version) = (self.name.clone(), self.namespace.clone(), self.resource_version.clone());
         Box::new(ObjectMeta { name, namespace, resource_version, ..ObjectMeta::default() })

@@ -89,7 +89,7 @@ async fn the_first_snapshot_waits_for_every_kind_and_holds_referenced_secrets_on
 }
 
 #[tokio::test]
-async fn a_watch_that_is_too_old_is_listed_anew_without_emptying_anything() {
+async fn a_watch_that_is_too_old_is_listed_again_without_emptying_anything() {
     let fake = Fake::start().await;
     for number in 0..9 {
         fake.put("services", service(&format!("s{number}"), 80));

@@ -14,7 +14,7 @@ use crate::message::Input;
 use crate::references::References;
 use crate::store::{Changes, Store};
 
-/// A store, who is wanted in it, and what is being fetched.
+/// A store, the objects that are wanted in it, and those that are being fetched.
 #[derive(Debug)]
 pub(crate) struct Held<K: Watched<Key = ObjectKey>> {
     store: Store<K>,
@@ -77,7 +77,7 @@ impl<K: Watched<Key = ObjectKey>> Held<K> {
         changes
     }
 
-    /// Whether the answer to this ticket is still of interest.
+    /// `true` if the answer to this ticket is still of interest.
     pub(super) fn awaits(&self, ticket: &Ticket) -> bool {
         self.pending.get(&ticket.key).is_some_and(|pending| pending.ticket == ticket.number)
     }
@@ -110,12 +110,12 @@ impl<K: Watched<Key = ObjectKey>> Held<K> {
         }
     }
 
-    /// Whether something is being fetched that a snapshot waits for.
+    /// `true` if something is being fetched that a snapshot waits for.
     pub(super) fn is_waiting(&self) -> bool {
         self.pending.values().any(|pending| pending.awaited)
     }
 
-    /// How many objects are being fetched.
+    /// The number of objects that are being fetched.
     pub(super) fn waiting(&self) -> usize {
         self.pending.len()
     }

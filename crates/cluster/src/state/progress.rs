@@ -1,4 +1,4 @@
-//! How far the feeds are.
+//! The progress of the feeds.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::feed::Feed;
 use crate::kinds::Kind;
 use crate::message::Input;
 
-/// How far a feed is.
+/// The progress of a feed.
 #[derive(Debug)]
 pub(super) struct Progress {
     pub(super) feed: Feed,
@@ -56,7 +56,7 @@ impl Progress {
     }
 }
 
-/// Whether a feed that covers the key may have gone past it already.
+/// `true` if a feed that covers the key may have gone past it already.
 pub(super) fn listed(feeds: &[Progress], kind: Kind, key: &ObjectKey) -> bool {
     feeds.iter().any(|progress| progress.feed.kind == kind && progress.begun && progress.feed.scope.covers(key))
 }

@@ -14,7 +14,7 @@ use crate::message::Input;
 /// The addresses that the status of each Ingress holds now, sorted; empty when it holds none. Apart from the snapshot, which a status write must not change.
 pub type Statuses = OrdMap<ObjectKey, Arc<[Address]>>;
 
-/// What was seen of them.
+/// The statuses that were seen.
 #[derive(Debug, Default)]
 pub(super) struct StatusStore {
     statuses: Statuses,

@@ -1,4 +1,4 @@
-//! What no server test can time: answers that come late.
+//! Cases that no server test can time: answers that come late.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::json;
@@ -97,7 +97,7 @@ fn a_refusal_is_waited_for_no_longer_but_a_later_answer_counts() {
 }
 
 #[test]
-fn a_broken_secret_that_nothing_refers_to_is_nobodys_problem() {
+fn a_broken_secret_that_nothing_refers_to_is_no_problem() {
     let mut state = ready();
     let meta = || Box::new(ObjectMeta { namespace: Some("n".into()), name: Some("s".into()), ..ObjectMeta::default() });
     let broken = || Message::Secret(SECRETS, Input::Apply(Fetched::Broken { meta: meta(), error: "odd".into() }));

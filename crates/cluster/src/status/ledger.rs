@@ -1,4 +1,4 @@
-//! Which statuses are to be written now. Pure.
+//! The statuses that are to be written now. Pure.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use crate::address::Address;
 use crate::backoff::{Backoff, Retry};
 use crate::state::Statuses;
 
-/// Rewrites of one status within an interval before it is left alone until the interval is over: somebody else writes it too.
+/// Rewrites of one status within an interval before it is left alone until the interval is over: another client writes it too.
 const QUICK: u32 = 3;
 
-/// What was written, and when.
+/// The statuses that were written, with the time.
 #[derive(Debug)]
 pub(super) struct Ledger {
     interval: Duration,
@@ -39,7 +39,7 @@ enum Entry {
     },
 }
 
-/// What is due.
+/// The writes that are due.
 #[derive(Debug, Default)]
 pub(super) struct Due {
     /// Now, in order.
@@ -53,7 +53,7 @@ impl Ledger {
         Self { interval, retry, entries: BTreeMap::new() }
     }
 
-    /// What has to be written so that all of `owned` hold `wanted`. Ingresses that the watch has not shown yet are left for later.
+    /// The writes that are needed so that all of `owned` hold `wanted`. Ingresses that the watch has not shown yet are left for later.
     pub(super) fn due(&mut self, owned: &OrdSet<ObjectKey>, statuses: &Statuses, wanted: &Arc<[Address]>, now: Instant) -> Due {
         self.entries.retain(|key, _| owned.contains(key) && statuses.contains_key(key));
         let mut due = Due::default();

@@ -79,7 +79,7 @@ fn a_broken_object_keeps_its_last_good_version_until_it_is_gone() {
     let changes = store.input(0, Input::Apply(broken("a")), |_| true, |_| true);
     assert!(changes.broken && changes.objects.is_empty());
     let again = store.input(0, Input::Apply(broken("a")), |_| true, |_| true);
-    assert!(!again.any(), "the same trouble is told once");
+    assert!(!again.any(), "the same trouble is reported once");
     assert!(list(&mut store, vec![broken("a")]).is_empty());
     assert_eq!((values(&store), store.broken().count()), (vec!["a=x".to_owned()], 1));
     let healed = store.input(0, Input::Apply(good("a", "1", "x")), |_| true, |_| true);

@@ -17,27 +17,27 @@ use super::{Kind, Object};
 use crate::parse::decode::{TypeFault, decode};
 use crate::parse::node::{Entry, Node, Scalar, Value};
 
-/// What is wrong with a field.
+/// A fault of a field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Finding {
     /// Field path within the object.
     pub(crate) field: String,
     /// Line of the document.
     pub(crate) line: u32,
-    /// What was found and what was expected.
+    /// The value that was found and the one that was expected.
     pub(crate) detail: String,
 }
 
-/// What became of an object.
+/// The result of reading an object.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     /// The object, unless it can't be decoded.
     pub(crate) object: Option<Object>,
-    /// What the API server would refuse: the object is not to be used.
+    /// Findings that the API server would refuse: the object is not to be used.
     pub(crate) refused: Vec<Finding>,
     /// Fields that the API does not have.
     pub(crate) unknown: Vec<Finding>,
-    /// Where its fields stand.
+    /// The lines of its fields.
     pub(crate) lines: Lines,
 }
 

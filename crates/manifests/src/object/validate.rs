@@ -34,12 +34,12 @@ impl Refusals {
     }
 }
 
-/// What a kind checks, and what it cuts off.
+/// The checks of a kind, and the fields that it drops.
 pub(super) trait Check {
     /// Looks at everything but `metadata`.
     fn check(&self, refusals: &mut Refusals);
 
-    /// Takes off what nobody reads, and settles what the API server settles when it stores the object.
+    /// Drops fields without a reader, and settles what the API server settles when it stores the object.
     fn trim(&mut self) {}
 }
 

@@ -10,7 +10,7 @@ use serde::forward_to_deserialize_any;
 
 use super::node::{Entry, Mark, Node, Scalar, Value, repeated};
 
-/// Why a value does not fit the type.
+/// The reason why a value does not fit the type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TypeFault {
     /// Field path within the value.
@@ -150,7 +150,7 @@ impl serde::de::Error for Fault {
     }
 }
 
-/// What a type calls itself, in words.
+/// The name of a type, in words.
 fn plain_words(expected: &str) -> String {
     match expected {
         "i8" | "i16" | "i32" => "a 32-bit integer".to_owned(),

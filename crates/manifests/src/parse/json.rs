@@ -87,7 +87,7 @@ fn describe(error: &serde_json::Error) -> String {
     text.rsplit_once(" at line ").map_or(text.clone(), |(message, _)| message.to_owned())
 }
 
-/// Where lines begin.
+/// The places where lines begin.
 struct Lines(Vec<usize>);
 
 impl Lines {

@@ -22,7 +22,7 @@ impl Mark {
     }
 }
 
-/// Why a text is not a document, and where.
+/// The reason why a text is not a document, and its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SyntaxFault {
     pub(crate) mark: Mark,
@@ -46,7 +46,7 @@ pub(crate) struct Node<'i> {
     pub(crate) depth: u16,
 }
 
-/// What a node holds.
+/// The content of a node.
 #[derive(Debug, Clone)]
 pub(crate) enum Value<'i> {
     /// Text as written, quotes and escapes apart, and what it means.
@@ -56,7 +56,7 @@ pub(crate) enum Value<'i> {
     Map(Rc<[Entry<'i>]>),
 }
 
-/// What a scalar means.
+/// The meaning of a scalar.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Scalar {
     Null,
@@ -112,7 +112,7 @@ impl<'i> Node<'i> {
         matches!(self.value, Value::Scalar(_, Scalar::Null))
     }
 
-    /// What sort of value, without the value: for messages about secrets.
+    /// The sort of value, without the value: for messages about secrets.
     pub(crate) fn sort(&self) -> &'static str {
         match &self.value {
             Value::Scalar(_, Scalar::Null) => "null",

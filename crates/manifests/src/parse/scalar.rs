@@ -1,4 +1,4 @@
-//! What an unquoted YAML scalar means: YAML 1.1 as kubectl reads it.
+//! The meaning of an unquoted YAML scalar: YAML 1.1 as kubectl reads it.
 //!
 //! kubectl turns YAML into JSON before it looks at types, and by these rules: `yes`, `on` and `y` are booleans, `010` is octal, `0x1F` and `1_000` are numbers,
 //! a date is text. A string field that gets one of these unquoted is an error there, and so it is here.

@@ -1,11 +1,11 @@
 //! Cuts a file into documents, so that a broken one doesn't take the others with it.
 //!
-//! A line that begins with `---` or `...` and a blank is a marker wherever it stands: YAML forbids it at the first column of any scalar, block scalars included.
+//! A line that begins with `---` or `...` and a space is a marker wherever it stands: YAML forbids it at the first column of any scalar, block scalars included.
 
 use super::node::SyntaxFault;
 use super::{json, node::Node, yaml};
 
-/// How a file is written.
+/// The format of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {
     Yaml,

@@ -93,7 +93,7 @@ impl<'i> Builder<'i> {
         }
     }
 
-    /// Whether the next node is a key.
+    /// `true` if the next node is a key.
     fn expects_key(&self) -> bool {
         matches!(self.open.last(), Some(Open::Map { key: None, .. }))
     }
@@ -169,7 +169,7 @@ fn key_text<'i>(node: &Node<'i>) -> Result<Cow<'i, str>, SyntaxFault> {
     }
 }
 
-/// What a scalar means, by its style and tag.
+/// The meaning of a scalar, by its style and tag.
 fn meaning(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Result<Scalar, String> {
     let Some(tag) = tag else {
         return Ok(if style == ScalarStyle::Plain { scalar::plain(text) } else { Scalar::Text });

@@ -9,10 +9,10 @@ use tokio::task::JoinHandle;
 use crate::answer::Shown;
 use crate::request::Scheme;
 
-/// Connections that are kept while nobody uses them.
+/// Connections that are kept while they are unused.
 const IDLE: usize = 64;
 
-/// What a connection is good for: over TLS the host is the server's name, so that it may not carry others.
+/// The requests that a connection may carry: over TLS the host is the server's name, so that it may not carry others.
 pub(super) type Use = (Scheme, String);
 
 /// An open connection and the task that drives it, which ends with it.

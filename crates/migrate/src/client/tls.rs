@@ -65,7 +65,7 @@ pub(super) fn configuration() -> Result<Arc<ClientConfig>, rustls::Error> {
     Ok(Arc::new(config))
 }
 
-/// What a handshake failed of: whoever sends bytes that are no TLS at all is not asked for the right thing.
+/// The cause of a failed handshake: bytes that are no TLS at all mean another protocol on this port.
 pub(super) fn kind(error: &std::io::Error) -> FailureKind {
     match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
         Some(rustls::Error::InvalidMessage(_)) => FailureKind::NoTls,
@@ -73,7 +73,7 @@ pub(super) fn kind(error: &std::io::Error) -> FailureKind {
     }
 }
 
-/// What is said of a leaf certificate.
+/// The text about a leaf certificate.
 pub(super) fn shown(der: &[u8]) -> Shown {
     let (common, names) = names(der);
     let generated = GENERATED.contains(&common.as_str());

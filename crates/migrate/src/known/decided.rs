@@ -100,10 +100,12 @@ pub(super) const TABLE: &[Known] = &[
         why: "one Ingress has this path with, another one without a slash at its end: the older one keeps the prefix, the newer one has what is left",
         applies: |case| {
             let rules = case.context.rules(case.request);
-            let twin = |rule: &Rule, other: &Rule| rule.ingress != other.ingress && format!("{}/", rule.path) == other.path;
+            let differs_by_slash = |rule: &Rule, other: &Rule| rule.ingress != other.ingress && format!("{}/", rule.path) == other.path;
             let under = |rule: &Rule| case.request.path().starts_with(&rule.path);
             matches!(case.change.aspect, Aspect::Status | Aspect::Backend | Aspect::Redirect)
-                && rules.iter().any(|rule| rule.kind == PathKind::Prefix && under(rule) && rules.iter().any(|other| twin(rule, other)))
+                && rules
+                    .iter()
+                    .any(|rule| rule.kind == PathKind::Prefix && under(rule) && rules.iter().any(|other| differs_by_slash(rule, other)))
         },
     },
     Known {

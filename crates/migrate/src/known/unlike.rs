@@ -1,4 +1,4 @@
-//! What ingress-nginx does otherwise, or refuses: the rows of docs/migrate.md that show in answers.
+//! Behaviour in which ingress-nginx differs, or refuses: the rows of docs/migrate.md that show in answers.
 
 use std::sync::Arc;
 
@@ -110,7 +110,7 @@ impl Case<'_> {
     }
 }
 
-/// Whether ingress-nginx writes a file for a rule of the host that NGINX refuses.
+/// `true` if ingress-nginx writes a file for a rule of the host that NGINX refuses.
 fn is_refused_there(case: &Case<'_>) -> bool {
     let rules = case.context.rules(case.request);
     let twins = rules.iter().any(|rule| {

@@ -10,7 +10,7 @@ const FIRST: usize = 20;
 /// Characters of a value that are shown.
 const VALUE: usize = 100;
 
-/// How much, and in which colours.
+/// The amount of text, and its colours.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Style {
     /// Every difference, and not the first 20 of a kind.

@@ -20,25 +20,25 @@ use crate::request::Request;
 
 /// Between two looks at a controller that has not followed yet.
 const LOOK: Duration = Duration::from_millis(500);
-/// How often the old controller is asked before a step, to know what varies by itself.
+/// Number of requests to the old controller before a step, to know what varies by itself.
 const ROUNDS: usize = 2;
-/// Complaints that are told.
-const TOLD: usize = 5;
+/// Complaints that are reported.
+const REPORTED: usize = 5;
 
 /// Checks by asking both controllers.
 #[derive(Debug)]
-pub struct Asking {
+pub struct ProbeCheck {
     comparison: Comparison,
     context: Context,
     style: Style,
     settle: Duration,
-    /// What the old controller answered before the step, in [`ROUNDS`].
+    /// The answers of the old controller before the step, in [`ROUNDS`].
     baseline: Vec<(Request, Vec<Outcome>)>,
-    /// Requests for objects that had moved before anybody could ask.
+    /// Requests for objects that had moved before they could be probed.
     bare: Vec<Request>,
 }
 
-impl Asking {
+impl ProbeCheck {
     /// For these sites. `settle`: how long the new controller may take to answer alike.
     pub fn new(comparison: Comparison, context: Context, style: Style, settle: Duration) -> Self {
         Self { comparison, context, style, settle, baseline: Vec::new(), bare: Vec::new() }
@@ -76,7 +76,7 @@ impl Asking {
         }
     }
 
-    /// What the new controller does otherwise than the old one did; one sentence each.
+    /// Differences of the new controller from the old one; one sentence each.
     async fn complaints(&self) -> Vec<String> {
         let width = self.comparison.options().concurrency.max(1);
         let compared = stream::iter(&self.baseline).map(|(request, rounds)| self.compared(request, rounds));
@@ -120,11 +120,11 @@ impl Asking {
                 return Ok(());
             }
             if Instant::now() >= deadline {
-                let mut told = complaints.iter().take(TOLD).cloned().collect::<Vec<_>>().join("; ");
-                if complaints.len() > TOLD {
-                    told.push_str(&format!("; and {} more", complaints.len() - TOLD));
+                let mut reported = complaints.iter().take(REPORTED).cloned().collect::<Vec<_>>().join("; ");
+                if complaints.len() > REPORTED {
+                    reported.push_str(&format!("; and {} more", complaints.len() - REPORTED));
                 }
-                return Err(told);
+                return Err(reported);
             }
             tokio::time::sleep(LOOK).await;
         }
@@ -143,18 +143,18 @@ fn last(rounds: &[Outcome]) -> String {
 #[derive(Debug, Default)]
 pub struct All {
     /// Asks both controllers.
-    pub asking: Option<Asking>,
+    pub probe_check: Option<ProbeCheck>,
     /// Runs a command.
     pub command: Option<Command>,
 }
 
 impl Checks for All {
     async fn before(&mut self, entries: &[Entry]) -> Result<(), String> {
-        if let Some(asking) = &mut self.asking {
-            asking.remember(entries).await?;
+        if let Some(probe_check) = &mut self.probe_check {
+            probe_check.remember(entries).await?;
             // Behind one Service both controllers serve everything already.
             if entries.iter().any(|entry| entry.kind == Kind::Service) {
-                asking.settled(Duration::ZERO).await?;
+                probe_check.settled(Duration::ZERO).await?;
             }
         }
         match &self.command {
@@ -164,8 +164,8 @@ impl Checks for All {
     }
 
     async fn after(&mut self, entries: &[Entry]) -> Result<(), String> {
-        if let Some(asking) = &self.asking {
-            asking.settled(asking.settle).await?;
+        if let Some(probe_check) = &self.probe_check {
+            probe_check.settled(probe_check.settle).await?;
         }
         match &self.command {
             Some(command) => command.until_good("after", entries).await,

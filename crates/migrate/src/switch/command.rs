@@ -13,10 +13,10 @@ use super::record::Entry;
 const AGAIN: Duration = Duration::from_secs(1);
 
 /// A command for the shell. It learns by its environment what is going on: `NARTHEX_PHASE` (`before` or `after`), `NARTHEX_STEP`, and
-/// `NARTHEX_OBJECTS`, `Kind/namespace/name` separated by blanks.
+/// `NARTHEX_OBJECTS`, `Kind/namespace/name` separated by spaces.
 #[derive(Debug, Clone)]
 pub struct Command {
-    /// What the shell gets.
+    /// The text for the shell.
     pub text: String,
     /// Longest run, and how long a failing one is run again after a step.
     pub settle: Duration,

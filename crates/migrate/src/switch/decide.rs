@@ -1,4 +1,4 @@
-//! What to do with one object, given what it is now.
+//! The step for one object, given its present state.
 
 use std::fmt;
 
@@ -15,23 +15,23 @@ pub struct Found {
     pub version: String,
     /// Value of the field that moves.
     pub value: Option<Value>,
-    /// Whether it has annotations at all.
+    /// `true` if it has annotations at all.
     pub annotated: bool,
 }
 
-/// Which way.
+/// The direction of a move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
     /// To the new value.
     Forth,
-    /// To the old one. `force`: whatever is there meanwhile.
+    /// To the old value. `force`: whatever is there meanwhile.
     Back {
-        /// Overwrite what somebody else wrote.
+        /// Overwrite what another client wrote.
         force: bool,
     },
 }
 
-/// What is to be done.
+/// The step to take.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
     /// Apply this JSON patch: it tests what it replaces, and touches nothing but the field.
@@ -42,7 +42,7 @@ pub enum Step {
     Leave(Conflict),
 }
 
-/// Why an object is left alone.
+/// The reason why an object is left alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Conflict {
     /// It is deleted.
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_somebody_else_changed_is_left_alone_unless_forced() {
+    fn what_another_client_changed_is_left_alone_unless_forced() {
         let back = Way::Back { force: false };
         let entry = entry(1, "a");
         let left = |found: Option<Found>| match decide(&entry, found.as_ref(), back) {

@@ -1,4 +1,4 @@
-//! What moves, and in which steps.
+//! Objects that move, and their steps.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::record::{Entry, Field, Kind, State};
 use crate::site::{CLASS_ANNOTATION, annotated_class, class_of, hosts_of};
 
-/// What moves and what does not.
+/// Objects that move and objects that stay.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Plan {
     /// In the order of the steps.
@@ -119,7 +119,7 @@ fn find(leader: &[usize], mut at: usize) -> usize {
 /// Plans the move of a Service, as the API has it, to another selector; `None` when it has it already.
 ///
 /// # Errors
-/// It has no selector: its endpoints are somebody else's work.
+/// It has no selector: its endpoints are made by another controller.
 pub fn service(key: &ObjectKey, object: &Value, to: &BTreeMap<String, String>) -> Result<Option<Entry>, String> {
     let old = value_of(Field::Selector, object).filter(|selector| selector.as_object().is_some_and(|labels| !labels.is_empty()));
     let Some(old) = old else {
@@ -139,7 +139,7 @@ pub fn service(key: &ObjectKey, object: &Value, to: &BTreeMap<String, String>) -
     Ok((entry.old != entry.new).then_some(entry))
 }
 
-/// What the field of an entry holds now.
+/// The present value of the field of an entry.
 pub fn value_of(field: Field, object: &Value) -> Option<Value> {
     object.pointer(field.pointer()).cloned()
 }

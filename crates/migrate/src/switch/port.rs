@@ -1,4 +1,4 @@
-//! What a switch needs of the world.
+//! Traits through which a switch reaches objects and controllers.
 
 use serde_json::Value;
 
@@ -12,14 +12,14 @@ const ATTEMPTS: u32 = 4;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Trouble {
-    /// What and why.
+    /// The operation and the reason.
     pub message: String,
     /// The object is not what the patch tested for, or is gone: look again.
     pub stale: bool,
 }
 
 /// The objects and the record.
-pub trait Desk {
+pub trait ObjectClient {
     /// The object of an entry as it is now.
     fn find(&mut self, entry: &Entry) -> impl Future<Output = Result<Option<Found>, Trouble>>;
     /// Applies a JSON patch to the object of an entry.
@@ -28,7 +28,7 @@ pub trait Desk {
     fn save(&mut self, record: &Record) -> impl Future<Output = Result<(), Trouble>>;
 }
 
-/// What is asked before and after each step. The text of an error is for people.
+/// Checks before and after each step. The text of an error is for people.
 pub trait Checks {
     /// Before the entries move.
     fn before(&mut self, entries: &[Entry]) -> impl Future<Output = Result<(), String>>;
@@ -36,7 +36,7 @@ pub trait Checks {
     fn after(&mut self, entries: &[Entry]) -> impl Future<Output = Result<(), String>>;
 }
 
-/// What happens, as it happens.
+/// An event of a switch, as it happens.
 #[derive(Debug)]
 pub enum Event<'a> {
     /// A step begins: its number, how many there are, its entries.
@@ -50,14 +50,14 @@ pub enum Event<'a> {
 }
 
 /// Brings one object to one of its two values.
-pub(crate) async fn bring<D: Desk>(desk: &mut D, entry: &Entry, way: Way) -> Result<Option<Conflict>, Trouble> {
+pub(crate) async fn move_entry<D: ObjectClient>(objects: &mut D, entry: &Entry, way: Way) -> Result<Option<Conflict>, Trouble> {
     let mut last = None;
     for _ in 0..ATTEMPTS {
-        let found = desk.find(entry).await?;
+        let found = objects.find(entry).await?;
         match decide(entry, found.as_ref(), way) {
             Step::There => return Ok(None),
             Step::Leave(conflict) => return Ok(Some(conflict)),
-            Step::Patch(patch) => match desk.patch(entry, &patch).await {
+            Step::Patch(patch) => match objects.patch(entry, &patch).await {
                 Ok(()) => return Ok(None),
                 Err(trouble) if trouble.stale => last = Some(trouble),
                 Err(trouble) => return Err(trouble),

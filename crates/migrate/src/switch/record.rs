@@ -1,4 +1,4 @@
-//! What is remembered of a switch: enough to go on with it and to undo it exactly.
+//! The record of a switch: enough to go on with it and to undo it exactly.
 
 use std::fmt;
 
@@ -16,20 +16,20 @@ pub struct Record {
     pub version: u32,
     /// Its name: letters, digits and dashes.
     pub id: String,
-    /// When it began, RFC 3339.
+    /// Start of the switch, RFC 3339.
     pub created: String,
-    /// What was asked for. A later run with the same goal goes on with this record.
+    /// The goal. A later run with the same goal goes on with this record.
     pub goal: Goal,
-    /// How far it is.
+    /// The progress.
     pub status: Status,
-    /// Why it stopped, where it did.
+    /// The reason why it stopped, where it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// The objects, in the order in which they move.
     pub entries: Vec<Entry>,
 }
 
-/// What a switch is for.
+/// The goal of a switch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Goal {
@@ -55,7 +55,7 @@ pub enum Goal {
     },
 }
 
-/// How far a switch is.
+/// The progress of a switch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Status {
@@ -74,7 +74,7 @@ pub enum Status {
 pub struct Entry {
     /// The step that it moves in, from 1.
     pub step: usize,
-    /// What it is.
+    /// The kind of the object.
     pub kind: Kind,
     /// Its namespace.
     pub namespace: String,
@@ -82,13 +82,13 @@ pub struct Entry {
     pub name: String,
     /// Its identity: another object of the same name is not touched.
     pub uid: String,
-    /// What of it moves.
+    /// The field that moves.
     pub field: Field,
     /// The field's value before.
     pub old: Value,
     /// The field's value after.
     pub new: Value,
-    /// How far it is.
+    /// The progress of the object.
     pub state: State,
 }
 
@@ -98,7 +98,7 @@ impl Entry {
         ObjectKey::new(self.namespace.as_str(), self.name.as_str())
     }
 
-    /// Whether it is the same object.
+    /// `true` if it is the same object.
     pub fn is(&self, other: &Self) -> bool {
         (self.kind, &self.namespace, &self.name) == (other.kind, &other.namespace, &other.name)
     }
@@ -120,7 +120,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// As Kubernetes has it.
+    /// The name in Kubernetes.
     pub fn label(self) -> &'static str {
         match self {
             Self::Ingress => "Ingress",
@@ -142,7 +142,7 @@ pub enum Field {
 }
 
 impl Field {
-    /// Where it is, as a JSON pointer.
+    /// The place as a JSON pointer.
     pub fn pointer(self) -> &'static str {
         match self {
             Self::ClassName => "/spec/ingressClassName",
@@ -151,7 +151,7 @@ impl Field {
         }
     }
 
-    /// As people name it.
+    /// The name for people.
     pub fn label(self) -> &'static str {
         match self {
             Self::ClassName => "spec.ingressClassName",
@@ -161,7 +161,7 @@ impl Field {
     }
 }
 
-/// How far an object is.
+/// The progress of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
@@ -173,14 +173,14 @@ pub enum State {
     Moved,
     /// Patched, and the step's checks passed.
     Checked,
-    /// Not moved, because somebody else changed or deleted it.
+    /// Not moved, because another client changed or deleted it.
     Left,
-    /// As it was before.
+    /// Its old value again.
     Restored,
 }
 
 impl State {
-    /// Whether a rollback has to look at it.
+    /// `true` if a rollback has to look at it.
     pub fn is_touched(self) -> bool {
         matches!(self, Self::Moving | Self::Moved | Self::Checked)
     }
@@ -198,7 +198,7 @@ pub struct TooLarge {
 }
 
 impl Record {
-    /// As JSON.
+    /// The record as JSON.
     ///
     /// # Errors
     /// [`TooLarge`].
@@ -210,12 +210,12 @@ impl Record {
         }
     }
 
-    /// Whether a later run with the same goal goes on with it.
+    /// `true` if a later run with the same goal goes on with it.
     pub fn is_open(&self) -> bool {
         matches!(self.status, Status::Running | Status::Stopped)
     }
 
-    /// How many steps there are.
+    /// The number of steps.
     pub fn steps(&self) -> usize {
         self.entries.iter().map(|entry| entry.step).max().unwrap_or(0)
     }
@@ -225,14 +225,14 @@ impl Record {
         self.entries.iter().filter(|entry| states.contains(&entry.state))
     }
 
-    /// Goes on with a new plan: what was moved stays as it is remembered, everything else is planned anew, as steps of its own.
+    /// Goes on with a new plan: what was moved stays as it is remembered, everything else is planned again, as steps of its own.
     pub fn resume(&mut self, entries: Vec<Entry>) {
         self.entries.retain(|entry| entry.state.is_touched());
         let steps = self.steps();
         let mut numbers: Vec<usize> = Vec::new();
         for mut entry in entries {
             match self.entries.iter_mut().find(|own| own.is(&entry)) {
-                // It is where it was before: somebody moved it back, or it never moved. Which value to restore is known from then.
+                // It is where it was before: it was moved back, or it never moved. Which value to restore is known from then.
                 Some(own) if own.uid == entry.uid => own.state = State::Planned,
                 _ => {
                     if !numbers.contains(&entry.step) {
@@ -285,7 +285,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_has_moved_is_kept_and_the_rest_is_planned_anew() {
+    fn what_has_moved_is_kept_and_the_rest_is_planned_again() {
         let state = |state, entry: Entry| Entry { state, ..entry };
         let mut record = record(vec![
             state(State::Checked, entry(1, "a")),

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use super::decide::{Conflict, Way};
-use super::port::{Checks, Desk, Event, Trouble, bring};
+use super::port::{Checks, Event, ObjectClient, Trouble, move_entry};
 use super::record::{Record, State, Status};
 
-/// How it ended.
+/// The end of a run.
 #[derive(Debug, PartialEq, Eq)]
 pub enum End {
     /// Every step is done. Objects that were left alone are in the record as such.
@@ -15,9 +15,9 @@ pub enum End {
     Regression {
         /// The step.
         step: usize,
-        /// Whether the step's objects have moved.
+        /// `true` if the step's objects have moved.
         moved: bool,
-        /// What the check says.
+        /// The message of the check.
         reason: String,
     },
     /// The server refused something.
@@ -25,16 +25,16 @@ pub enum End {
 }
 
 /// Moves everything of a record that has not moved. The record is up to date and saved when this returns, unless saving is what failed.
-pub async fn run<D: Desk, C: Checks>(
-    desk: &mut D,
+pub async fn run<D: ObjectClient, C: Checks>(
+    objects: &mut D,
     checks: &mut C,
     record: &mut Record,
     pause: Duration,
-    mut tell: impl FnMut(Event<'_>),
+    mut on_event: impl FnMut(Event<'_>),
 ) -> End {
     record.status = Status::Running;
     record.reason = None;
-    let end = match steps(desk, checks, record, pause, &mut tell).await {
+    let end = match steps(objects, checks, record, pause, &mut on_event).await {
         Ok(end) => end,
         Err(trouble) => End::Failed(trouble),
     };
@@ -43,18 +43,18 @@ pub async fn run<D: Desk, C: Checks>(
         End::Regression { reason, .. } => (Status::Stopped, Some(reason.clone())),
         End::Failed(trouble) => (Status::Stopped, Some(trouble.message.clone())),
     };
-    match (desk.save(record).await, end) {
+    match (objects.save(record).await, end) {
         (Err(trouble), End::Done) => End::Failed(trouble),
         (_, end) => end,
     }
 }
 
-async fn steps<D: Desk, C: Checks>(
-    desk: &mut D,
+async fn steps<D: ObjectClient, C: Checks>(
+    objects: &mut D,
     checks: &mut C,
     record: &mut Record,
     pause: Duration,
-    tell: &mut impl FnMut(Event<'_>),
+    on_event: &mut impl FnMut(Event<'_>),
 ) -> Result<End, Trouble> {
     let (mut first, steps) = (true, record.steps());
     for step in 1..=steps {
@@ -69,7 +69,7 @@ async fn steps<D: Desk, C: Checks>(
         }
         first = false;
         let entries = |record: &Record| places.iter().map(|at| record.entries[*at].clone()).collect::<Vec<_>>();
-        tell(Event::Step(step, steps, &entries(record)));
+        on_event(Event::Step(step, steps, &entries(record)));
         if let Err(reason) = checks.before(&entries(record)).await {
             let moved = entries(record).iter().all(|entry| entry.state == State::Moved);
             return Ok(End::Regression { step, moved, reason });
@@ -77,16 +77,16 @@ async fn steps<D: Desk, C: Checks>(
         for &at in &places {
             record.entries[at].state = State::Moving;
         }
-        desk.save(record).await?;
+        objects.save(record).await?;
         for &at in &places {
-            let conflict = bring(desk, &record.entries[at], Way::Forth).await?;
+            let conflict = move_entry(objects, &record.entries[at], Way::Forth).await?;
             record.entries[at].state = settled(conflict.as_ref());
             match &conflict {
-                None => tell(Event::Done(&record.entries[at])),
-                Some(conflict) => tell(Event::Left(&record.entries[at], conflict)),
+                None => on_event(Event::Done(&record.entries[at])),
+                Some(conflict) => on_event(Event::Left(&record.entries[at], conflict)),
             }
         }
-        desk.save(record).await?;
+        objects.save(record).await?;
         let moved: Vec<_> = entries(record).into_iter().filter(|entry| entry.state == State::Moved).collect();
         if let Err(reason) = checks.after(&moved).await {
             return Ok(End::Regression { step, moved: true, reason });
@@ -96,8 +96,8 @@ async fn steps<D: Desk, C: Checks>(
                 record.entries[at].state = State::Checked;
             }
         }
-        desk.save(record).await?;
-        tell(Event::Passed(step));
+        objects.save(record).await?;
+        on_event(Event::Passed(step));
     }
     Ok(End::Done)
 }

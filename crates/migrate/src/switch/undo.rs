@@ -1,30 +1,30 @@
 //! Goes back.
 
 use super::decide::{Conflict, Way};
-use super::port::{Desk, Event, Trouble, bring};
+use super::port::{Event, ObjectClient, Trouble, move_entry};
 use super::record::{Entry, Record, State, Status};
 
 /// Objects that are restored between two writes of the record.
 const ROUND: usize = 50;
 
-/// What a rollback came to.
+/// The result of a rollback.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Undone {
     /// Objects that have their old value, now or already.
     pub restored: usize,
-    /// Objects that somebody else changed; they are left alone.
+    /// Objects that another client changed; they are left alone.
     pub conflicts: Vec<(Entry, Conflict)>,
     /// The server refused something; what is left can be restored later.
     pub trouble: Option<Trouble>,
 }
 
 /// Gives every object that was moved, or may have been, its old value, the last one first. Doing it again does no harm.
-pub async fn undo<D: Desk>(desk: &mut D, record: &mut Record, force: bool, mut tell: impl FnMut(Event<'_>)) -> Undone {
+pub async fn undo<D: ObjectClient>(objects: &mut D, record: &mut Record, force: bool, mut on_event: impl FnMut(Event<'_>)) -> Undone {
     let mut undone = Undone { restored: 0, conflicts: Vec::new(), trouble: None };
     record.status = Status::Running;
     let touched: Vec<usize> = (0..record.entries.len()).rev().filter(|at| record.entries[*at].state.is_touched()).collect();
     for round in touched.chunks(ROUND) {
-        if let Err(trouble) = back(desk, record, round, force, &mut undone, &mut tell).await {
+        if let Err(trouble) = back(objects, record, round, force, &mut undone, &mut on_event).await {
             undone.trouble = Some(trouble);
             break;
         }
@@ -34,34 +34,34 @@ pub async fn undo<D: Desk>(desk: &mut D, record: &mut Record, force: bool, mut t
         (Some(trouble), _) => (Status::Stopped, Some(trouble.message.clone())),
         (None, count) => (Status::Stopped, Some(format!("{count} of the objects to restore were changed meanwhile, not by this switch"))),
     };
-    if let Err(trouble) = desk.save(record).await {
+    if let Err(trouble) = objects.save(record).await {
         undone.trouble.get_or_insert(trouble);
     }
     undone
 }
 
-async fn back<D: Desk>(
-    desk: &mut D,
+async fn back<D: ObjectClient>(
+    objects: &mut D,
     record: &mut Record,
     places: &[usize],
     force: bool,
     undone: &mut Undone,
-    tell: &mut impl FnMut(Event<'_>),
+    on_event: &mut impl FnMut(Event<'_>),
 ) -> Result<(), Trouble> {
     for &at in places {
-        match bring(desk, &record.entries[at], Way::Back { force }).await? {
+        match move_entry(objects, &record.entries[at], Way::Back { force }).await? {
             None => {
                 record.entries[at].state = State::Restored;
                 undone.restored += 1;
-                tell(Event::Done(&record.entries[at]));
+                on_event(Event::Done(&record.entries[at]));
             }
-            // There is nothing to restore, and nobody to ask.
+            // There is nothing to restore, and no object to look at.
             Some(Conflict::Gone | Conflict::Replaced) if force => record.entries[at].state = State::Left,
             Some(conflict) => {
-                tell(Event::Left(&record.entries[at], &conflict));
+                on_event(Event::Left(&record.entries[at], &conflict));
                 undone.conflicts.push((record.entries[at].clone(), conflict));
             }
         }
     }
-    desk.save(record).await
+    objects.save(record).await
 }

@@ -1,4 +1,4 @@
-//! Which requests of a log are sent: some of every shape rather than many of the commonest.
+//! The choice of requests from a log: some of every shape rather than many of the commonest.
 
 use crate::request::Request;
 

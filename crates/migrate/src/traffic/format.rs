@@ -1,8 +1,8 @@
-//! How lines of an access log are to be read.
+//! Formats of access logs.
 
 use std::str::FromStr;
 
-/// What lines are.
+/// The format of lines.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum LogFormat {
     /// Each by itself: an object of JSON with the usual names, or text.
@@ -21,7 +21,7 @@ pub struct Fields {
     names: Vec<(Part, String)>,
 }
 
-/// What a field says.
+/// The meaning of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
     /// Method, target and version, as `$request` has them.

@@ -62,7 +62,7 @@ fn look(object: &Map<String, Value>, name: &str) -> Option<String> {
     }
 }
 
-/// `$server_name` may be a pattern, or the name of nobody.
+/// `$server_name` may be a pattern, or the name of no host.
 fn is_host(text: &str) -> bool {
     !text.starts_with(['~', '_']) && !text.contains('*')
 }

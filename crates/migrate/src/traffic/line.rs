@@ -3,7 +3,7 @@
 use super::format::{Fields, LogFormat};
 use super::json;
 
-/// What a request is made of.
+/// The parts of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Line {
     pub(super) method: String,

@@ -1,10 +1,10 @@
-//! Where the API server is: the same flags for every command that speaks to one.
+//! The address of the API server: the same flags for every command that speaks to one.
 
 use std::path::PathBuf;
 
 use clap::Args;
 
-/// Where the API server is.
+/// The address of the API server.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Cluster")]
 pub(crate) struct ApiArgs {
@@ -20,7 +20,7 @@ pub(crate) struct ApiArgs {
 }
 
 impl ApiArgs {
-    /// Whether any flag names a server.
+    /// `true` if any flag names a server.
     pub(crate) fn names_one(&self) -> bool {
         self.kubeconfig.is_some() || self.apiserver_host.is_some()
     }

@@ -61,7 +61,7 @@ pub(crate) struct AccessLogArgs {
     /// Also send the requests of this log, in ingress-nginx's format, NGINX's `combined`, or JSON with an object a line; `-` reads the standard input
     #[arg(long, value_name = "FILE")]
     pub(crate) access_log: Option<String>,
-    /// How lines are read: `auto`, `text`, `json`, or `json:PART=FIELD,...` with names of fields for the parts request, method, target, query,
+    /// Format of the lines: `auto`, `text`, `json`, or `json:PART=FIELD,...` with names of fields for the parts request, method, target, query,
     /// host and backend
     #[arg(long, default_value = "auto", value_name = "FORMAT", requires = "access_log")]
     pub(crate) access_log_format: LogFormat,
@@ -76,7 +76,7 @@ pub(crate) struct AccessLogArgs {
     pub(crate) no_probes: bool,
 }
 
-/// How two controllers are asked.
+/// Options of the requests to two controllers.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Requests")]
 pub(crate) struct AskArgs {
@@ -89,10 +89,10 @@ pub(crate) struct AskArgs {
     /// Longest wait for an answer, in seconds
     #[arg(long, default_value_t = 10, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) timeout: u64,
-    /// How often a connection that can't be made is tried again
+    /// Number of further attempts at a connection that can't be made
     #[arg(long, default_value_t = 2, value_name = "N")]
     pub(crate) retries: u32,
-    /// How often a difference must show again
+    /// Number of times that a difference must show again
     #[arg(long, default_value_t = 2, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) confirm: u32,
     /// Over HTTP, HTTPS, or both
@@ -110,7 +110,7 @@ pub(crate) struct AskArgs {
     /// Header of answers that says which backend gave them
     #[arg(long, value_name = "NAME")]
     pub(crate) backend_header: Option<String>,
-    /// The backends are echo servers: compare who answered and the path that it saw, as their bodies say
+    /// The backends are echo servers: compare the backend that answered and the path that it saw, as their bodies say
     #[arg(long)]
     pub(crate) echo: bool,
     /// Differences that don't count, `KIND[:HEADER][@HOST[/PATH]]`, with a kind as in `--output json` or `*`

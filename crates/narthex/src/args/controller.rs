@@ -9,14 +9,14 @@ use model::{ObjectKey, Settings};
 
 use super::{ApiArgs, MetricsArgs, selector};
 
-/// Where the objects come from.
+/// The source of the objects.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Source")]
 pub(crate) struct SourceArgs {
     /// Serve the manifests in this directory instead of a cluster
     #[arg(long, value_name = "DIR", conflicts_with_all = ["kubeconfig", "apiserver_host"])]
     pub(crate) manifests: Option<PathBuf>,
-    /// Look for changes by reading the directory anew this often, in seconds, where the file system sends no events
+    /// Look for changes by reading the directory again this often, in seconds, where the file system sends no events
     #[arg(long, value_name = "SECONDS", default_value_t = 2)]
     pub(crate) manifests_poll_interval: u64,
     /// Don't rely on file system events at all
@@ -26,7 +26,7 @@ pub(crate) struct SourceArgs {
     pub(crate) api: ApiArgs,
 }
 
-/// What decides about the model.
+/// Options of the model.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Model")]
 pub(crate) struct ModelArgs {
@@ -48,7 +48,7 @@ pub(crate) struct ModelArgs {
     /// Watch only namespaces with these labels
     #[arg(long, value_name = "SELECTOR")]
     pub(crate) watch_namespace_selector: Option<String>,
-    /// Who may add paths, canaries, aliases and ssl-passthrough to a host: the Ingresses of any namespace, or only those of the namespace whose Ingress is the host's oldest
+    /// Ownership of hosts, for paths, canaries, aliases and ssl-passthrough: the Ingresses of any namespace, or only those of the namespace whose Ingress is the host's oldest
     #[arg(long, value_enum, default_value_t = Ownership::Any, value_name = "WHO")]
     pub(crate) host_ownership: Ownership,
     /// Ignore Ingresses with spec.defaultBackend
@@ -120,7 +120,7 @@ pub(crate) struct StatusArgs {
     /// Service whose addresses to write, as namespace/name
     #[arg(long, value_name = "NAMESPACE/NAME")]
     pub(crate) publish_service: Option<String>,
-    /// Name of the Lease that decides who writes
+    /// Name of the Lease that decides which replica writes
     #[arg(long, default_value = "ingress-controller-leader", value_name = "NAME")]
     pub(crate) election_id: String,
 }

@@ -4,7 +4,7 @@ use anyhow::{Context, bail};
 use clap::{ArgAction, Args};
 use model::settings::{RequestCounting, UnknownHosts};
 
-/// What is counted about requests and NGINX.
+/// Metrics of requests and NGINX.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Metrics")]
 pub(crate) struct MetricsArgs {

@@ -74,7 +74,7 @@ pub(crate) struct RolloutArgs {
     pub(crate) is_openshift: Option<String>,
 }
 
-/// As Go reads a bool, and `yes` and `no`.
+/// A bool in the grammar of Go, and `yes` and `no`.
 fn bool() -> BoolishValueParser {
     BoolishValueParser::new()
 }
@@ -88,14 +88,14 @@ pub(crate) enum StrategyArg {
     Annotations,
 }
 
-/// What is a change, and what follows.
+/// Changes and their effects.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Changes")]
 pub(crate) struct ChangeArgs {
     /// Roll out every workload that doesn't say `auto: "false"`
     #[arg(long, num_args = 0..=1, default_value = "false", default_missing_value = "true", require_equals = true, value_parser = bool())]
     pub(crate) auto_reload_all: bool,
-    /// How Pods are made to be replaced
+    /// The method to replace Pods
     #[arg(long, value_enum, default_value = "env-vars", value_name = "STRATEGY")]
     pub(crate) reload_strategy: StrategyArg,
     /// A ConfigMap or Secret that comes into being is a change
@@ -115,7 +115,7 @@ pub(crate) struct ChangeArgs {
     pub(crate) webhook_url: String,
 }
 
-/// What is looked at.
+/// The scope of the watches.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Scope")]
 pub(crate) struct ScopeArgs {
@@ -146,16 +146,16 @@ pub(crate) struct ScopeArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Checks")]
 pub(crate) struct GuardArgs {
-    /// How changed content is checked before the rollout, unless the annotation rollout.narthex.dev/check says otherwise: none, nginx, command
+    /// The check of changed content before the rollout, unless the annotation rollout.narthex.dev/check says otherwise: none, nginx, command
     #[arg(long, value_name = "CHECK", default_value = "none")]
     pub(crate) check: String,
-    /// The command of the check `command`: words separated by blanks, `{}` is the directory with the keys as files
+    /// The command of the check `command`: words separated by spaces, `{}` is the directory with the keys as files
     #[arg(long, value_name = "COMMAND", default_value = "")]
     pub(crate) check_command: String,
-    /// How long the command may take, in seconds
+    /// The time that the command may take, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     pub(crate) check_timeout: u64,
-    /// How long the first new Pods are watched, in seconds; a Deployment whose first new Pod fails is paused. 0: not at all
+    /// The time for which the first new Pods are watched, in seconds; a Deployment whose first new Pod fails is paused. 0: not at all
     #[arg(long, value_name = "SECONDS", default_value_t = 300)]
     pub(crate) watch_rollouts: u64,
 }
@@ -173,10 +173,10 @@ pub(crate) struct ReplicaArgs {
     /// Namespace of the Lease instead of POD_NAMESPACE
     #[arg(long, value_name = "NAMESPACE", default_value = "")]
     pub(crate) leader_election_namespace: String,
-    /// How long a leader that died keeps the Lease; a number alone counts seconds
+    /// The time for which a leader that died keeps the Lease; a number alone counts seconds
     #[arg(long, visible_alias = "leader-election-lease-duration", value_name = "DURATION", default_value = "15s", value_parser = duration)]
     pub(crate) election_ttl: Duration,
-    /// Give the Lease away at the end, so that nobody has to wait for it
+    /// Give the Lease away at the end, so that no replica has to wait for it
     #[arg(long, num_args = 0..=1, default_value = "true", default_missing_value = "true", require_equals = true, value_parser = bool())]
     pub(crate) leader_election_release_on_cancel: bool,
     /// Has no effect: half of the duration of the Lease
@@ -188,7 +188,7 @@ pub(crate) struct ReplicaArgs {
 }
 
 impl RolloutArgs {
-    /// What leads to a rollout.
+    /// The rules of what leads to a rollout.
     pub(crate) fn rules(&self) -> anyhow::Result<Rules> {
         let changes = &self.changes;
         Ok(Rules {
@@ -220,13 +220,13 @@ impl GuardArgs {
         self.check_command.split_whitespace().map(str::to_owned).collect()
     }
 
-    /// How long the first new Pods are watched.
+    /// The time for which the first new Pods are watched.
     pub(crate) fn watch(&self) -> Duration {
         Duration::from_secs(self.watch_rollouts)
     }
 }
 
-/// What a list of a flag names; blanks and nothings left out.
+/// The names in the list of a flag; spaces and empty ones left out.
 fn given(list: &[String]) -> impl Iterator<Item = &str> {
     list.iter().map(|text| text.trim()).filter(|text| !text.is_empty())
 }

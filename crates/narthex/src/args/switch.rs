@@ -66,7 +66,7 @@ pub(crate) struct SwitchArgs {
     /// Command for the shell that checks, before and after each step; see docs/migrate.md for its environment
     #[arg(long, value_name = "CMD")]
     pub(crate) check_command: Option<String>,
-    /// How long the new controller, or the command, may take to be right after a step
+    /// The time that the new controller, or the command, may take to be right after a step
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = duration)]
     pub(crate) settle: Duration,
     /// With --service: ask about the hosts of Ingresses of this class only

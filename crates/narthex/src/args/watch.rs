@@ -57,7 +57,7 @@ pub(crate) struct WatchArgs {
     pub(crate) command: Vec<OsString>,
 }
 
-/// What is followed.
+/// The files that are followed.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Files")]
 pub(crate) struct FilesArgs {
@@ -84,7 +84,7 @@ pub(crate) struct FilesArgs {
     pub(crate) allow_directive: Vec<reload::NamePattern>,
 }
 
-/// Which NGINX.
+/// The NGINX that follows.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "NGINX")]
 pub(crate) struct TargetArgs {
@@ -96,7 +96,7 @@ pub(crate) struct TargetArgs {
     pub(crate) process_name: String,
 }
 
-/// How it reloads.
+/// Options of the reload.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Reload")]
 pub(crate) struct ReloadArgs {
@@ -109,7 +109,7 @@ pub(crate) struct ReloadArgs {
     /// Longest test
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = duration)]
     pub(crate) test_timeout: Duration,
-    /// How long new workers may take to serve
+    /// The time that new workers may take to serve
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
     pub(crate) confirm_timeout: Duration,
     /// Test, and don't signal NGINX
@@ -123,7 +123,7 @@ pub(crate) struct ReloadArgs {
     pub(crate) quit_timeout: Duration,
 }
 
-/// When.
+/// The pace.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Pace")]
 pub(crate) struct PaceArgs {
@@ -153,7 +153,7 @@ pub(crate) struct QuitArgs {
     /// Wait until master and workers are gone
     #[arg(long)]
     pub(crate) wait: bool,
-    /// How long to wait for that
+    /// The time to wait for that
     #[arg(long, value_name = "TIME", default_value = "25s", value_parser = duration, requires = "wait")]
     pub(crate) timeout: Duration,
     /// Wait before it is signalled, so that load balancers send nothing any more
@@ -165,7 +165,7 @@ pub(crate) struct QuitArgs {
 }
 
 impl TargetArgs {
-    /// How to find it.
+    /// The way to find it.
     pub(crate) fn locator(&self) -> ngx_proc::find::Locator {
         match &self.pid_file {
             Some(path) => ngx_proc::find::Locator::PidFile(path.clone(), self.process_name.clone()),

@@ -13,7 +13,7 @@ use migrate::probe::{self, probes};
 use migrate::report::{Report, Style};
 use migrate::request::{Request, Scheme};
 use migrate::site::{Scope, Site, sites};
-use migrate::traffic::{self, Taste};
+use migrate::traffic::{self, LogSelection};
 use model::{Ingress, ObjectKey};
 
 use crate::args::{CompareArgs, Format, SourceArgs};
@@ -88,7 +88,7 @@ fn requests(args: &CompareArgs, sites: &[Site], schemes: &[Scheme], notes: &mut 
         false => sites.iter().flat_map(|site| probes(site, &style)).collect(),
     };
     if let Some(log) = &args.log.access_log {
-        let taste = Taste {
+        let taste = LogSelection {
             schemes: schemes.to_vec(),
             all_methods: args.ask.all_methods,
             sample: args.log.sample,
@@ -124,7 +124,7 @@ fn print(report: &Report, args: &CompareArgs) -> anyhow::Result<()> {
     output::text(text)
 }
 
-/// How far it is, on one line of a terminal.
+/// The progress, on one line of a terminal.
 pub(crate) struct Progress {
     total: usize,
     shown: bool,
@@ -136,7 +136,7 @@ impl Progress {
         Self { total, shown: io::stderr().is_terminal() }
     }
 
-    /// So many are done.
+    /// Shows the number of requests that are done.
     pub(crate) fn show(&self, done: usize) {
         if self.shown && (done.is_multiple_of(16) || done == self.total) {
             output::aside(format_args!("\r{done} of {} requests", self.total));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use children::Children;
-use reload::{Access, Before, FileLock, Front, LocalLock, Lock, Peer, Peers, Reloads};
+use reload::{Access, Before, FileLock, HttpServer, LocalLock, Lock, Peer, Peers, Reloads};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::task::JoinSet;
 use tracing::{error, info, warn};
@@ -65,7 +65,7 @@ pub(crate) async fn lock(args: &HttpArgs, api: &ApiArgs) -> anyhow::Result<Arc<d
     })
 }
 
-/// Says what a TCP port means for requests of this machine: they may be a stranger's that an NGINX here passes on.
+/// Says what a TCP port means for requests of this machine: they may be an unknown client's that an NGINX here passes on.
 fn warn_of_access(access: &Access) {
     match (&access.allow, &access.token_file, access.allows_this_machine()) {
         (None, None, _) => warn!(
@@ -96,20 +96,20 @@ pub(crate) fn serve(
     if own.is_some() {
         warn_of_access(&access(args));
     }
-    let front = Front {
+    let server = HttpServer {
         reloads,
         access: access(args),
         peers: peers(args, own)?,
         before: args.before.clone().map(|command| Before { command, lock, timeout: args.request_timeout, children }.spawn(tasks)),
     };
     if let Some(period) = args.before_every {
-        let front = front.clone();
+        let server = server.clone();
         tasks.spawn(async move {
-            front.by_the_clock(period).await;
+            server.by_the_clock(period).await;
             "the clock of --before-every"
         });
     }
-    let service = reload::router(front).into_make_service_with_connect_info::<Peer>();
+    let service = reload::router(server).into_make_service_with_connect_info::<Peer>();
     info!(address = args.listen, "reloads by HTTP");
     tasks.spawn(async move {
         let served = match listener {

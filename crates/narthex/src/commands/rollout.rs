@@ -110,7 +110,7 @@ fn announce(args: &RolloutArgs, options: &Options) {
         warn!("--namespace-selector has no effect: the namespaces are named");
     }
     if options.webhook.is_some() {
-        warn!("--webhook-url is set: it is told of changes, and nothing is rolled out");
+        warn!("--webhook-url is set: it is notified of changes, and nothing is rolled out");
     }
     if args.enable_pprof || args.pprof_addr.is_some() {
         warn!("--enable-pprof and --pprof-addr have no effect");
@@ -123,7 +123,7 @@ fn announce(args: &RolloutArgs, options: &Options) {
     }
 }
 
-/// Who leads: always we, or who holds the Lease.
+/// The leader: always we, or the holder of the Lease.
 fn lead(args: &RolloutArgs, client: Client, tasks: &mut Tasks) -> anyhow::Result<Leader> {
     if !args.replicas.enable_ha {
         return Ok(Leader::Always(watch::Sender::new(true)));
@@ -144,7 +144,7 @@ fn lead(args: &RolloutArgs, client: Client, tasks: &mut Tasks) -> anyhow::Result
     Ok(Leader::Elected(Election::spawn(client, options, tasks)))
 }
 
-/// Whether we act.
+/// The source of our leadership.
 enum Leader {
     /// The only replica.
     Always(watch::Sender<bool>),

@@ -1,7 +1,7 @@
 //! `narthex switch`.
 
-mod desk;
 mod meant;
+mod object_client;
 mod prepare;
 mod print;
 
@@ -17,7 +17,7 @@ use migrate::switch::undo::undo;
 
 use crate::args::{Format, SwitchArgs};
 use crate::output;
-use desk::KubeDesk;
+use object_client::KubeObjectClient;
 use prepare::Prepared;
 use print::Printer;
 
@@ -33,8 +33,8 @@ pub(crate) fn switch(args: &SwitchArgs) -> anyhow::Result<ExitCode> {
 }
 
 async fn forth(args: &SwitchArgs, editor: Editor) -> anyhow::Result<ExitCode> {
-    let mut desk = KubeDesk::new(editor.clone(), &args.record_namespace, args.record.clone());
-    let Prepared { mut record, resumed, notes, checks } = prepare::prepare(args, &editor, &mut desk).await?;
+    let mut objects = KubeObjectClient::new(editor.clone(), &args.record_namespace, args.record.clone());
+    let Prepared { mut record, resumed, notes, checks } = prepare::prepare(args, &editor, &mut objects).await?;
     let printer = Printer::new(args.output);
     printer.notes(&notes);
     let open: Vec<_> = record.in_state(&[State::Planned, State::Moving, State::Moved]).cloned().collect();
@@ -48,7 +48,7 @@ async fn forth(args: &SwitchArgs, editor: Editor) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let mut checks = checks;
-    if checks.asking.is_none() && checks.command.is_none() {
+    if checks.probe_check.is_none() && checks.command.is_none() {
         printer.say("nothing is checked: give --old and --new, or --check-command, to stop at the first regression");
     }
     let steps: std::collections::BTreeSet<usize> = open.iter().map(|entry| entry.step).collect();
@@ -58,16 +58,16 @@ async fn forth(args: &SwitchArgs, editor: Editor) -> anyhow::Result<ExitCode> {
     if let Some(code) = unless_agreed(args, &question)? {
         return Ok(code);
     }
-    printer.say(&format!("the record is {}; to go back: {}", desk.place(&record.id), print::undo_command(args, &record.id)));
-    let end = run(&mut desk, &mut checks, &mut record, args.pause, |event| printer.event(&event, true)).await;
+    printer.say(&format!("the record is {}; to go back: {}", objects.place(&record.id), print::undo_command(args, &record.id)));
+    let end = run(&mut objects, &mut checks, &mut record, args.pause, |event| printer.event(&event, true)).await;
     printer.end(&record, &end, &print::undo_command(args, &record.id), &notes)?;
     let left = record.in_state(&[State::Left]).count();
     Ok(if end == End::Done && left == 0 { ExitCode::SUCCESS } else { ExitCode::from(crate::FAILED) })
 }
 
 async fn back(args: &SwitchArgs, editor: Editor, id: &str) -> anyhow::Result<ExitCode> {
-    let mut desk = KubeDesk::new(editor, &args.record_namespace, args.record.clone());
-    let Some(mut record) = desk.load(id).await? else {
+    let mut objects = KubeObjectClient::new(editor, &args.record_namespace, args.record.clone());
+    let Some(mut record) = objects.load(id).await? else {
         let which = if id.is_empty() { "no switch".to_owned() } else { format!("no switch {id:?}") };
         bail!("{which} is recorded in the namespace {}: --record-namespace or --record FILE say where else", args.record_namespace);
     };
@@ -83,7 +83,7 @@ async fn back(args: &SwitchArgs, editor: Editor, id: &str) -> anyhow::Result<Exi
     {
         return Ok(code);
     }
-    let undone = undo(&mut desk, &mut record, args.force, |event| printer.event(&event, false)).await;
+    let undone = undo(&mut objects, &mut record, args.force, |event| printer.event(&event, false)).await;
     printer.undone(&record, &undone)?;
     let good = undone.trouble.is_none() && undone.conflicts.is_empty();
     Ok(if good { ExitCode::SUCCESS } else { ExitCode::from(crate::FAILED) })

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use anyhow::{Context, bail};
 use children::Children;
 use nix::sys::signal::Signal;
-use reload::{Asked, Handle, Outcome, Report, Signals, Source, Ward};
+use reload::{ChildProcess, Handle, Outcome, Report, SignalRequest, Signals, Source};
 use tokio::process::Command;
 use tokio::task::JoinSet;
 use tracing::{info, warn};
@@ -40,10 +40,10 @@ async fn serve(args: &WatchArgs) -> anyhow::Result<u8> {
     let listener = http::bind(&args.http).await?;
     let lock = http::lock(&args.http, &args.api).await?;
     let mut signals = Signals::new()?;
-    let mut ward = start(args, &children)?;
+    let mut child = start(args, &children)?;
     let mut options = options;
-    if let Some(ward) = &ward {
-        options.cycle.locator = ward.locator();
+    if let Some(child) = &child {
+        options.cycle.locator = child.locator();
     }
     let mut tasks = JoinSet::new();
     let paths: Vec<String> = options.cycle.roots.paths.iter().map(|path| path.display().to_string()).collect();
@@ -53,13 +53,13 @@ async fn serve(args: &WatchArgs) -> anyhow::Result<u8> {
         http::serve(listener, &args.http, Arc::new(handle.clone()), http::Means { lock, children: children.clone() }, &mut tasks)?;
     }
     events::start(args, handle.reports(), &mut tasks).await;
-    let ended = attend(&mut signals, &mut ward, &handle, &children, &mut tasks).await;
+    let ended = attend(&mut signals, &mut child, &handle, &children, &mut tasks).await;
     if ended.is_err()
-        && let Some(ward) = &mut ward
+        && let Some(child) = &mut child
     {
         // It does not outlive us: it would be without supervision.
-        ward.stop();
-        ward.ended().await?;
+        child.stop();
+        child.ended().await?;
     }
     // A command of --before keeps its lock until it is gone; a second signal kills it.
     let mut idle = std::pin::pin!(children.idle());
@@ -67,9 +67,9 @@ async fn serve(args: &WatchArgs) -> anyhow::Result<u8> {
         tokio::select! {
             () = &mut idle => break,
             asked = signals.next() => match asked {
-                Asked::Stop(_) => break,
-                Asked::Ended => children.reap_others(),
-                Asked::Reload | Asked::Reopen => {}
+                SignalRequest::Stop(_) => break,
+                SignalRequest::Ended => children.reap_others(),
+                SignalRequest::Reload | SignalRequest::Reopen => {}
             },
         }
     }
@@ -77,32 +77,32 @@ async fn serve(args: &WatchArgs) -> anyhow::Result<u8> {
     ended
 }
 
-fn start(args: &WatchArgs, children: &Children) -> anyhow::Result<Option<Ward>> {
+fn start(args: &WatchArgs, children: &Children) -> anyhow::Result<Option<ChildProcess>> {
     let Some((program, arguments)) = args.command.split_first() else { return Ok(None) };
     let mut command = Command::new(program);
     command.args(arguments);
     let name = &args.target.process_name;
-    let ward = Ward::start(command, name, args.reload.quit_timeout, children);
-    Ok(Some(ward.with_context(|| format!("{} can't be started", program.display()))?))
+    let child = ChildProcess::start(command, name, args.reload.quit_timeout, children);
+    Ok(Some(child.with_context(|| format!("{} can't be started", program.display()))?))
 }
 
 /// Signals and the child, until the end: the exit code.
 async fn attend(
     signals: &mut Signals,
-    ward: &mut Option<Ward>,
+    child: &mut Option<ChildProcess>,
     handle: &Handle,
     children: &Children,
     tasks: &mut JoinSet<&'static str>,
 ) -> anyhow::Result<u8> {
     loop {
         let ending = async {
-            match ward.as_mut() {
-                Some(ward) => ward.ended().await,
+            match child.as_mut() {
+                Some(child) => child.ended().await,
                 None => std::future::pending().await,
             }
         };
         let asked = tokio::select! {
-            code = ending => return Ok(farewell(code?, ward.as_ref().is_some_and(Ward::is_ending))),
+            code = ending => return Ok(farewell(code?, child.as_ref().is_some_and(ChildProcess::is_ending))),
             asked = signals.next() => asked,
             ended = tasks.join_next() => match ended {
                 Some(Ok(name)) => bail!("{name} ended, which it may not before the process does"),
@@ -110,22 +110,22 @@ async fn attend(
                 None => bail!("no task is left"),
             },
         };
-        match (asked, ward.as_mut()) {
-            (Asked::Reload, _) => {
+        match (asked, child.as_mut()) {
+            (SignalRequest::Reload, _) => {
                 handle.queue.trigger(Source::Signal);
             }
-            (Asked::Stop(signal), None) => {
+            (SignalRequest::Stop(signal), None) => {
                 info!(signal, "stopping; NGINX is left running");
                 return Ok(0);
             }
-            (Asked::Stop(_), Some(ward)) => {
+            (SignalRequest::Stop(_), Some(child)) => {
                 children.stop();
-                ward.stop();
+                child.stop();
             }
-            (Asked::Reopen, Some(ward)) => ward.send(Signal::SIGUSR1),
-            (Asked::Reopen, None) => {}
+            (SignalRequest::Reopen, Some(child)) => child.send(Signal::SIGUSR1),
+            (SignalRequest::Reopen, None) => {}
             // Also what a command of --before has left to the first process of a container.
-            (Asked::Ended, _) => children.reap_others(),
+            (SignalRequest::Ended, _) => children.reap_others(),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Where a block of Lua ends.
+//! The end of a block of Lua.
 //!
 //! The Lua module finds the closing brace by looking for strings, comments, long brackets and braces, a buffer at a time: it
 //! guarantees to see only the next 1365 bytes. A string or comment that ends further from the token before it can be torn apart, and
@@ -6,7 +6,7 @@
 
 use super::LexErrorKind;
 
-/// How far from the end of one token the end of the next string or comment may be.
+/// The longest way from the end of one token to the end of the next string or comment.
 pub(super) const MAX_REACH: usize = 1300;
 
 /// Offset of the brace that closes a block whose opening brace stands right before `text`.

@@ -101,8 +101,8 @@ fn unbalanced_and_unended_text_is_refused_with_its_line() {
     refuse("{a;}", "line 1: \"{\" where a directive was expected");
     refuse("a;\nb \"c;\n}", "line 2: a quoted word is not closed by \"");
     refuse("a 'b;", "line 1: a quoted word is not closed by '");
-    refuse("a \"b\"c;", "line 1: 'c' directly after a closing quote, where a blank, \";\" or \"{\" was expected");
-    refuse("a \"b\"};", "line 1: '}' directly after a closing quote, where a blank, \";\" or \"{\" was expected");
+    refuse("a \"b\"c;", "line 1: 'c' directly after a closing quote, where a space, \";\" or \"{\" was expected");
+    refuse("a \"b\"};", "line 1: '}' directly after a closing quote, where a space, \";\" or \"{\" was expected");
     refuse("a;\n\0", "line 2: a NUL character, which NGINX can't hold");
     refuse("a \\", "line 1: directive \"a\" is not ended by \";\"");
     refuse("a_by_lua_block { ", "line 1: the block of \"a_by_lua_block\" is not closed by \"}\"");

@@ -7,15 +7,15 @@ use ngx_value::lexer::Directive;
 
 /// Shared files of parameters, which all may include from where NGINX has them.
 const SHARED: [&str; 7] = ["mime.types", "fastcgi_params", "fastcgi.conf", "uwsgi_params", "scgi_params", "proxy_params", "koi-utf"];
-/// Where they are.
+/// The directories in which NGINX has them.
 const OWN: [&str; 3] = ["/etc/nginx", "/usr/local/nginx/conf", "/usr/local/openresty/nginx/conf"];
-/// Where logs may be.
+/// The directories in which logs may be.
 const LOGS: [&str; 2] = ["/var/log/nginx/", "logs/"];
-/// Where caches and temporary files may be: directories that only NGINX and its administrators write. Elsewhere a link could stand in their place,
+/// The directories in which caches and temporary files may be: those that only NGINX and its administrators write. Elsewhere a link could stand in their place,
 /// and what it leads to be given to the workers.
 const CACHES: [&str; 2] = ["/var/cache/nginx/", "/var/lib/nginx/"];
 
-/// Why a directive with this path is not let through. `to` is the directory of the files.
+/// The reason why a directive with this path is refused. `to` is the directory of the files.
 pub(super) fn refuses(paths: Paths, directive: &Directive, to: &Path) -> Option<String> {
     let path = directive.arguments().next()?;
     match paths {

@@ -13,9 +13,9 @@ use crate::switch::undo::undo;
 struct World {
     classes: BTreeMap<String, Option<Value>>,
     saved: Vec<Record>,
-    /// Patches that are let through; the next one is an error, as if the process died there.
+    /// Patches that are allowed; the next one is an error, as if the process died there.
     patches: Option<usize>,
-    /// Somebody changes this object between a look and a patch.
+    /// Another client changes this object between a look and a patch.
     rival: Option<String>,
 }
 
@@ -30,7 +30,7 @@ impl World {
     }
 }
 
-impl Desk for World {
+impl ObjectClient for World {
     async fn find(&mut self, entry: &Entry) -> Result<Option<Found>, Trouble> {
         let value = self.classes.get(&entry.name);
         Ok(value.map(|value| Found { uid: entry.uid.clone(), version: "1".into(), value: value.clone(), annotated: true }))
@@ -119,7 +119,7 @@ async fn an_interrupted_run_is_gone_on_with_from_any_record_that_was_saved() {
 }
 
 #[tokio::test]
-async fn what_somebody_else_changes_is_left_and_reported() {
+async fn what_another_client_changes_is_left_and_reported() {
     let mut world = World { rival: Some("b".into()), ..World::of(&["a", "b", "c"]) };
     let mut record = three();
     assert_eq!(go(&mut world, &mut record, NEVER).await, End::Done);

@@ -1,4 +1,4 @@
-//! Who is told of rollouts: flags, or the environment variables of Reloader.
+//! Receivers of alerts about rollouts: flags, or the environment variables of Reloader.
 
 use anyhow::Context;
 use clap::Args;
@@ -7,14 +7,14 @@ use tracing::warn;
 
 use super::bool;
 
-/// Who is told.
+/// The receiver of alerts.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Alerts")]
 pub(crate) struct AlertArgs {
-    /// Tell people of rollouts, failed checks and failing rollouts; --alert-webhook-url alone says so, too
+    /// Notify of rollouts, failed checks and failing rollouts; --alert-webhook-url alone says so, too
     #[arg(long, num_args = 0..=1, default_value = "false", default_missing_value = "true", require_equals = true, value_parser = bool())]
     pub(crate) alert_on_reload: bool,
-    /// Where alerts are sent; often a secret, so rather ALERT_WEBHOOK_URL
+    /// The URL for alerts; often a secret, so rather ALERT_WEBHOOK_URL
     #[arg(long, value_name = "URL", hide_env_values = true)]
     pub(crate) alert_webhook_url: Option<String>,
     /// In which form: slack, teams, gchat, or webhook for plain text
@@ -32,7 +32,7 @@ pub(crate) struct AlertArgs {
 }
 
 impl AlertArgs {
-    /// Who is told; `None`: nobody. `variable`: the environment.
+    /// The receiver; `None` without one. `variable`: the environment.
     ///
     /// # Errors
     /// A sink that does not exist.
@@ -47,7 +47,7 @@ impl AlertArgs {
             return Ok(None);
         }
         let Some(url) = text(&self.alert_webhook_url, &["ALERT_WEBHOOK_URL"]) else {
-            warn!("alerts are asked for, but neither --alert-webhook-url nor ALERT_WEBHOOK_URL is set: nobody is alerted");
+            warn!("alerts are asked for, but neither --alert-webhook-url nor ALERT_WEBHOOK_URL is set: no receiver is alerted");
             return Ok(None);
         };
         let name = text(&self.alert_sink, &["ALERT_SINK"]).unwrap_or_default();

@@ -9,14 +9,14 @@ use rollout::{FIXED, Metrics, Names};
 
 use crate::args::Cli;
 
-/// Where the tests of `unit::` are.
+/// The directories with the tests of `unit::`.
 const UNITS: [&str; 4] = ["crates/rollout/src", "crates/narthex/src", "crates/cluster/src", "crates/ops/src"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// What stands between backticks.
+/// The texts between backticks.
 fn code(cell: &str) -> Vec<&str> {
     cell.split('`').skip(1).step_by(2).collect()
 }
@@ -60,13 +60,13 @@ fn functions(directory: &Path, all: &mut BTreeSet<String>) {
     }
 }
 
-/// Whether a row names what a flag, a variable, an annotation or a metric is called.
+/// The names of flags, variables, annotations and metrics that rows have.
 fn names(rows: &[(&str, &str)]) -> BTreeSet<String> {
     let word = |text: &str| text.split([' ', '=', ':', '{', '[']).next().unwrap_or_default().to_owned();
     rows.iter().flat_map(|(first, _)| code(first)).map(word).collect()
 }
 
-/// What must have a row.
+/// The names that must have a row.
 fn wanted() -> BTreeSet<String> {
     let mut cli = Cli::command();
     cli.build();
@@ -115,7 +115,7 @@ fn everything_has_a_row_and_every_row_has_tests() {
     assert_eq!(complaints, Vec::<String>::new());
 }
 
-/// Flags without a value in the chart: in a cluster nobody needs them.
+/// Flags without a value in the chart: unused in a cluster.
 const OUTSIDE: [&str; 3] = ["kubeconfig", "apiserver-host", "certificate-authority"];
 
 #[test]

@@ -1,4 +1,4 @@
-//! What the flags mean.
+//! The meaning of the flags.
 
 use clap::Parser;
 use rollout::Sink;
@@ -95,7 +95,7 @@ fn alerts_are_asked_for_by_flags_or_by_the_environment() {
     let options = alerts(&[], &url).unwrap().unwrap();
     assert_eq!((options.sink, &*options.url, options.proxy), (Sink::Teams, "https://a/b", None));
     assert_eq!(alerts(&[], &url[1..]).unwrap(), None, "an address alone is none with Reloader's variables");
-    assert_eq!(alerts(&[], &url[..1]).unwrap(), None, "nobody to tell");
+    assert_eq!(alerts(&[], &url[..1]).unwrap(), None, "no receiver");
     let flags = ["--alert-webhook-url=https://c", "--alert-structured", "--alert-proxy=http://p", "--alert-additional-info=lab"];
     let options = alerts(&flags, &[("ALERT_WEBHOOK_PROXY", "http://q")]).unwrap().unwrap();
     assert_eq!((options.sink, &*options.url, options.proxy.as_deref()), (Sink::Json, "https://c", Some("http://p")));

@@ -1,4 +1,4 @@
-//! Whether what the flags name is there at all: a name with a letter too many must not look like work that is done.
+//! A check that what the flags name is there at all: a name with a letter too many must not look like work that is done.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -8,7 +8,7 @@ use migrate::compare::Comparison;
 use migrate::known;
 use migrate::probe::Style;
 use migrate::site::{Scope, sites};
-use migrate::switch::check::{All, Asking};
+use migrate::switch::check::{All, ProbeCheck};
 use migrate::switch::command::Command;
 use migrate::switch::decide::plain;
 use migrate::switch::plan::{self, Plan};
@@ -16,36 +16,36 @@ use migrate::switch::record::{Goal, Record};
 use model::{Ingress, ObjectKey};
 use serde_json::json;
 
-use super::desk::KubeDesk;
 use super::meant;
+use super::object_client::KubeObjectClient;
 use crate::args::{SwitchArgs, key};
 
-/// Nobody waits longer; clocks can't count much further.
+/// No caller waits longer; clocks can't count much further.
 const LONGEST: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// What is about to happen.
+/// The prepared switch.
 pub(super) struct Prepared {
     /// New, or of an earlier run with the same goal.
     pub(super) record: Record,
-    /// Whether it is an earlier run's.
+    /// `true` if it is an earlier run's.
     pub(super) resumed: bool,
-    /// What the user should know before.
+    /// Notes that the operator should read before.
     pub(super) notes: Vec<String>,
-    /// What is asked before and after each step.
+    /// The checks before and after each step.
     pub(super) checks: All,
 }
 
 /// Reads the cluster and plans.
-pub(super) async fn prepare(args: &SwitchArgs, editor: &Editor, desk: &mut KubeDesk) -> anyhow::Result<Prepared> {
+pub(super) async fn prepare(args: &SwitchArgs, editor: &Editor, objects: &mut KubeObjectClient) -> anyhow::Result<Prepared> {
     let Draft { goal, plan, everything, note, meant } = match &args.to {
         Some(to) => classes(args, editor, to).await?,
         None => service(args, editor).await?,
     };
     // What an earlier run has moved is no longer there to be found.
-    if plan.entries.is_empty() && plan.stay.is_empty() && !desk.knows(&goal).await? {
+    if plan.entries.is_empty() && plan.stay.is_empty() && !objects.knows(&goal).await? {
         meant?;
     }
-    let earlier = desk.open(&goal).await?;
+    let earlier = objects.open(&goal).await?;
     let resumed = earlier.is_some();
     let mut record = earlier.unwrap_or_else(|| super::new_record(goal));
     record.resume(plan.entries);
@@ -58,20 +58,20 @@ pub(super) async fn prepare(args: &SwitchArgs, editor: &Editor, desk: &mut KubeD
     Ok(Prepared { record, resumed, notes, checks: checks(args, &everything)? })
 }
 
-/// What the flags lead to.
+/// The plan that the flags lead to.
 struct Draft {
     goal: Goal,
     plan: Plan,
     /// All Ingresses that can be seen.
     everything: Vec<(ObjectKey, Ingress)>,
     note: Option<String>,
-    /// Whether what the flags name is there; counts when there is nothing to move.
+    /// An error if what the flags name is not there; counts when there is nothing to move.
     meant: anyhow::Result<()>,
 }
 
 async fn classes(args: &SwitchArgs, editor: &Editor, to: &str) -> anyhow::Result<Draft> {
     let selected = editor.ingresses(args.namespace.as_deref(), &args.selector).await?;
-    // Others are looked at for hosts in common; who may not see them moves all the same.
+    // Others are looked at for hosts in common; a user who may not see them moves all the same.
     let everything = match editor.ingresses(None, "").await {
         Ok(everything) => everything,
         Err(error) if error.code() == Some(403) => selected.clone(),
@@ -116,7 +116,7 @@ async fn service(args: &SwitchArgs, editor: &Editor) -> anyhow::Result<Draft> {
 fn checks(args: &SwitchArgs, ingresses: &[(ObjectKey, Ingress)]) -> anyhow::Result<All> {
     let settle = args.settle.min(LONGEST);
     let command = args.check_command.as_ref().map(|text| Command { text: text.clone(), settle });
-    let asking = match (&args.old, &args.new) {
+    let probe_check = match (&args.old, &args.new) {
         (Some(old), Some(new)) => {
             let options = args.ask.options(old, new);
             let schemes = options.schemes();
@@ -126,9 +126,9 @@ fn checks(args: &SwitchArgs, ingresses: &[(ObjectKey, Ingress)]) -> anyhow::Resu
             let scope = Scope { class: args.class.clone(), namespace: None, annotations_prefix: args.annotations_prefix.clone() };
             let context = known::Context::new(sites(ingresses.iter().map(|(key, ingress)| (key, ingress)), &scope));
             let style = Style { schemes, all_methods: args.ask.all_methods };
-            Some(Asking::new(Comparison::new(options)?, context, style, settle))
+            Some(ProbeCheck::new(Comparison::new(options)?, context, style, settle))
         }
         _ => None,
     };
-    Ok(All { asking, command })
+    Ok(All { probe_check, command })
 }

@@ -1,4 +1,4 @@
-//! What is said: progress as it goes on the standard error output, plans and results on the standard one.
+//! Output: progress as it goes on the standard error output, plans and results on the standard one.
 
 use migrate::switch::decide::plain;
 use migrate::switch::port::Event;
@@ -50,7 +50,7 @@ impl Printer {
         Self { format }
     }
 
-    /// A line for whoever watches.
+    /// A line of progress.
     pub(super) fn say(&self, text: &str) {
         output::remark(text);
     }
@@ -155,7 +155,7 @@ impl Printer {
     }
 }
 
-/// What is still to come.
+/// The steps that are still to come.
 fn open(record: &Record) -> String {
     let open: Vec<_> = record.in_state(&[State::Planned]).collect();
     if open.is_empty() { String::new() } else { format!(", {} not touched", objects(open.len(), open.first().copied())) }

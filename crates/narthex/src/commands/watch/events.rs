@@ -1,10 +1,10 @@
-//! Events on our own Pod about what people must know of.
+//! Events on our own Pod about failures and their end.
 
 use std::sync::Arc;
 
 use cluster::{EventSender, EventWriter, EventWriterOptions};
 use model::{ObjectKey, ObjectRef};
-use reload::{Herald, Report};
+use reload::{EventReporter, Report};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tracing::{info, warn};
@@ -30,27 +30,27 @@ pub(super) async fn start(args: &WatchArgs, reports: watch::Receiver<Option<Arc<
     };
     let options =
         EventWriterOptions { component: "narthex-watch".into(), rate: RATE, burst: BURST, ..EventWriterOptions::new(pod.name.to_string()) };
-    // The only object that is told of is the Pod, which the writer looks up.
+    // The only object of Events is the Pod, which the writer looks up.
     let (_, nothing) = watch::channel(None);
     let events = EventWriter::spawn(client, options, nothing, None, tasks);
     info!(%pod, "Events are written for failures and their end");
-    tasks.spawn(tell(pod, reports, events));
+    tasks.spawn(notify(pod, reports, events));
 }
 
-async fn tell(pod: ObjectKey, mut reports: watch::Receiver<Option<Arc<Report>>>, events: EventSender) -> &'static str {
-    let mut herald = Herald::default();
+async fn notify(pod: ObjectKey, mut reports: watch::Receiver<Option<Arc<Report>>>, events: EventSender) -> &'static str {
+    let mut reporter = EventReporter::default();
     loop {
         let report = reports.borrow_and_update().clone();
-        if let Some(news) = report.and_then(|report| herald.news(&report)) {
+        if let Some(change) = report.and_then(|report| reporter.change(&report)) {
             let pod = ObjectRef::namespaced("Pod", &pod);
-            if news.is_warning {
-                events.warning(pod, news.reason, news.message);
+            if change.is_warning {
+                events.warning(pod, change.reason, change.message);
             } else {
-                events.normal(pod, news.reason, news.message);
+                events.normal(pod, change.reason, change.message);
             }
         }
         if reports.changed().await.is_err() {
-            return "the one who tells of Events";
+            return "the reporter of Events";
         }
     }
 }

@@ -15,12 +15,12 @@ const ERROR_FILE: &str = "nginx_error_output";
 /// Without `--max-delay` a run waits for so many times `--debounce` at most.
 const BOUND: u32 = 8;
 
-/// Whether `VERBOSE` asks for more.
+/// `true` if `VERBOSE` asks for more.
 pub(super) fn is_verbose(value: Option<&str>) -> bool {
     value.is_some_and(|value| matches!(value.to_ascii_lowercase().as_str(), "1" | "t" | "true" | "yes"))
 }
 
-/// `WATCH_LIST` as inotify scripts know it: paths by blanks or by the characters of `WATCH_SEPARATOR`; those after `@` are left out.
+/// `WATCH_LIST` as inotify scripts know it: paths by spaces or by the characters of `WATCH_SEPARATOR`; those after `@` are left out.
 fn watch_list(list: &str, separators: Option<&str>) -> (Vec<PathBuf>, Vec<PathBuf>) {
     let is_separator = |c: char| separators.filter(|text| !text.is_empty()).map_or(c.is_whitespace(), |separators| separators.contains(c));
     let (mut paths, mut excluded) = (Vec::new(), Vec::new());
@@ -82,7 +82,7 @@ fn follow(args: &WatchArgs) -> FollowOptions {
     follow
 }
 
-/// What is followed, and where it goes to if that is elsewhere.
+/// The paths that are followed, and their destination if that is elsewhere.
 fn roots(args: &WatchArgs, environment: &impl Fn(&str) -> Option<String>) -> anyhow::Result<(Roots, Option<Staging>)> {
     let files = &args.files;
     if let (Some(from), Some(to)) = (&files.from, &files.to) {

@@ -1,11 +1,11 @@
-//! What people must know of the results: a failure when it begins or becomes another one, and its end. Pure.
+//! The changes of state that operators are notified of: a failure when it begins or becomes another one, and its end. Pure.
 
 use crate::report::{Outcome, Report};
 
-/// Something to tell.
+/// A change to notify operators of.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct News {
-    /// Whether somebody should look at it.
+pub struct StateChange {
+    /// `true` if an operator should look at it.
     pub is_warning: bool,
     /// One word, for programs.
     pub reason: &'static str,
@@ -13,27 +13,27 @@ pub struct News {
     pub message: String,
 }
 
-/// Tells each thing once.
+/// Reports each failure and each recovery once.
 #[derive(Debug, Default)]
-pub struct Herald {
-    /// The failure that was told of and is not over.
-    told: Option<(Outcome, String)>,
+pub struct EventReporter {
+    /// The failure that was reported and is not over.
+    reported: Option<(Outcome, String)>,
 }
 
-impl Herald {
-    /// What is new in a report.
-    pub fn news(&mut self, report: &Report) -> Option<News> {
+impl EventReporter {
+    /// The change of state that a report stands for.
+    pub fn change(&mut self, report: &Report) -> Option<StateChange> {
         let (reason, what) = match report.result {
             Outcome::Applied | Outcome::Unchanged | Outcome::Tested => {
-                self.told.take()?;
+                self.reported.take()?;
                 let revision = report.revision.as_ref().map(|revision| format!(": revision {revision}")).unwrap_or_default();
                 let message = match report.result {
                     Outcome::Tested => format!("the configuration is good again{revision}"),
                     _ => format!("NGINX runs what stands there again{revision}"),
                 };
-                return Some(News { is_warning: false, reason: "Recovered", message });
+                return Some(StateChange { is_warning: false, reason: "Recovered", message });
             }
-            // NGINX starts, ends or is not there yet: the kubelet tells of that.
+            // NGINX starts, ends or is not there yet: the kubelet reports that.
             Outcome::NoTarget => return None,
             Outcome::Rejected => ("ConfigurationRefused", "the configuration is refused"),
             Outcome::Failed => ("ReloadFailed", "the reload failed"),
@@ -42,15 +42,15 @@ impl Herald {
         };
         let why = report.message.clone().unwrap_or_default();
         let failure = (report.result, why.clone());
-        if self.told.as_ref() == Some(&failure) {
+        if self.reported.as_ref() == Some(&failure) {
             return None;
         }
-        self.told = Some(failure);
+        self.reported = Some(failure);
         let goes_on = match &report.serving {
             Some(serving) => format!("revision {serving} stays active"),
             None => "the last known good configuration stays active".to_owned(),
         };
-        Some(News { is_warning: true, reason, message: format!("{what}, {goes_on}: {why}") })
+        Some(StateChange { is_warning: true, reason, message: format!("{what}, {goes_on}: {why}") })
     }
 }
 
@@ -59,15 +59,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_failure_is_told_once_until_it_is_another_one_or_over() {
+    fn a_failure_is_reported_once_until_it_is_another_one_or_over() {
         let report = |result, message: &str| Report { message: Some(message.to_owned()), ..Report::new(1, result) };
-        let mut herald = Herald::default();
-        let mut reasons = |result, message| herald.news(&report(result, message)).map(|news| (news.is_warning, news.reason));
+        let mut reporter = EventReporter::default();
+        let mut reasons = |result, message| reporter.change(&report(result, message)).map(|change| (change.is_warning, change.reason));
         assert_eq!(reasons(Outcome::Applied, ""), None);
-        assert_eq!(reasons(Outcome::NoTarget, "nobody"), None);
+        assert_eq!(reasons(Outcome::NoTarget, "none"), None);
         assert_eq!(reasons(Outcome::Rejected, "x in /a:1"), Some((true, "ConfigurationRefused")));
         assert_eq!(reasons(Outcome::Rejected, "x in /a:1"), None);
-        assert_eq!(reasons(Outcome::NoTarget, "nobody"), None);
+        assert_eq!(reasons(Outcome::NoTarget, "none"), None);
         assert_eq!(reasons(Outcome::Rejected, "y in /a:2"), Some((true, "ConfigurationRefused")));
         assert_eq!(reasons(Outcome::Failed, "y in /a:2"), Some((true, "ReloadFailed")));
         assert_eq!(reasons(Outcome::NotRead, "other"), Some((true, "ConfigurationNotRead")));
@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn the_message_says_what_goes_on_and_why() {
         let report = Report { message: Some("no in /a:1".into()), ..Report::new(1, Outcome::Rejected) };
-        let news = Herald::default().news(&report).unwrap();
-        assert_eq!(news.message, "the configuration is refused, the last known good configuration stays active: no in /a:1");
+        let change = EventReporter::default().change(&report).unwrap();
+        assert_eq!(change.message, "the configuration is refused, the last known good configuration stays active: no in /a:1");
     }
 }

@@ -9,7 +9,7 @@ use cluster::{EditError, Editor};
 use k8s_openapi::api::core::v1::ConfigMap;
 use migrate::switch::decide::Found;
 use migrate::switch::plan::value_of;
-use migrate::switch::port::{Desk, Trouble};
+use migrate::switch::port::{ObjectClient, Trouble};
 use migrate::switch::record::{Entry, Goal, Kind, Record};
 use model::ObjectKey;
 use ngx_proc::files;
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::output;
 
-/// What the names of records begin with.
+/// The prefix of the names of records.
 const PREFIX: &str = "narthex-switch-";
 /// Label of records, and its value.
 const LABEL: &str = "narthex.io/record";
@@ -26,23 +26,23 @@ const SWITCH: &str = "switch";
 const KEY: &str = "record.json";
 
 /// The cluster as a switch sees it.
-pub(super) struct KubeDesk {
+pub(super) struct KubeObjectClient {
     editor: Editor,
     namespace: String,
     file: Option<PathBuf>,
-    /// `resourceVersion` of the record as it was last read or written: nobody else's write is overwritten.
+    /// `resourceVersion` of the record as it was last read or written: no other client's write is overwritten.
     version: Option<String>,
     /// ConfigMaps may not be written; the file is all there is.
     file_only: bool,
 }
 
-impl KubeDesk {
+impl KubeObjectClient {
     /// Records are in this namespace, and in this file.
     pub(super) fn new(editor: Editor, namespace: &str, file: Option<PathBuf>) -> Self {
         Self { editor, namespace: namespace.to_owned(), file, version: None, file_only: false }
     }
 
-    /// Where the record of this id is, for people.
+    /// The place of the record of this id, for people.
     pub(super) fn place(&self, id: &str) -> String {
         let map = format!("ConfigMap {}/{PREFIX}{id}", self.namespace);
         match &self.file {
@@ -61,7 +61,7 @@ impl KubeDesk {
         }))
     }
 
-    /// Whether a switch with this goal is recorded, finished or not.
+    /// `true` if a switch with this goal is recorded, finished or not.
     pub(super) async fn knows(&mut self, goal: &Goal) -> anyhow::Result<bool> {
         Ok(self.all().await?.iter().any(|(record, _)| record.goal == *goal))
     }
@@ -127,12 +127,12 @@ impl KubeDesk {
 }
 
 fn trouble(error: &EditError) -> Trouble {
-    // Not found, somebody else's change, or a test of the patch that does not hold.
+    // Not found, another client's change, or a failed test of the patch.
     let stale = matches!(error.code(), Some(404 | 409 | 422));
     Trouble { message: error.to_string(), stale }
 }
 
-impl Desk for KubeDesk {
+impl ObjectClient for KubeObjectClient {
     async fn find(&mut self, entry: &Entry) -> Result<Option<Found>, Trouble> {
         let key = entry.key();
         let object = match entry.kind {

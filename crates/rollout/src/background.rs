@@ -1,13 +1,13 @@
-//! What nobody waits for, such as telling people: it goes on beside the decisions, and is finished at the end.
+//! Work that no decision waits for, such as notifications: it goes on beside the decisions, and is finished at the end.
 
 use parking_lot::Mutex;
 use tokio::task::JoinSet;
 
 /// Tasks beside the work. Dropping it ends them.
 #[derive(Debug, Default)]
-pub(crate) struct Later(Mutex<JoinSet<()>>);
+pub(crate) struct BackgroundTasks(Mutex<JoinSet<()>>);
 
-impl Later {
+impl BackgroundTasks {
     /// Starts one.
     pub(crate) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
         let mut tasks = self.0.lock();
@@ -37,10 +37,10 @@ mod tests {
 
     #[tokio::test]
     async fn all_are_finished_with_those_that_they_start() {
-        let (later, done) = (Arc::new(Later::default()), Arc::new(AtomicU32::new(0)));
+        let (background, done) = (Arc::new(BackgroundTasks::default()), Arc::new(AtomicU32::new(0)));
         for _ in 0..3 {
-            let (again, done) = (later.clone(), done.clone());
-            later.spawn(async move {
+            let (again, done) = (background.clone(), done.clone());
+            background.spawn(async move {
                 tokio::task::yield_now().await;
                 done.fetch_add(1, Ordering::Relaxed);
                 again.spawn(async move {
@@ -48,7 +48,7 @@ mod tests {
                 });
             });
         }
-        later.finish().await;
+        background.finish().await;
         assert_eq!(done.load(Ordering::Relaxed), 6);
     }
 }

@@ -1,4 +1,4 @@
-//! What the annotations of a workload ask for, for one kind of source.
+//! The reload policy of a workload for one kind of source, from its annotations.
 
 use std::collections::BTreeMap;
 
@@ -9,14 +9,14 @@ use crate::rules::Names;
 
 type Annotations = BTreeMap<String, String>;
 
-/// What is asked for.
+/// The objects that its annotations ask for.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Wish {
+pub(crate) struct ReloadPolicy {
     /// Everything that is referred to.
     pub(crate) auto: bool,
     /// Nothing is said about `auto`, so `--auto-reload-all` decides.
     pub(crate) unsaid: bool,
-    /// What is referred to and marked.
+    /// Objects that are referred to and marked count.
     pub(crate) search: bool,
     /// By name, referred to or not.
     named: Vec<Pattern>,
@@ -24,7 +24,7 @@ pub(crate) struct Wish {
     excluded: Vec<String>,
 }
 
-impl Wish {
+impl ReloadPolicy {
     /// Reads the annotations of the workload; those of its Pod template count where it has none of its own. The lists of
     /// what is excluded are only looked for on the workload.
     pub(crate) fn read(source: Source, own: &Annotations, pod: &Annotations, names: &Names, complaints: &mut Vec<String>) -> Self {
@@ -43,17 +43,17 @@ impl Wish {
         }
     }
 
-    /// Whether everything that is referred to counts.
+    /// `true` if everything that is referred to counts.
     pub(crate) fn is_auto(&self, all: bool) -> bool {
         self.auto || (self.unsaid && all)
     }
 
-    /// Whether an object is asked for by its name.
+    /// `true` if an object is asked for by its name.
     pub(crate) fn names(&self, name: &str) -> bool {
         self.named.iter().any(|pattern| pattern.matches(name))
     }
 
-    /// Whether an object never counts.
+    /// `true` if an object never counts.
     pub(crate) fn excludes(&self, name: &str) -> bool {
         self.excluded.iter().any(|excluded| excluded == name)
     }
@@ -66,12 +66,12 @@ impl Wish {
         })
     }
 
-    /// What is asked for by name or by pattern that none of these names is.
+    /// Names and patterns that match none of these names.
     pub(crate) fn missing(&self, known: &[&str]) -> impl Iterator<Item = &str> {
         self.named.iter().filter(|pattern| !known.iter().any(|name| pattern.matches(name))).map(Pattern::text)
     }
 
-    /// Whether names are asked for that only a look at all objects tells.
+    /// `true` if names are asked for that only a look at all objects shows.
     pub(crate) fn has_patterns(&self) -> bool {
         self.named.iter().any(|pattern| matches!(pattern, Pattern::Regex(_)))
     }
@@ -109,7 +109,7 @@ impl Pattern {
         }
     }
 
-    /// As it was written.
+    /// The text as it was written.
     fn text(&self) -> &str {
         match self {
             Self::Exact(name) => name,
@@ -129,7 +129,7 @@ fn list(text: &str) -> impl Iterator<Item = &str> {
     text.split(',').map(str::trim).filter(|part| !part.is_empty())
 }
 
-/// As Go's `strconv.ParseBool`; anything else is false.
+/// The value by Go's `strconv.ParseBool`; anything else is false.
 fn parse_bool(text: &str) -> bool {
     matches!(text, "1" | "t" | "T" | "TRUE" | "true" | "True")
 }
@@ -142,45 +142,45 @@ mod tests {
         pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
     }
 
-    fn wish(source: Source, own: &[(&str, &str)], pod: &[(&str, &str)]) -> Wish {
-        Wish::read(source, &annotations(own), &annotations(pod), &Names::default(), &mut Vec::new())
+    fn policy(source: Source, own: &[(&str, &str)], pod: &[(&str, &str)]) -> ReloadPolicy {
+        ReloadPolicy::read(source, &annotations(own), &annotations(pod), &Names::default(), &mut Vec::new())
     }
 
     #[test]
     fn auto_and_its_typed_forms_are_alternatives() {
         let own = [("reloader.stakater.com/auto", "false"), ("secret.reloader.stakater.com/auto", "true")];
-        assert!(wish(Source::Secret, &own, &[]).is_auto(false));
-        assert!(!wish(Source::ConfigMap, &own, &[]).is_auto(true), "an explicit false holds against --auto-reload-all");
-        assert!(wish(Source::ConfigMap, &[], &[]).is_auto(true));
-        assert!(!wish(Source::ConfigMap, &[("reloader.stakater.com/auto", "yes")], &[]).is_auto(true), "anything else is false");
+        assert!(policy(Source::Secret, &own, &[]).is_auto(false));
+        assert!(!policy(Source::ConfigMap, &own, &[]).is_auto(true), "an explicit false holds against --auto-reload-all");
+        assert!(policy(Source::ConfigMap, &[], &[]).is_auto(true));
+        assert!(!policy(Source::ConfigMap, &[("reloader.stakater.com/auto", "yes")], &[]).is_auto(true), "anything else is false");
     }
 
     #[test]
     fn the_template_s_annotations_count_where_the_workload_has_none() {
         let pod = [("reloader.stakater.com/auto", "true"), ("configmaps.exclude.reloader.stakater.com/reload", "a")];
-        let from_pod = wish(Source::ConfigMap, &[], &pod);
+        let from_pod = policy(Source::ConfigMap, &[], &pod);
         assert!(from_pod.auto && !from_pod.excludes("a"));
-        assert!(!wish(Source::ConfigMap, &[("reloader.stakater.com/search", "true")], &pod).auto);
+        assert!(!policy(Source::ConfigMap, &[("reloader.stakater.com/search", "true")], &pod).auto);
     }
 
     #[test]
     fn names_may_be_patterns_for_the_whole_name() {
-        let one = wish(Source::ConfigMap, &[("configmap.reloader.stakater.com/reload", "app, db-.*,a|b\\d")], &[]);
+        let one = policy(Source::ConfigMap, &[("configmap.reloader.stakater.com/reload", "app, db-.*,a|b\\d")], &[]);
         for (name, named) in [("app", true), ("app-1", false), ("db-1", true), ("my-db-1", false), ("a", true), ("ab", false), ("b7", true)]
         {
             assert_eq!(one.names(name), named, "{name}");
         }
         assert_eq!(one.exact().collect::<Vec<_>>(), ["app"]);
         assert!(one.has_patterns() && !one.names(""));
-        assert!(!wish(Source::Secret, &[("configmap.reloader.stakater.com/reload", "app")], &[]).names("app"));
+        assert!(!policy(Source::Secret, &[("configmap.reloader.stakater.com/reload", "app")], &[]).names("app"));
     }
 
     #[test]
     fn a_broken_pattern_is_a_name_and_a_complaint() {
         let mut complaints = Vec::new();
         let own = annotations(&[("secret.reloader.stakater.com/reload", "a(")]);
-        let wish = Wish::read(Source::Secret, &own, &Annotations::new(), &Names::default(), &mut complaints);
-        assert!(wish.names("a(") && !wish.names("a"));
+        let policy = ReloadPolicy::read(Source::Secret, &own, &Annotations::new(), &Names::default(), &mut complaints);
+        assert!(policy.names("a(") && !policy.names("a"));
         assert!(complaints[0].contains("secret.reloader.stakater.com/reload") && complaints[0].contains("\"a(\""), "{complaints:?}");
     }
 }

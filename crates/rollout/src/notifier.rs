@@ -1,4 +1,4 @@
-//! `--webhook-url`: somebody else is told of changes, and nothing is rolled out.
+//! `--webhook-url`: another program is notified of changes, and nothing is rolled out.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -8,9 +8,9 @@ use backon::{ExponentialBuilder, Retryable};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::Stop;
-use crate::apply::Hands;
+use crate::apply::Context;
 use crate::kind::ContentId;
-use crate::state::{Event, News, State};
+use crate::state::{Event, State, StateChange};
 
 /// Attempts for one change after the first.
 const RETRIES: usize = 5;
@@ -19,38 +19,38 @@ const WAIT: Duration = Duration::from_millis(500);
 /// Changes that wait for their turn. More are dropped, oldest first.
 const BACKLOG: usize = 1000;
 
-/// Runs until the news or the election end, or until it is stopped: then what waits is told.
+/// Runs until the changes or the election end, or until it is stopped: then waiting notifications are sent.
 pub(crate) async fn run(
-    hands: Arc<Hands>,
+    context: Arc<Context>,
     url: String,
     leader: watch::Receiver<bool>,
-    mut news: mpsc::Receiver<News>,
+    mut changes: mpsc::Receiver<StateChange>,
     mut stop: oneshot::Receiver<Stop>,
 ) {
-    let mut state = State::new(&hands.options);
+    let mut state = State::new(&context.options);
     let mut backlog: VecDeque<(String, ContentId)> = VecDeque::new();
-    let mut telling: Option<std::pin::Pin<Box<dyn Future<Output = ()> + Send>>> = None;
+    let mut sending: Option<std::pin::Pin<Box<dyn Future<Output = ()> + Send>>> = None;
     loop {
-        if telling.is_none()
+        if sending.is_none()
             && let Some((namespace, id)) = backlog.pop_front()
         {
-            telling = Some(Box::pin(tell(hands.clone(), url.clone(), namespace, id)));
+            sending = Some(Box::pin(notify(context.clone(), url.clone(), namespace, id)));
         }
         tokio::select! {
             Ok(stop) = &mut stop => {
                 let rest = async {
-                    if let Some(telling) = telling {
-                        telling.await;
+                    if let Some(sending) = sending {
+                        sending.await;
                     }
                     for (namespace, id) in backlog {
-                        tell(hands.clone(), url.clone(), namespace, id).await;
+                        notify(context.clone(), url.clone(), namespace, id).await;
                     }
                 };
                 return stop.after(rest).await;
             }
-            some = news.recv() => {
-                let Some(news) = some else { return };
-                let changed = state.take(news).changed;
+            some = changes.recv() => {
+                let Some(change) = some else { return };
+                let changed = state.take(change).changed;
                 let rules = state.rules();
                 let counts = |event: &Event| match event {
                     Event::Created => rules.on_create,
@@ -66,18 +66,18 @@ pub(crate) async fn run(
                     }
                 }
             }
-            () = async { if let Some(telling) = &mut telling { telling.await } }, if telling.is_some() => telling = None,
+            () = async { if let Some(sending) = &mut sending { sending.await } }, if sending.is_some() => sending = None,
         }
     }
 }
 
-async fn tell(hands: Arc<Hands>, url: String, namespace: String, id: ContentId) {
+async fn notify(context: Arc<Context>, url: String, namespace: String, id: ContentId) {
     let attempt = async || {
-        let told = hands.sender.tell(&url).await;
-        hands.metrics.webhook(told.is_ok());
-        told.inspect_err(|why| tracing::warn!(namespace, object = %id, why, "changed, but the webhook could not be told"))
+        let notified = context.sender.notify(&url).await;
+        context.metrics.webhook(notified.is_ok());
+        notified.inspect_err(|why| tracing::warn!(namespace, object = %id, why, "changed, but the webhook could not be notified"))
     };
     if attempt.retry(ExponentialBuilder::new().with_min_delay(WAIT).with_max_times(RETRIES)).await.is_ok() {
-        tracing::info!(namespace, object = %id, "changed; the webhook was told");
+        tracing::info!(namespace, object = %id, "changed; the webhook was notified");
     }
 }
