@@ -4,7 +4,7 @@
 -- a Lua type or a table; `required`: those that are always there; `protects`: those about access.
 -- @module narthex.wire
 
-local M = { FORMAT = "2f29e79b4b7a5cb0" }
+local M = { FORMAT = "e7e6228a98e454cd" }
 
 M.TABLES = {
   { name = "certificate", letter = "c", dictionary = "certificate_data", is_secret = true },
