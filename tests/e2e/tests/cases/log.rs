@@ -1,9 +1,11 @@
 //! LOG: access logs and their formats.
 
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::ensure;
 use e2e::{Case, Controller, PATIENCE, rule};
+use testkit::http::Request;
 use testkit::poll;
 
 const HOST: &str = "log.example.com";
@@ -63,6 +65,27 @@ async fn log_03_enable_access_log_false_is_of_one_ingress() -> anyhow::Result<()
     controller.until("loud.example.com", "/loud", 200).await?;
     let text = until_logged(&log, "/loud").await?;
     assert!(!text.contains("/quiet"), "{text}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn proxy_ignore_client_abort_lets_the_endpoint_finish() -> anyhow::Result<()> {
+    let case = Case::new("log-abort").await?;
+    let scratch = tempfile::tempdir()?;
+    let log = scratch.path().join("access.log");
+    let _servers = case.echo(1).await?;
+    case.settings(&[("access-log-path", log.to_str().unwrap_or_default())]).await?;
+    case.create(&rule("goes-on", HOST).annotation("proxy-ignore-client-abort", "on").build()).await?;
+    case.create(&rule("ends", "ends.example.com").build()).await?;
+    let controller = case.controller().start().await?;
+    for (host, path, status) in [("ends.example.com", "/ends", 499), (HOST, "/goes-on", 200)] {
+        controller.until(host, "/", 200).await?;
+        let request = Request::get(controller.http(), &format!("{path}?delay_ms=1500")).host(host).timeout(Duration::from_millis(300));
+        ensure!(request.send().await.is_err(), "{host} answered before its client was gone");
+        let text = until_logged(&log, path).await?;
+        let line = text.lines().find(|line| line.contains(path)).unwrap_or_default();
+        ensure!(line.contains(&format!("HTTP/1.1\" {status} ")), "{line}");
+    }
     Ok(())
 }
 
