@@ -80,7 +80,7 @@ async fn proxy_ignore_client_abort_lets_the_endpoint_finish() -> anyhow::Result<
     let controller = case.controller().start().await?;
     for (host, path, status) in [("ends.example.com", "/ends", 499), (HOST, "/goes-on", 200)] {
         controller.until(host, "/", 200).await?;
-        let request = Request::get(controller.http(), &format!("{path}?delay_ms=1500")).host(host).timeout(Duration::from_millis(300));
+        let request = Request::get(controller.http(), format!("{path}?delay_ms=1500")).host(host).timeout(Duration::from_millis(300));
         ensure!(request.send().await.is_err(), "{host} answered before its client was gone");
         let text = until_logged(&log, path).await?;
         let line = text.lines().find(|line| line.contains(path)).unwrap_or_default();
