@@ -33,12 +33,12 @@ pub struct Attempt {
 
 /// Asks for reloads. Clones are the same one.
 #[derive(Debug, Clone)]
-pub struct Asking {
+pub struct ReloadRequests {
     wanted: watch::Sender<u64>,
     attempts: watch::Receiver<Option<Arc<Attempt>>>,
 }
 
-impl Asking {
+impl ReloadRequests {
     pub(crate) fn new(attempts: watch::Receiver<Option<Arc<Attempt>>>) -> Self {
         Self { wanted: watch::Sender::new(0), attempts }
     }

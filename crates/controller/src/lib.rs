@@ -8,7 +8,7 @@
 //!                 └────────── quarantined / confirmed ────┘
 //! ```
 //!
-//! A reload that somebody asks for ([`Asking`]) takes the same way: through the builder, so that what was there before is part of it, to the fixed lane.
+//! A reload that a client asks for ([`ReloadRequests`]) takes the same way: through the builder, so that what was there before is part of it, to the fixed lane.
 //!
 //! The lanes have separate clocks: a pending, slow or failing reload never delays an endpoint or a route.
 //! Knows sources and NGINX through traits ([`port`]) only.
@@ -33,7 +33,7 @@ use tokio::task::JoinSet;
 
 use fixed_lane::Subject;
 
-pub use ask::{Asking, Attempt};
+pub use ask::{Attempt, ReloadRequests};
 pub use live_lane::LiveStatus;
 pub use loaded::{Loaded, Locations};
 pub use metrics::Metrics;
@@ -72,7 +72,7 @@ pub struct Handle {
     /// Why NGINX can't be brought to what is wanted, for as long as it can't.
     pub fault: watch::Receiver<Option<String>>,
     /// For callers that want a reload.
-    pub asking: Asking,
+    pub requests: ReloadRequests,
 }
 
 impl Handle {
@@ -131,9 +131,9 @@ pub fn spawn<N: Nginx, L: Channel, S: Channel>(parts: Parts<N, L, S>, tasks: &mu
 
     let builder = Builder::new(settings).with_confirmed(&confirmed);
     let (attempts_tx, attempts) = watch::channel(None);
-    let asking = Asking::new(attempts);
+    let requests = ReloadRequests::new(attempts);
     let (passed, asked) = watch::channel(0);
-    let inputs = build::Inputs { snapshots, feedback, asked: asking.numbers() };
+    let inputs = build::Inputs { snapshots, feedback, asked: requests.numbers() };
     tasks.spawn(build::run(builder, inputs, build::Outputs { built: built_tx, passed }, report.clone(), metrics.clone()));
     let (fault_tx, fault) = watch::channel(None);
     let ends = fixed_lane::Ends { live: status.clone(), loaded: loaded_tx, feedback: feedback_tx, attempts: attempts_tx, fault: fault_tx };
@@ -144,5 +144,5 @@ pub fn spawn<N: Nginx, L: Channel, S: Channel>(parts: Parts<N, L, S>, tasks: &mu
     }
     tasks.spawn(live_lane::run(live, built.clone(), loaded.clone(), status_tx, metrics, pace));
     tasks.spawn(resolve::run(built.clone(), addresses));
-    Handle { built, loaded, live: status, fault, asking }
+    Handle { built, loaded, live: status, fault, requests }
 }

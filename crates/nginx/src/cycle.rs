@@ -79,11 +79,11 @@ impl<P: Process> Cycle<P> {
 
     /// Brings NGINX to this file set.
     pub(crate) async fn apply(&mut self, set: &FileSet) -> Result<Applied, ApplyError> {
-        self.bring(set, false).await
+        self.apply_set(set, false).await
     }
 
     /// The same; `force`: by a reload even if it runs this file set already.
-    pub(crate) async fn bring(&mut self, set: &FileSet, force: bool) -> Result<Applied, ApplyError> {
+    pub(crate) async fn apply_set(&mut self, set: &FileSet, force: bool) -> Result<Applied, ApplyError> {
         let began = Instant::now();
         self.notice_ends();
         // Orphans answer too, but nobody can reload them.

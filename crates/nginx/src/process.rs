@@ -116,7 +116,7 @@ impl Process for Nginx {
             command.stdout(std::process::Stdio::null());
         }
         if !sockets.is_empty() {
-            command.env("NGINX", sockets::bequeath(&sockets));
+            command.env("NGINX", sockets::inherit_env(&sockets));
         }
         let child = command.spawn().map_err(self.spawn_error())?;
         let pid = child.id().map_or(0, |pid| pid as i32);

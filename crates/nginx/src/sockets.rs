@@ -42,7 +42,7 @@ fn listens_on_tcp(socket: &OwnedFd) -> bool {
 }
 
 /// Makes the sockets survive `exec` and gives the value of the variable `NGINX` that names them.
-pub(crate) fn bequeath(sockets: &[OwnedFd]) -> OsString {
+pub(crate) fn inherit_env(sockets: &[OwnedFd]) -> OsString {
     let mut value = Vec::new();
     for socket in sockets {
         if fcntl_setfd(socket, FdFlags::empty()).is_ok() {

@@ -121,7 +121,7 @@ impl Supervisor {
     ///
     /// Then new workers with the same revision confirm it: those of before are leaving.
     pub async fn reload(&mut self, set: &FileSet) -> Result<Applied, ApplyError> {
-        let applied = self.cycle.bring(set, true).await;
+        let applied = self.cycle.apply_set(set, true).await;
         self.confirmed(applied)
     }
 

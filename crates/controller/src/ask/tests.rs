@@ -5,8 +5,8 @@ use crate::fake::Bed;
 async fn requests_at_one_time_share_a_reload_and_later_ones_get_another() {
     let bed = Bed::started(1).await;
     let ask = |bed: &Bed| {
-        let asking = bed.handle.asking.clone();
-        tokio::spawn(async move { asking.reload().await })
+        let requests = bed.handle.requests.clone();
+        tokio::spawn(async move { requests.reload().await })
     };
     let first: Vec<_> = (0..50).map(|_| ask(&bed)).collect();
     while bed.told().len() < 2 {
@@ -32,30 +32,30 @@ async fn requests_at_one_time_share_a_reload_and_later_ones_get_another() {
 async fn what_is_asked_for_goes_with_what_is_pending_and_knows_what_was_there_before() {
     let bed = Bed::started(9).await;
     bed.publish("false");
-    let answer = bed.handle.asking.reload().await;
+    let answer = bed.handle.requests.reload().await;
     assert_eq!(answer.reasons, ["asked", "globals"]);
     assert_eq!((bed.told(), bed.counted("globals", "success")), (vec!["apply", "reload"], 1.0));
-    assert_eq!(bed.handle.asking.last().unwrap().run, 2);
+    assert_eq!(bed.handle.requests.last().unwrap().run, 2);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_refusal_is_an_answer_and_quarantines_nothing() {
     let bed = Bed::started(9).await;
     bed.fake.world().refuses = Some(ApplyError::Refused { message: "no such file".into(), culprit: None });
-    let answer = bed.handle.asking.reload().await;
+    let answer = bed.handle.requests.reload().await;
     assert!(matches!(&answer.result, Err(ApplyError::Refused { message, .. }) if message == "no such file"), "{answer:?}");
     assert_eq!((answer.serving.as_str(), answer.quarantined.len()), ("1", 0));
     // It is not tried again by itself: what runs is the wanted text.
     tokio::time::sleep(Duration::from_secs(600)).await;
     assert_eq!((bed.told().len(), bed.counted("asked", "failure")), (2, 1.0));
-    assert_eq!(bed.handle.asking.reload().await.result.clone().unwrap(), "3");
+    assert_eq!(bed.handle.requests.reload().await.result.clone().unwrap(), "3");
 }
 
 #[tokio::test(start_paused = true)]
 async fn before_the_source_is_complete_a_request_waits_for_the_first_start() {
     let bed = Bed::new(9);
-    let asking = bed.handle.asking.clone();
-    let waiting = tokio::spawn(async move { asking.reload().await });
+    let requests = bed.handle.requests.clone();
+    let waiting = tokio::spawn(async move { requests.reload().await });
     tokio::time::sleep(Duration::from_secs(60)).await;
     assert!(bed.told().is_empty() && !waiting.is_finished());
     bed.publish("true");

@@ -29,7 +29,7 @@ impl Asked {
         let work = async {
             // Before the reload, so that it has what was read.
             let findings = self.again.reread().await;
-            (findings, self.handle.asking.reload().await)
+            (findings, self.handle.requests.reload().await)
         };
         let mut report = match timeout(self.patience, work).await {
             Ok((findings, attempt)) => {
@@ -50,7 +50,7 @@ impl Asked {
         } else {
             (Outcome::Failed, "other reloads come first, or NGINX does not confirm; it goes on, /status will say how it ended")
         };
-        let last = self.handle.asking.last();
+        let last = self.handle.requests.last();
         let mut report = Report::new(last.as_ref().map_or(0, |last| last.run), result);
         report.serving = last.and_then(|last| revision(&last.serving));
         report.triggers = vec!["asked"];
@@ -66,7 +66,7 @@ impl Reloads for Asked {
     }
 
     fn last(&self) -> Option<Arc<Report>> {
-        self.handle.asking.last().map(|attempt| Arc::new(report(&attempt)))
+        self.handle.requests.last().map(|attempt| Arc::new(report(&attempt)))
     }
 
     fn registry(&self) -> Option<Registry> {
