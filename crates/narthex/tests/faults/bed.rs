@@ -160,6 +160,17 @@ impl Bed {
         }
     }
 
+    /// Starts a controller again that found no descriptor to start with, as a kubelet does. Returns whether there was one.
+    pub(crate) fn restart_ended(&mut self) -> bool {
+        let ended = self.narthex.as_mut().is_some_and(|narthex| narthex.try_wait().unwrap().is_some());
+        if ended {
+            let log = self.log();
+            assert!(log.lines().rev().take(20).any(|line| line.contains("Too many open files")), "the controller ended: {log}");
+            self.start();
+        }
+        ended
+    }
+
     /// The soft limit of the controller's descriptors: none more can be opened, or as many as it likes.
     pub(crate) fn descriptors(&self, soft: &str) {
         let status = Command::new("prlimit").args([format!("--pid={}", self.controller()), format!("--nofile={soft}:")]).status();
