@@ -55,7 +55,7 @@ async fn gives_up(controller: &Controller, request: Request) -> anyhow::Result<(
 async fn connect_timeout(id: &str, at: At) -> anyhow::Result<()> {
     let case = Case::new(id).await?;
     let listener = mute(&case).await?;
-    // The kernel answers no more when connections that nobody accepts fill its queue.
+    // A full accept queue: the kernel answers no more connections.
     let address = listener.local_addr()?;
     let queued: Vec<TcpStream> = std::iter::from_fn(|| TcpStream::connect_timeout(&address, Duration::from_millis(300)).ok()).collect();
     ensure!(!queued.is_empty());

@@ -167,7 +167,7 @@ const CANARY: &[Group] = &[
         ],
     ),
     (60, &[("canary-by-cookie", 100, &["canary"])]),
-    // Nothing by chance.
+    // No random choice: two routers would differ.
     (40, &[("canary-weight", 100, &["0", "0", "200"]), ("canary-weight-total", 100, &["200"])]),
 ];
 
