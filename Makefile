@@ -46,7 +46,7 @@ lint: ## Format, clippy, Lua, shell, dependency and repository checks
 fmt: ## Format the sources
 	$(CARGO) fmt --all
 
-docs: ## Generate docs/reference, the tables of docs/live-protocol.md and lua/narthex/wire.lua
+docs: ## Generate docs/reference, the tables of docs/live-protocol.md and lua/narthex/state/wire.lua
 	$(CARGO) run --locked --quiet -p xtask -- docs
 
 manifests: bed ## Render the manifests in deploy/ that come from the chart

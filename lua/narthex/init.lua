@@ -6,14 +6,15 @@
 local config = require("narthex.config")
 local jit_opt = require("jit.opt")
 local re = require("ngx.re")
-local wire = require("narthex.wire")
+local wire = require("narthex.state.wire")
 
 local M = {}
 
 --- Modules that phases enter, and those that take settings.
 local ENTRIES = {
-  "balancer", "certificate", "choice", "clients", "closing", "control", "errors", "header", "host", "limits", "log", "metrics",
-  "outside", "record", "redirect", "route", "tracing",
+  "auth.clients", "auth.external", "balance.balancer", "balance.outside", "limits.limits", "metrics.log", "metrics.metrics",
+  "metrics.tracing", "request.header", "route.choice", "route.errors", "route.host", "route.redirect", "route.router",
+  "state.closing", "state.control", "state.record", "tls.certificate",
 }
 
 --- Room for compiled regexes to backtrack on the longest request targets. The default of 32 KiB is used up by some hundred
@@ -65,8 +66,8 @@ function M.setup(text)
   for _, name in ipairs(DICTS) do
     need(name)
   end
-  require("narthex.tables").setup()
-  require("narthex.digest_auth").seed(kernel_random(20))
+  require("narthex.state.tables").setup()
+  require("narthex.auth.digest").seed(kernel_random(20))
   for _, name in ipairs(ENTRIES) do
     local module = require("narthex." .. name)
     if module.setup then
@@ -79,16 +80,16 @@ end
 function M.worker()
   local bytes = kernel_random(20)
   math.randomseed(ngx.crc32_long(bytes:sub(17)))
-  require("narthex.password").seed(kernel_random(20))
-  require("narthex.request_id").seed(kernel_random(24))
-  require("narthex.closing").start()
-  require("narthex.control").start()
-  require("narthex.metrics").start()
+  require("narthex.auth.password").seed(kernel_random(20))
+  require("narthex.request.request_id").seed(kernel_random(24))
+  require("narthex.state.closing").start()
+  require("narthex.state.control").start()
+  require("narthex.metrics.metrics").start()
 end
 
 --- Leaves nothing behind. Phase: exit_worker.
 function M.leave()
-  require("narthex.metrics").leave()
+  require("narthex.metrics.metrics").leave()
 end
 
 return M

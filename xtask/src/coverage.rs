@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use annotations::{ANNOTATIONS, Entry};
 use anyhow::{Context, Result};
+use settings::{ANNOTATIONS, Entry};
 
 /// Names whose effect does not exist yet, one a line.
-const PENDING: &str = "crates/annotations/src/known/pending.txt";
+const PENDING: &str = "crates/core/settings/src/known/pending.txt";
 const PAGE: &str = "docs/reference/annotations.md";
 /// Where tests are.
 const SOURCES: [&str; 2] = ["crates", "tests"];

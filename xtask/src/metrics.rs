@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-const SOURCE: &str = "crates/controller/src/metrics.rs";
+const SOURCE: &str = "crates/edge/controller/src/metrics.rs";
 const LIST: &str = "docs/reference/metrics.md";
 /// Not the controller's: other commands have pages of their own.
 const OTHERS: [&str; 2] = ["narthex_watch_", "narthex_rollout_"];

@@ -7,6 +7,8 @@ use anyhow::{Context, Result};
 use model::live::declarations;
 use model::live::wire::Declaration;
 
+use crate::tidy::files;
+
 const MODULES: &str = "lua/narthex";
 /// The module that declares them.
 const DECLARED: &str = "wire.lua";
@@ -14,12 +16,9 @@ const DECLARED: &str = "wire.lua";
 /// Names the fields.
 pub(crate) fn check(root: &Path) -> Result<Vec<String>> {
     let mut words = BTreeSet::new();
-    for entry in std::fs::read_dir(root.join(MODULES)).with_context(|| format!("list {MODULES}"))? {
-        let path = entry.with_context(|| format!("list {MODULES}"))?.path();
-        if !path.ends_with(DECLARED) {
-            let text = std::fs::read_to_string(&path).with_context(|| format!("read {}", path.display()))?;
-            words.extend(words_of(&text).map(str::to_owned));
-        }
+    for path in files(&root.join(MODULES), "lua")?.iter().filter(|path| !path.ends_with(DECLARED)) {
+        let text = std::fs::read_to_string(path).with_context(|| format!("read {}", path.display()))?;
+        words.extend(words_of(&text).map(str::to_owned));
     }
     let declarations = declarations().flat_map(Declaration::with_inner);
     let fields = declarations.flat_map(|declaration| declaration.sent().into_iter().map(|field| (declaration.name, field.name)));

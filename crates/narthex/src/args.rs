@@ -24,7 +24,7 @@ pub(crate) use rollout::RolloutArgs;
 pub(crate) use switch::SwitchArgs;
 pub(crate) use watch::{QuitArgs, WatchArgs};
 
-/// The command that goes where another process is (see `reload::run_helper`).
+/// The command that goes where another process is (see `nginx_watch::run_helper`).
 pub(crate) const HELPER: &str = "within";
 
 /// An ingress controller for Kubernetes that brings NGINX to every change within milliseconds.

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use anyhow::Context;
 use jiff::{SignedDuration, Timestamp};
-use model::settings::PemPair;
+use model::options::PemPair;
 use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
 
 const DAYS: i64 = 365;

@@ -30,7 +30,7 @@ fn main() -> ExitCode {
         Command::Explain(args) => commands::explain::explain(&args),
         Command::Watch(args) => commands::watch::watch(&args, &cli.log),
         Command::Quit(args) => commands::quit::quit(&args, &cli.log),
-        Command::Within => Ok(ExitCode::from(reload::run_helper())),
+        Command::Within => Ok(ExitCode::from(nginx_watch::run_helper())),
         Command::Compare(args) => commands::compare::compare(&args),
         Command::Switch(args) => commands::switch::switch(&args),
         Command::Version(args) => commands::version::version(&args),

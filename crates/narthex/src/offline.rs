@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use manifests::Loaded;
-use model::settings::LocalEndpoints;
-use model::{Builder, Built, Module, Problem, ProblemKind, Settings};
+use model::options::LocalEndpoints;
+use model::{BuildOptions, Builder, Built, Module, Problem, ProblemKind};
 
 use crate::output;
 
@@ -24,16 +24,16 @@ pub(crate) type Placed = (Option<(String, u64)>, Problem);
 
 impl Directory {
     /// Reads and builds a directory.
-    pub(crate) fn build(dir: &Path, settings: Settings) -> anyhow::Result<Self> {
+    pub(crate) fn build(dir: &Path, settings: BuildOptions) -> anyhow::Result<Self> {
         Ok(Self::of(manifests::load(dir)?, settings))
     }
 
     /// The same with the objects that are refused: one fault is not to hide the next.
-    pub(crate) fn build_all(dir: &Path, settings: Settings) -> anyhow::Result<Self> {
+    pub(crate) fn build_all(dir: &Path, settings: BuildOptions) -> anyhow::Result<Self> {
         Ok(Self::of(manifests::load(dir)?.with_refused(), settings))
     }
 
-    fn of(loaded: Loaded, settings: Settings) -> Self {
+    fn of(loaded: Loaded, settings: BuildOptions) -> Self {
         let built = Builder::new(settings).build(&loaded.snapshot);
         Self { loaded, built }
     }
@@ -69,13 +69,13 @@ fn is_same_place(refused: &Problem, found: &Problem) -> bool {
 }
 
 /// Settings for offline use: a generated certificate stands for the one that a controller would keep.
-pub(crate) fn settings(model: &crate::args::ModelArgs) -> anyhow::Result<Settings> {
+pub(crate) fn settings(model: &crate::args::ModelArgs) -> anyhow::Result<BuildOptions> {
     Ok(of_directory(model.settings(crate::fallback::generate()?, None)?))
 }
 
 /// Settings for manifests: their author is the administrator, who may lead requests anywhere.
-pub(crate) fn of_directory(settings: Settings) -> Settings {
-    Settings { implied_class: true, local: LocalEndpoints { allowed: true, ..LocalEndpoints::default() }, ..settings }
+pub(crate) fn of_directory(settings: BuildOptions) -> BuildOptions {
+    BuildOptions { implied_class: true, local: LocalEndpoints { allowed: true, ..LocalEndpoints::default() }, ..settings }
 }
 
 /// What can be said of the NGINX on this machine, or of Debian's if there is none: rendering needs its version and modules.
@@ -109,8 +109,8 @@ pub(crate) fn missing(binary: Option<&Path>) -> anyhow::Result<BTreeSet<Module>>
 }
 
 /// Builds what the cluster holds now.
-pub(crate) async fn cluster(args: &crate::args::SourceArgs, settings: Settings) -> anyhow::Result<Built> {
-    let settings = Settings { implied_class: false, ..settings };
+pub(crate) async fn cluster(args: &crate::args::SourceArgs, settings: BuildOptions) -> anyhow::Result<Built> {
+    let settings = BuildOptions { implied_class: false, ..settings };
     let options = args.api.connect_options();
     let client = cluster::connect(&options).await?;
     let mut tasks = tokio::task::JoinSet::new();

@@ -16,8 +16,8 @@ use k8s_openapi::api::networking::v1::{
     ServiceBackendPort,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
-use model::settings::{LocalEndpoints, PemPair};
-use model::{ObjectKey, Settings, Snapshot};
+use model::options::{LocalEndpoints, PemPair};
+use model::{BuildOptions, ObjectKey, Snapshot};
 
 use crate::Dice;
 
@@ -150,9 +150,9 @@ impl Backends {
 ///
 /// # Errors
 /// No key pair can be made.
-pub fn settings(http_port: u16, https_port: u16) -> anyhow::Result<Settings> {
+pub fn settings(http_port: u16, https_port: u16) -> anyhow::Result<BuildOptions> {
     let pair = rcgen::generate_simple_self_signed(["ingress.local".to_owned()]).context("generate a key pair")?;
-    Ok(Settings {
+    Ok(BuildOptions {
         watch_ingress_without_class: true,
         configmap: Some(ObjectKey::new(NAMESPACE, "settings")),
         default_backend_service: Some(ObjectKey::new(NAMESPACE, DEFAULT)),
@@ -160,7 +160,7 @@ pub fn settings(http_port: u16, https_port: u16) -> anyhow::Result<Settings> {
         http_port,
         https_port,
         local: LocalEndpoints { allowed: true, ..LocalEndpoints::default() },
-        ..Settings::default()
+        ..BuildOptions::default()
     })
 }
 

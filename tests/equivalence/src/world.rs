@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use model::{Builder, ObjectKey, Settings, Snapshot};
+use model::{BuildOptions, Builder, ObjectKey, Snapshot};
 use render::Capabilities;
 use testkit::http::{Request, Response};
 use testkit::kube::{IngressBuilder, mk_service, mk_slice};
@@ -23,7 +23,7 @@ pub const PATIENCE: Duration = Duration::from_secs(10);
 pub struct World {
     caps: Capabilities,
     ports: Vec<u16>,
-    settings: Settings,
+    settings: BuildOptions,
     snapshot: Snapshot,
     side: Side,
 }
@@ -35,7 +35,7 @@ impl World {
     /// There is no NGINX with Lua on this machine, or no ports are free.
     pub async fn new() -> anyhow::Result<Self> {
         let (caps, ports) = (nginx::detect(None).await?, Ports::take(2)?);
-        let settings = Settings { default_backend_service: None, ..rules::settings(ports[0], ports[1])? };
+        let settings = BuildOptions { default_backend_service: None, ..rules::settings(ports[0], ports[1])? };
         let side = Side::open(&caps).await?;
         Ok(Self { caps, ports, settings, snapshot: Snapshot::default(), side }.configured(&[]))
     }
@@ -53,7 +53,7 @@ impl World {
 
     /// With other settings of the process.
     #[must_use]
-    pub fn set(mut self, change: impl FnOnce(&mut Settings)) -> Self {
+    pub fn set(mut self, change: impl FnOnce(&mut BuildOptions)) -> Self {
         change(&mut self.settings);
         self
     }

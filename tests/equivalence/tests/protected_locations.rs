@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use model::settings::PemPair;
-use model::{Builder, Model, ObjectKey, Route, Settings, Snapshot};
+use model::options::PemPair;
+use model::{BuildOptions, Builder, Model, ObjectKey, Route, Snapshot};
 use ngx_value::lexer::{self, Body, Directive};
 use render::{Capabilities, Paths};
 use testkit::kube::{PathType, mk_authority, mk_ingress};
@@ -62,8 +62,12 @@ fn world(settings: &[(&str, &str)]) -> Model {
     }
     let made = rcgen::generate_simple_self_signed(["example.com".to_owned()]).unwrap();
     let fallback_certificate = PemPair { chain: made.cert.pem(), key: made.signing_key.serialize_pem() };
-    let settings =
-        Settings { watch_ingress_without_class: true, configmap: Some(key("settings")), fallback_certificate, ..Settings::default() };
+    let settings = BuildOptions {
+        watch_ingress_without_class: true,
+        configmap: Some(key("settings")),
+        fallback_certificate,
+        ..BuildOptions::default()
+    };
     Builder::new(settings).build(&snapshot).model
 }
 

@@ -11,7 +11,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use annotations::ANNOTATIONS;
 use equivalence::{Dice, rules};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
@@ -20,6 +19,7 @@ use model::{Builder, Model, ObjectKey, Snapshot, references};
 use nginx::{Options, Supervisor};
 use ngx_value::lexer::{self, Body, Directive};
 use render::{Capabilities, Paths};
+use settings::ANNOTATIONS;
 use testkit::kube::{PathType, mk_ingress, mk_service, mk_slice};
 use testkit::ports::Ports;
 

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-use annotations::Policy;
 use manifests::{Content, File, Loaded};
 use migrate::request::Scheme;
 use migrate::traffic::{self, LogFormat, LogSelection};
-use model::settings::PemPair;
-use model::{Builder, Model, Settings};
+use model::options::PemPair;
+use model::{BuildOptions, Builder, Model};
 use ngx_value::lexer;
 use render::{Capabilities, Paths, RenderError};
+use settings::Policy;
 
 /// Lines `name: value` are annotations: reading them never panics, with snippets allowed and with the default policy.
 ///
@@ -25,8 +25,8 @@ pub fn annotations(input: &[u8]) {
         .collect();
     for data in [&[][..], &[("allow-snippet-annotations", "true"), ("annotations-risk-level", "Critical")]] {
         let data = data.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        let (config, _) = annotations::Config::parse(&data);
-        let parsed = annotations::parse(&given, &Policy { prefix: "nginx.ingress.kubernetes.io", validation: true, config: &config });
+        let (config, _) = settings::Config::parse(&data);
+        let parsed = settings::parse(&given, &Policy { prefix: "nginx.ingress.kubernetes.io", validation: true, config: &config });
         for finding in &parsed.findings {
             assert!(given.contains_key(&finding.key), "a finding about {:?}, which is not there", finding.key);
         }
@@ -50,7 +50,7 @@ pub fn manifests(input: &[u8]) {
 
 /// For Ingresses of no class.
 fn builder() -> Builder {
-    Builder::new(Settings { watch_ingress_without_class: true, fallback_certificate: certificate(), ..Settings::default() })
+    Builder::new(BuildOptions { watch_ingress_without_class: true, fallback_certificate: certificate(), ..BuildOptions::default() })
 }
 
 /// The one that is served where there is no other.

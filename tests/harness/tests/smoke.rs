@@ -89,7 +89,7 @@ fn tokens(most: usize) -> impl Strategy<Value = String> {
 
 /// An annotation with what it needs beside it: as in its example, or with other text.
 fn annotation() -> impl Strategy<Value = Vec<(String, String)>> {
-    let examples: Vec<Vec<(String, String)>> = annotations::descriptions()
+    let examples: Vec<Vec<(String, String)>> = settings::descriptions()
         .into_iter()
         .map(|entry| entry.example.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
         .collect();

@@ -1,6 +1,6 @@
 //! The reference of annotations.
 
-use annotations::{Applies, Description, GROUPS};
+use settings::{Applies, Description, GROUPS};
 
 use super::{NOTICE, cell, row, sentences};
 
@@ -23,7 +23,7 @@ pub(super) fn page() -> String {
             row(&mut page, &sentences(&format!("{}\n", group.doc)));
         }
         row(&mut page, "| annotation | takes | holds for | risk | a change is |\n|---|---|---|---|---|");
-        let entries = annotations::descriptions_of(group);
+        let entries = settings::descriptions_of(group);
         for entry in &entries {
             let (name, scope, risk, applies) = (entry.name, &entry.scope, &entry.risk, &entry.applies);
             let mark = if entry.supported { "" } else { " (not yet)" };
@@ -38,7 +38,7 @@ pub(super) fn page() -> String {
 
 /// How many need a reload, and how many have an effect at all.
 fn summary(page: &mut String) {
-    let all = annotations::descriptions();
+    let all = settings::descriptions();
     let live = all.iter().filter(|entry| entry.live).count();
     let pending = all.iter().filter(|entry| !entry.supported).count();
     let ready = all.iter().filter(|entry| entry.applies == Applies::Ready.to_string()).count();

@@ -1,14 +1,14 @@
 //! A JSON schema for the annotations of an Ingress: for editors and for checks in a pipeline.
 
-use annotations::Description;
 use serde_json::{Map, Value, json};
+use settings::Description;
 
 const PREFIX: &str = "nginx.ingress.kubernetes.io/";
 
 /// The schema as text.
 pub(super) fn page() -> String {
     let mut properties = Map::new();
-    for entry in annotations::descriptions() {
+    for entry in settings::descriptions() {
         for alias in entry.aliases {
             let mut value = property(&entry);
             value["deprecated"] = json!(true);
@@ -73,7 +73,7 @@ mod tests {
     #[test]
     fn the_schema_knows_every_name() {
         let schema: Value = serde_json::from_str(&page()).unwrap();
-        for entry in annotations::descriptions() {
+        for entry in settings::descriptions() {
             let property = &schema["properties"][format!("{PREFIX}{}", entry.name)];
             assert_eq!(property["type"], "string", "{}", entry.name);
             assert!(property["examples"][0].is_string(), "{}", entry.name);

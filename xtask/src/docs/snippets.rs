@@ -6,7 +6,7 @@ use super::{NOTICE, row};
 
 /// The page.
 pub(super) fn page() -> String {
-    let mut page = NOTICE.replace("tables in crates/annotations", "table in crates/ngx-value/src/directives.rs");
+    let mut page = NOTICE.replace("tables in crates/core/settings", "table in crates/core/ngx-value/src/directives.rs");
     page.push_str(
         "# Snippets\n\n\
          Snippets of Ingresses need `allow-snippet-annotations: \"true\"` and `annotations-risk-level: Critical`, and may hold no word of \

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use anyhow::bail;
 use clap::{ArgAction, Args, ValueEnum};
-use model::settings::{HostOwnership, LocalEndpoints, PemPair};
-use model::{ObjectKey, Settings};
+use model::options::{HostOwnership, LocalEndpoints, PemPair};
+use model::{BuildOptions, ObjectKey};
 
 use super::{ApiArgs, MetricsArgs, selector};
 
@@ -136,7 +136,7 @@ pub(crate) fn key(flag: &str, value: Option<&str>) -> anyhow::Result<Option<Obje
 
 impl ModelArgs {
     /// The checked form. `zone` is that of the own node, where it is to be used.
-    pub(crate) fn settings(&self, fallback_certificate: PemPair, zone: Option<String>) -> anyhow::Result<Settings> {
+    pub(crate) fn settings(&self, fallback_certificate: PemPair, zone: Option<String>) -> anyhow::Result<BuildOptions> {
         if self.http_port == self.https_port {
             bail!("--http-port and --https-port are both {}, expected two ports", self.http_port);
         }
@@ -147,7 +147,7 @@ impl ModelArgs {
         if !self.health_check_path.starts_with('/') {
             bail!("--health-check-path {:?} does not start with /", self.health_check_path);
         }
-        Ok(Settings {
+        Ok(BuildOptions {
             missing: Default::default(),
             controller_class: self.controller_class.clone(),
             ingress_class: self.ingress_class.clone(),

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, bail};
 use clap::{ArgAction, Args};
-use model::settings::{RequestCounting, UnknownHosts};
+use model::options::{RequestCounting, UnknownHosts};
 
 /// Metrics of requests and NGINX.
 #[derive(Debug, Clone, Args)]

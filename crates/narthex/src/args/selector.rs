@@ -1,7 +1,7 @@
 //! Label selectors as kubectl writes them: `a=b,c!=d,e in (f,g),h notin (i),j,!k`.
 
 use anyhow::{Context, bail};
-use model::settings::SelectorTerm;
+use model::options::SelectorTerm;
 
 /// Parses a selector; empty text selects everything.
 pub(super) fn parse(flag: &str, text: &str) -> anyhow::Result<Vec<SelectorTerm>> {

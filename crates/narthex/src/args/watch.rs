@@ -78,10 +78,10 @@ pub(crate) struct FilesArgs {
     pub(crate) to: Option<PathBuf>,
     /// Refuse files of --from that use this directive, besides those that are refused anyway (docs/watch.md); * stands for any text
     #[arg(long, value_name = "NAME", requires = "from")]
-    pub(crate) deny_directive: Vec<reload::NamePattern>,
+    pub(crate) deny_directive: Vec<nginx_watch::NamePattern>,
     /// Let this directive through, whatever its arguments
     #[arg(long, value_name = "NAME", requires = "from")]
-    pub(crate) allow_directive: Vec<reload::NamePattern>,
+    pub(crate) allow_directive: Vec<nginx_watch::NamePattern>,
 }
 
 /// The NGINX that follows.

@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use anyhow::bail;
-use model::Settings;
+use model::BuildOptions;
 use serde_json::json;
 
 use crate::args::{CheckArgs, Format};
@@ -17,7 +17,7 @@ pub(crate) fn check(args: &CheckArgs) -> anyhow::Result<ExitCode> {
         bail!("{} is not a directory", args.dir.display());
     }
     let missing = offline::missing(args.nginx_binary.as_deref())?;
-    let directory = Directory::build_all(&args.dir, Settings { missing, ..offline::settings(&args.model)? })?;
+    let directory = Directory::build_all(&args.dir, BuildOptions { missing, ..offline::settings(&args.model)? })?;
     let problems = directory.problems();
     match args.format {
         Format::Json => {

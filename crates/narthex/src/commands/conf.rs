@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use http_client::{Address, Call, Client, escape};
-use model::{Fixed, Model, Settings};
+use model::{BuildOptions, Fixed, Model};
 use ops::ConfQuery;
 use render::{Capabilities, Paths, Served};
 use serde_json::json;
@@ -32,7 +32,7 @@ pub(crate) fn conf(args: &ConfArgs, log: &LogArgs) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let capabilities = crate::commands::run::runtime()?.block_on(offline::capabilities(args.nginx.nginx_binary.as_deref()));
-    let settings = Settings { missing: capabilities.missing(), ..offline::settings(&args.model)? };
+    let settings = BuildOptions { missing: capabilities.missing(), ..offline::settings(&args.model)? };
     let built = match &source.manifests {
         Some(dir) => Directory::build(dir, settings)?.built,
         None => {

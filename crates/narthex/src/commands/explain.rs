@@ -5,8 +5,8 @@ mod key;
 use std::fmt::Write;
 use std::process::ExitCode;
 
-use annotations::{Description, GROUPS, describe, descriptions};
 use serde_json::json;
+use settings::{Description, GROUPS, describe, descriptions};
 
 use crate::args::{ExplainArgs, ExplainNameArgs, Subject};
 use crate::output;
@@ -78,7 +78,7 @@ fn list() -> String {
     let mut text = String::new();
     for group in GROUPS {
         let _ = writeln!(text, "{}:", group.title);
-        for entry in annotations::descriptions_of(group) {
+        for entry in settings::descriptions_of(group) {
             let mark = if entry.supported { "" } else { " (not yet)" };
             let _ = writeln!(text, "  {:<42}{}{mark}", entry.name, entry.applies);
         }
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn an_annotation_is_explained_from_the_table() {
-        let entry = Description { supported: true, ..annotations::describe("x-forwarded-prefix").unwrap() };
+        let entry = Description { supported: true, ..settings::describe("x-forwarded-prefix").unwrap() };
         let text = text(&entry);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[0], "x-forwarded-prefix");
@@ -172,7 +172,7 @@ mod tests {
     #[test]
     fn the_list_names_every_annotation() {
         let list = list();
-        for entry in annotations::descriptions() {
+        for entry in settings::descriptions() {
             assert!(list.lines().any(|line| line.split_whitespace().next() == Some(entry.name)), "{}", entry.name);
         }
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use children::Children;
-use reload::{Access, Before, FileLock, HttpServer, LocalLock, Lock, Peer, Peers, Reloads};
+use nginx_watch::{Access, Before, FileLock, HttpServer, LocalLock, Lock, Peer, Peers, Reloads};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::task::JoinSet;
 use tracing::{error, info, warn};
@@ -109,7 +109,7 @@ pub(crate) fn serve(
             "the clock of --before-every"
         });
     }
-    let service = reload::router(server).into_make_service_with_connect_info::<Peer>();
+    let service = nginx_watch::router(server).into_make_service_with_connect_info::<Peer>();
     info!(address = args.listen, "reloads by HTTP");
     tasks.spawn(async move {
         let served = match listener {

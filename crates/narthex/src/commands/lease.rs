@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use cluster::{Client, ElectionOptions, LeaseError, LeaseLock, chain};
 use model::ObjectKey;
-use reload::{Boxed, Contender, Lock, Tried, Wanted, Work, mark};
+use nginx_watch::{Boxed, Contender, Lock, Tried, Wanted, Work, mark};
 
 use super::pod::env;
 use crate::args::ApiArgs;

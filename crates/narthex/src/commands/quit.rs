@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use reload::{QuitOptions, QuitOutcome, quit as end};
+use nginx_watch::{QuitOptions, QuitOutcome, quit as end};
 
 use crate::args::{Format, LogArgs, QuitArgs};
 use crate::output;

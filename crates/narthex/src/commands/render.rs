@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use model::plan::plan;
-use model::{Built, Model, Op, Plan, Settings};
+use model::{BuildOptions, Built, Model, Op, Plan};
 use serde_json::json;
 
 use crate::args::{Format, LogArgs, RenderArgs};
@@ -14,7 +14,7 @@ use crate::output;
 /// Prints nginx.conf and the records that would be posted.
 pub(crate) fn render(args: &RenderArgs, log: &LogArgs) -> anyhow::Result<ExitCode> {
     let capabilities = crate::commands::run::runtime()?.block_on(offline::capabilities(args.nginx.nginx_binary.as_deref()));
-    let settings = Settings { missing: capabilities.missing(), ..offline::settings(&args.model)? };
+    let settings = BuildOptions { missing: capabilities.missing(), ..offline::settings(&args.model)? };
     let built: Built = match &args.source.manifests {
         Some(dir) => Directory::build(dir, settings)?.built,
         None => {

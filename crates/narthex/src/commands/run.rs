@@ -19,7 +19,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use controller::metrics::Identity;
 use controller::{Metrics, Pace, Parts, Tasks};
-use model::Settings;
+use model::BuildOptions;
 use nginx::Supervisor;
 use ops::Ops;
 use render::{Capabilities, Paths};
@@ -189,7 +189,7 @@ async fn bind_ops(args: &RunArgs) -> anyhow::Result<TcpListener> {
     result.with_context(|| format!("can't listen on port {port} for health and metrics, which --healthz-port and --healthz-host set"))
 }
 
-fn identity(settings: &Settings) -> Identity {
+fn identity(settings: &BuildOptions) -> Identity {
     let env = |name: &str| std::env::var(name).unwrap_or_default();
     Identity { namespace: env("POD_NAMESPACE"), class: settings.controller_class.clone(), pod: env("POD_NAME") }
 }
@@ -217,7 +217,7 @@ fn conf_socket(paths: &Paths, capabilities: &Capabilities, handle: controller::H
 }
 
 /// Says once that traffic is served.
-async fn announce(mut handle: controller::Handle, settings: Arc<Settings>) -> &'static str {
+async fn announce(mut handle: controller::Handle, settings: Arc<BuildOptions>) -> &'static str {
     while !handle.ready() {
         // An end of the controller before that is an end without traffic.
         let changed = tokio::select! {

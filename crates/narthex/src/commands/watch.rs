@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use children::Children;
+use nginx_watch::{ChildProcess, Handle, Outcome, Report, SignalRequest, Signals, Source};
 use nix::sys::signal::Signal;
-use reload::{ChildProcess, Handle, Outcome, Report, SignalRequest, Signals, Source};
 use tokio::process::Command;
 use tokio::task::JoinSet;
 use tracing::{info, warn};
@@ -22,7 +22,7 @@ use crate::output;
 pub(crate) fn watch(args: &WatchArgs, log: &LogArgs) -> anyhow::Result<ExitCode> {
     let mut log = log.clone();
     if options::is_verbose(std::env::var("VERBOSE").ok().as_deref()) && log.log_level == "info" {
-        log.log_level = "info,reload=debug,follow=debug".to_owned();
+        log.log_level = "info,nginx_watch=debug,fs_watch=debug".to_owned();
     }
     crate::logging::init(&log)?;
     let code = super::run::runtime()?.block_on(serve(args))?;
@@ -32,9 +32,9 @@ pub(crate) fn watch(args: &WatchArgs, log: &LogArgs) -> anyhow::Result<ExitCode>
 async fn serve(args: &WatchArgs) -> anyhow::Result<u8> {
     let children = Children::default();
     let options = options::options(args, |name| std::env::var(name).ok())?;
-    reload::warn_of_mounts(&options.cycle.roots, options.follow.poll_interval);
+    nginx_watch::warn_of_mounts(&options.cycle.roots, options.follow.poll_interval);
     if args.reload.once {
-        return print(&reload::once(options, children).await, args.output);
+        return print(&nginx_watch::once(options, children).await, args.output);
     }
     // Both before the child is started: a taken port or a missing right is a quick, clear end.
     let listener = http::bind(&args.http).await?;
@@ -48,7 +48,7 @@ async fn serve(args: &WatchArgs) -> anyhow::Result<u8> {
     let mut tasks = JoinSet::new();
     let paths: Vec<String> = options.cycle.roots.paths.iter().map(|path| path.display().to_string()).collect();
     info!(paths = paths.join(","), "following");
-    let handle = reload::spawn(options, children.clone(), &mut tasks);
+    let handle = nginx_watch::spawn(options, children.clone(), &mut tasks);
     if let Some(listener) = listener {
         http::serve(listener, &args.http, Arc::new(handle.clone()), http::Means { lock, children: children.clone() }, &mut tasks)?;
     }

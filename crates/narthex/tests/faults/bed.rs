@@ -195,7 +195,7 @@ impl Bed {
 
     /// Has NGINX read records of another format, as that of another release of the controller does.
     pub(crate) fn change_format(&self) {
-        let path = self.on_disk("lua/narthex/wire.lua");
+        let path = self.on_disk("lua/narthex/state/wire.lua");
         let text = fs::read_to_string(&path).unwrap();
         let ours = model::live::wire::format();
         assert!(text.contains(ours));

@@ -1,6 +1,6 @@
 //! Values of annotations: every entry of the table, in every taste.
 
-use annotations::{ANNOTATIONS, Entry};
+use settings::{ANNOTATIONS, Entry};
 
 use super::victims;
 

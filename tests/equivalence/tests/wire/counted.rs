@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use anyhow::ensure;
 use equivalence::world::{PATIENCE, World};
-use model::settings::{RequestCounting, UnknownHosts};
+use model::options::{RequestCounting, UnknownHosts};
 use testkit::echo::{self, Identity};
 use testkit::http::Request;
 use testkit::kube::{PathType, mk_ingress};

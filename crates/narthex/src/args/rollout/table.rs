@@ -10,7 +10,7 @@ use rollout::{FIXED, Metrics, Names};
 use crate::args::Cli;
 
 /// The directories with the tests of `unit::`.
-const UNITS: [&str; 4] = ["crates/rollout/src", "crates/narthex/src", "crates/cluster/src", "crates/ops/src"];
+const UNITS: [&str; 4] = ["crates/tools/rollout/src", "crates/narthex/src", "crates/edge/cluster/src", "crates/edge/ops/src"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use annotations::{ANNOTATIONS, CONFIG_KEYS, Config, ConfigEntry, did_you_mean};
 use serde::Serialize;
+use settings::{ANNOTATIONS, CONFIG_KEYS, Config, ConfigEntry, did_you_mean};
 
 use super::{plain, wrapped};
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use controller::{ApplyError, Attempt, Handle};
+use nginx_watch::{Outcome, Reloads, Report, Revision, Tested};
 use prometheus::Registry;
-use reload::{Outcome, Reloads, Report, Revision, Tested};
 use tokio::time::{Instant, timeout};
 
 use super::source::Again;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use controller::metrics::Identity;
-use model::settings::RequestCounting;
+use model::options::RequestCounting;
 use model::{Built, ObjectKey};
 use nginx::{Connections, LiveClient, LiveError, Usage};
 use ops::{Family, Labels, RequestMetrics, RequestOptions};

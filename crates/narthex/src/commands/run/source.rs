@@ -12,8 +12,8 @@ use cluster::{
 };
 use controller::{Addresses, Report, Tasks};
 use imbl::{OrdMap, OrdSet};
-use model::settings::PemPair;
-use model::{ObjectKey, ObjectRef, Problem, Settings, Snapshot};
+use model::options::PemPair;
+use model::{BuildOptions, ObjectKey, ObjectRef, Problem, Snapshot};
 use tokio::sync::watch;
 use tracing::{info, warn};
 
@@ -83,7 +83,7 @@ impl Status {
 }
 
 /// The settings, and the client if there is a cluster: our zone is asked of it.
-pub(super) async fn settings(args: &RunArgs, fallback: PemPair) -> anyhow::Result<(Settings, Option<cluster::Client>)> {
+pub(super) async fn settings(args: &RunArgs, fallback: PemPair) -> anyhow::Result<(BuildOptions, Option<cluster::Client>)> {
     if args.source.manifests.is_some() {
         return Ok((crate::offline::of_directory(args.model.settings(fallback, None)?), None));
     }
@@ -96,7 +96,7 @@ pub(super) async fn settings(args: &RunArgs, fallback: PemPair) -> anyhow::Resul
         warn!("the zone of this node is not known (POD_NAME, POD_NAMESPACE, the node's label): topology hints are not followed");
     }
     let mut settings = args.model.settings(fallback, zone)?;
-    settings.local.own = reload::own_addresses();
+    settings.local.own = nginx_watch::own_addresses();
     let listen = args.http.listen.as_deref().and_then(|address| address.rsplit(':').next()?.parse().ok());
     settings.local.control_ports = [Some(args.healthz_port), listen, settings.passthrough_port].into_iter().flatten().collect();
     Ok((settings, Some(client)))
@@ -105,7 +105,7 @@ pub(super) async fn settings(args: &RunArgs, fallback: PemPair) -> anyhow::Resul
 /// Starts watching.
 pub(super) async fn start(
     args: &RunArgs,
-    settings: Arc<Settings>,
+    settings: Arc<BuildOptions>,
     client: Option<cluster::Client>,
     tasks: &mut Tasks,
 ) -> anyhow::Result<Source> {
@@ -134,7 +134,7 @@ fn start_directory(args: &RunArgs, dir: &Path, tasks: &mut Tasks) -> anyhow::Res
     })
 }
 
-fn start_cluster(args: &RunArgs, settings: Arc<Settings>, client: cluster::Client, tasks: &mut Tasks) -> anyhow::Result<Source> {
+fn start_cluster(args: &RunArgs, settings: Arc<BuildOptions>, client: cluster::Client, tasks: &mut Tasks) -> anyhow::Result<Source> {
     let handle = cluster::Source::spawn(client.clone(), cluster::SourceOptions::new(settings), tasks);
     let pod = pod();
     let instance = pod.as_ref().map_or_else(|| format!("narthex-{}", std::process::id()), |pod| pod.name.to_string());

@@ -5,7 +5,6 @@ mod span;
 use std::sync::Arc;
 use std::time::Duration;
 
-use annotations::WatchingDefaults;
 use anyhow::Context;
 use model::Built;
 use nginx::LiveClient;
@@ -13,6 +12,7 @@ use opentelemetry::InstrumentationScope;
 use opentelemetry_otlp::{SpanExporter, WithExportConfig};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::trace::{SpanData, SpanExporter as _};
+use settings::WatchingDefaults;
 use tokio::sync::watch;
 use tracing::{info, warn};
 

@@ -23,7 +23,7 @@ pub(super) fn ingresses(
     }
     if let Some(from) = args.from.as_deref().filter(|from| !counts.contains_key(from) && !classes.iter().any(|class| class == from)) {
         let known: BTreeSet<&str> = counts.keys().copied().chain(classes.iter().map(String::as_str)).filter(|class| *class != to).collect();
-        let near = annotations::did_you_mean(from, known.iter().copied());
+        let near = settings::did_you_mean(from, known.iter().copied());
         let many = |class: &&str| match counts.get(class) {
             Some(1) => format!("{class} (1 Ingress)"),
             count => format!("{class} ({} Ingresses)", count.unwrap_or(&0)),

@@ -83,7 +83,7 @@ async fn classes(args: &SwitchArgs, editor: &Editor, to: &str) -> anyhow::Result
         Ok(classes) if by_field && !classes.iter().any(|class| class == to) => {
             bail!(
                 "--to {to:?}: there is no IngressClass of this name, so that no controller would serve what moves{}; there are {}",
-                annotations::did_you_mean(to, classes.iter().map(String::as_str)),
+                settings::did_you_mean(to, classes.iter().map(String::as_str)),
                 classes.join(", ")
             );
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cluster::{EventSender, EventWriter, EventWriterOptions};
 use model::{ObjectKey, ObjectRef};
-use reload::{EventReporter, Report};
+use nginx_watch::{EventReporter, Report};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tracing::{info, warn};

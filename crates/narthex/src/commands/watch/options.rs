@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use reload::{CycleOptions, FollowOptions, Options, Outlets, Policy, Roots, Staging, TestOptions};
+use nginx_watch::{CycleOptions, FollowOptions, Options, Outlets, Policy, Roots, Staging, TestOptions};
 use tracing::{info, warn};
 
 use crate::args::WatchArgs;

@@ -1,0 +1,438 @@
+//! The incremental build.
+//!
+//! The builder keeps what it derived from the last snapshot in persistent maps, with indexes from each object to what it
+//! influences. A build takes the difference to the new snapshot, marks the Ingresses, hosts and backends that it touches,
+//! and rebuilds these only. A build from nothing is the same code with the difference to the empty snapshot, so that there
+//! is one path to test; a property test holds the two against each other.
+
+mod built;
+mod changes;
+mod claims;
+mod config;
+mod configmap;
+mod dirty;
+pub(crate) mod index;
+mod last_readable;
+mod literals;
+mod names;
+mod owners;
+mod parse;
+mod room;
+mod signposts;
+mod state;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use imbl::OrdMap;
+use settings::Derived;
+
+use crate::key::{BackendId, BackendPort, ObjectKey, ObjectRef};
+use crate::last_readable::{INSTEAD, LastReadable, follow};
+use crate::live::BackendRecord;
+use crate::object::Ingress;
+use crate::options::BuildOptions;
+use crate::passes::accept::Classes;
+use crate::passes::backend::{DEFAULT_KEY, DEFAULT_NAME, Users};
+use crate::passes::certificate::Certificate;
+use crate::passes::ingress::{CATCH_ALL, Entry, Order};
+use crate::passes::{backend, canary, host};
+use crate::problem::{Problem, ProblemKind};
+use crate::shares;
+use crate::snapshot::{Objects, Snapshot};
+use built::Origin;
+use changes::Changes;
+use configmap::RefusedKeys;
+use dirty::Dirty;
+use state::{State, set, set_if_changed};
+
+pub use built::Built;
+pub use configmap::{Basis, Data};
+
+/// Ingresses of which NGINX refused what they ask for, each with the reason.
+pub type Quarantine = OrdMap<ObjectKey, Arc<str>>;
+
+/// Keeps what the last build found, so that the next one costs what changed.
+#[derive(Debug, Clone)]
+pub struct Builder {
+    options: Arc<BuildOptions>,
+    fallback: Certificate,
+    state: State,
+    /// Ingresses whose quarantine began or ended since the last build.
+    requarantined: BTreeSet<ObjectKey>,
+    /// What the last configuration that NGINX confirmed was built from: the fallback of what is quarantined.
+    last_confirmed: OrdMap<ObjectKey, Arc<Entry>>,
+    /// The last accepted versions of Ingresses that were changed into something that is refused. As objects, not as what was made of them: read
+    /// again under the settings of today, so that a version which these no longer allow does not outlive them.
+    last_accepted: Objects<Ingress>,
+    last_readable: LastReadable,
+    refused: RefusedKeys,
+}
+
+impl Builder {
+    /// A builder that has seen nothing yet.
+    ///
+    /// # Panics
+    /// If `settings.fallback_certificate` is neither empty nor a usable pair: the program generates it.
+    pub fn new(options: BuildOptions) -> Self {
+        let fallback = if options.fallback_certificate.chain.is_empty() {
+            Certificate::empty()
+        } else {
+            Certificate::from_pem(options.fallback_certificate.clone()).expect("the generated fallback certificate is usable")
+        };
+        Self {
+            options: Arc::new(options),
+            fallback,
+            state: State::default(),
+            requarantined: BTreeSet::new(),
+            last_confirmed: OrdMap::new(),
+            last_accepted: Objects::new(),
+            last_readable: LastReadable::default(),
+            refused: RefusedKeys::default(),
+        }
+    }
+
+    /// The settings it builds with.
+    pub fn options(&self) -> &BuildOptions {
+        &self.options
+    }
+
+    /// Quarantines an Ingress, until it or the settings change: its last version that NGINX confirmed is used, or none.
+    ///
+    /// `built`: what NGINX refused. An Ingress that has changed since then is not meant, nor any after a change of the settings.
+    pub fn quarantine(&mut self, ingress: &ObjectKey, reason: &str, built: &Built) {
+        let (then, now) = (built.entries.get(ingress), self.state.built.entries.get(ingress));
+        let same_settings = built.model.fixed.globals.config == *self.state.config;
+        if same_settings && then.zip(now).is_some_and(|(then, now)| Arc::ptr_eq(then, now)) {
+            self.state.built.quarantined.insert(ingress.clone(), reason.into());
+            self.requarantined.insert(ingress.clone());
+        }
+    }
+
+    /// Ends the quarantine of an Ingress.
+    pub fn release(&mut self, ingress: &ObjectKey) {
+        if self.state.built.quarantined.remove(ingress).is_some() {
+            self.requarantined.insert(ingress.clone());
+        }
+    }
+
+    /// Refuses the value of a key of the ConfigMap until it changes: its last value that NGINX confirmed is used, or its default.
+    ///
+    /// `built`: what NGINX refused. A value that has changed since then is not meant.
+    pub fn refuse_key(&mut self, key: &str, reason: &str, built: &Built) {
+        if let Some(value) = built.basis.data().get(key) {
+            self.refused.refuse(key, value, reason);
+        }
+    }
+
+    /// Accepts the value of a key again.
+    pub fn release_key(&mut self, key: &str) {
+        self.refused.release(key);
+    }
+
+    /// Goes on from the data of a ConfigMap that NGINX confirmed earlier.
+    #[must_use]
+    pub fn with_confirmed(mut self, data: &Data) -> Self {
+        self.refused.confirm(data);
+        self
+    }
+
+    /// The last accepted versions of Ingresses whose present one is refused: they are served instead.
+    pub fn last_accepted(&self) -> &Objects<Ingress> {
+        &self.last_accepted
+    }
+
+    /// The last readable versions of ConfigMaps and Secrets whose present one can't be used.
+    pub fn last_readable(&self) -> &LastReadable {
+        &self.last_readable
+    }
+
+    /// Goes on from the versions of ConfigMaps and Secrets that another builder has.
+    #[must_use]
+    pub fn with_last_readable(self, last_readable: LastReadable) -> Self {
+        Self { last_readable, ..self }
+    }
+
+    /// Remembers that NGINX confirmed what this build came to.
+    pub fn confirmed(&mut self, built: &Built) {
+        self.last_confirmed = built.entries.clone();
+        self.refused.confirm(built.basis.data());
+    }
+
+    /// Brings the model up to `snapshot`. Cheap when little changed since the last call.
+    pub fn build(&mut self, snapshot: &Snapshot) -> Built {
+        let mut config_problems = Vec::new();
+        let (config, data) = self.read_config(snapshot, &mut config_problems);
+        let config = Arc::new(config);
+        let headers = self.read_headers(&config, snapshot, &mut config_problems);
+        let classes = Classes::of(snapshot, &self.options);
+        let changed_keys = config.changed_keys(&self.state.config);
+        let everything = changed_keys.iter().any(|key| key.invalidates.contains(&Derived::Ingresses))
+            || classes != self.state.classes
+            || self.state.built.model.live.hosts.is_empty()
+            || (!self.options.namespace_selector.is_empty() && snapshot.namespaces != self.state.snapshot.namespaces);
+        let built = &self.state.built;
+        let accepted = |key: &ObjectKey| built.entries.get(key).is_some_and(|entry| !entry.closed) && !built.quarantined.contains_key(key);
+        for (key, forgotten) in follow(&mut self.last_accepted, &self.state.snapshot.ingresses, &snapshot.ingresses, accepted) {
+            self.state.refer(&key, Some(&forgotten), None);
+        }
+        self.last_readable.follow(&self.state.snapshot, snapshot);
+        if everything {
+            // Quarantines end, too: what NGINX refused it refused beside the settings of then.
+            let capacity = shares::capacity(&config);
+            self.state = State { config: config.clone(), classes, capacity, ..State::default() };
+        }
+        let mut changes = Changes::between(&self.state.snapshot, snapshot);
+        for key in changes.ingresses.iter() {
+            self.state.built.quarantined.remove(key);
+        }
+        changes.ingresses.append(&mut self.requarantined);
+        let mut dirty = Dirty { everything, ..Dirty::default() };
+        if !everything && !changed_keys.is_empty() {
+            self.replace_config(config, &changed_keys, &mut changes, &mut dirty);
+        }
+        for key in &changes.ingresses {
+            let (old, new) = (self.state.snapshot.ingresses.get(key).cloned(), snapshot.ingresses.get(key));
+            self.state.refer(key, old.as_deref(), new.map(|new| &**new));
+            self.state.refer(key, None, self.last_accepted.get(key).map(|last| &**last));
+        }
+        let referrers: Vec<ObjectKey> =
+            changes.references().flat_map(|reference| self.state.referrers.values(&reference).cloned().collect::<Vec<_>>()).collect();
+        changes.ingresses.extend(referrers);
+        self.state.snapshot = snapshot.clone();
+        self.state.set_problems(Origin::Config, config_problems);
+        let refused = self.refused.names();
+        if refused != *self.state.built.refused_keys {
+            self.state.built.refused_keys = Arc::new(refused);
+        }
+
+        if everything || headers != self.state.built.model.fixed.globals.headers || data != *self.state.built.basis.data() {
+            self.globals(data, headers);
+        }
+        if everything {
+            self.stock_profiles();
+        }
+        let accepted = self.parse_ingresses(&changes, &mut dirty);
+        self.settle_shares(accepted, &mut dirty);
+        let streams = self.state.streams.iter().map(|(order, text)| (order.key().clone(), text.clone()));
+        self.state.built.model.fixed.streams = streams.collect();
+        self.index_slices(&changes, &mut dirty);
+        self.mark(&changes, &mut dirty);
+        self.settle_secrets(&mut dirty);
+        self.default_certificate(&mut dirty);
+        self.build_hosts(&mut dirty);
+        self.build_backends(&dirty);
+        self.settle_endpoints();
+        self.state.built.usage = self.state.usage();
+        self.set_signposts(&dirty);
+        self.forget_last_readable();
+        self.state.built.clone()
+    }
+
+    /// Parses what changed, keeps the indexes true, and marks the hosts and backends that it names or named. Returns what was accepted.
+    fn parse_ingresses(&mut self, changes: &Changes, dirty: &mut Dirty) -> Vec<ObjectKey> {
+        let mut accepted = Vec::new();
+        for key in &changes.ingresses {
+            if let Some(old) = self.state.built.entries.remove(key) {
+                self.state.index(&old, false);
+                dirty.touch(&old);
+            }
+            let (entry, mut problems) = self.parse(key, &mut accepted);
+            let weighed = self.weigh(key, entry.as_ref());
+            let entry = entry.filter(|_| weighed.is_ok());
+            problems.extend(weighed.err());
+            self.state.set_problems(Origin::Ingress(key.clone()), problems);
+            self.state.set_problems(Origin::Share(key.clone()), Vec::new());
+            self.claim(key, entry.as_deref(), dirty);
+            if let Some(entry) = entry {
+                self.state.index(&entry, true);
+                dirty.touch(&entry);
+                self.state.built.entries.insert(key.clone(), entry);
+            }
+        }
+        accepted
+    }
+
+    fn index_slices(&mut self, changes: &Changes, dirty: &mut Dirty) {
+        for (slice, old, new) in &changes.endpoint_slices {
+            if old != new {
+                if let Some(service) = old {
+                    self.state.slices.remove(service, slice);
+                }
+                if let Some(service) = new {
+                    self.state.slices.add(service, slice);
+                }
+            }
+            dirty.services.extend(old.iter().chain(new).cloned());
+        }
+    }
+
+    /// Marks what is reached through Services, Secrets and resolved names.
+    fn mark(&mut self, changes: &Changes, dirty: &mut Dirty) {
+        dirty.services.extend(changes.services.iter().cloned());
+        for service in &dirty.services {
+            let from = BackendId { service: service.clone(), port: BackendPort::Number(0) };
+            let of_service = self.state.backends.keys_from(&from).take_while(|id| id.service == *service);
+            dirty.backends.extend(of_service.cloned());
+            if self.options.default_backend_service.as_ref() == Some(service) {
+                dirty.default_backend = true;
+            }
+        }
+        for name in &changes.addresses {
+            for id in self.state.built.external_names.claimants.values(name) {
+                dirty.default_backend |= id.port == BackendPort::First;
+                dirty.backends.insert(id.clone());
+            }
+        }
+        dirty.secrets.extend(changes.secrets.iter().cloned());
+        for secret in &changes.secrets {
+            for key in self.state.secrets.values(secret) {
+                if let Some(entry) = self.state.built.entries.get(key) {
+                    dirty.hosts.extend(entry.hosts());
+                }
+            }
+            dirty.default_certificate |= self.options.default_ssl_certificate.as_ref() == Some(secret);
+        }
+        if dirty.everything {
+            dirty.hosts.insert(CATCH_ALL.into());
+            dirty.default_backend = true;
+            dirty.default_certificate = true;
+        }
+    }
+
+    fn default_certificate(&mut self, dirty: &mut Dirty) {
+        if !dirty.default_certificate {
+            return;
+        }
+        let mut problems = Vec::new();
+        let chosen = self.options.default_ssl_certificate.as_ref().and_then(|key| {
+            let (certificate, what) = match self.read_certificate(key).unwrap_or_else(|| Err("it does not exist".to_owned())) {
+                Ok((certificate, None)) => return Some(certificate),
+                Ok((certificate, Some(fault))) => (Some(certificate), format!("{fault}; {INSTEAD}")),
+                Err(fault) => (None, format!("{fault}; a generated certificate is used")),
+            };
+            problems.push(Problem {
+                object: ObjectRef::namespaced("Secret", key),
+                field: String::new(),
+                kind: ProblemKind::Certificate,
+                detail: format!("the Secret of --default-ssl-certificate can't be used: {what}"),
+            });
+            certificate
+        });
+        let certificate = chosen.unwrap_or_else(|| self.fallback.clone());
+        self.state.set_problems(Origin::DefaultCertificate, problems);
+        if self.state.default_certificate.as_ref() != Some(&certificate) {
+            let old = self.state.default_certificate.replace(certificate);
+            if let Some(old) = old {
+                let users = self.state.built.model.live.servers.iter().filter(|(_, id)| **id == old.id);
+                dirty.hosts.extend(users.map(|(host, _)| host.clone()));
+            }
+            dirty.hosts.insert(CATCH_ALL.into());
+        }
+    }
+
+    fn build_hosts(&mut self, dirty: &mut Dirty) {
+        let shells = self.state.built.model.fixed.shells.clone();
+        let mut names: BTreeSet<Arc<str>> = dirty.hosts.clone();
+        for name in &dirty.hosts {
+            names.extend(self.build_host(name, &mut dirty.backends));
+        }
+        names.extend(self.below(&names));
+        for name in &names {
+            self.name(name);
+        }
+        if names.iter().any(|name| names::is_pattern(name)) {
+            self.list_patterns();
+        }
+        self.keep_own_aliases(&dirty.hosts, &names);
+        literals::settle(&mut self.state.built.model, &shells, &names);
+    }
+
+    /// Builds one host's record, and marks the backends whose alternatives it decides about. Returns the further names that it had or has.
+    fn build_host(&mut self, name: &Arc<str>, backends: &mut BTreeSet<BackendId>) -> Vec<Arc<str>> {
+        let entries: Vec<&Entry> = self.entries_of(name).map(|entry| &**entry).collect();
+        let (entries, crowded) = room::fit(name, entries);
+        let (mut host, exists) =
+            host::build(name, &entries, &self.state.config, &self.state.held_secrets, self.options.passthrough().is_some());
+        host.problems.extend(self.strangers(name).into_iter().chain(crowded));
+        // One that only an Ingress claims which is refused is served by no wildcard, which may be another namespace's.
+        let exists = exists || (!names::is_pattern(name) && self.owner(name).is_some());
+        let state = &mut self.state;
+        state.passthrough.replace(name, host.passthrough.into_iter().collect());
+        backends.extend(state.set_alternatives(name, host.alternatives));
+        state.profiles.replace_in(&mut state.built.model.fixed.profiles, name, host.profiles);
+        let users = host.users.into_iter().map(|users| (users.id, users.record)).collect();
+        state.users.replace_in(&mut state.built.model.live.users, name, users);
+        set(&mut state.built.model.fixed.shells, name, host.shell.map(Arc::new));
+        if exists {
+            set_if_changed(&mut state.built.model.live.hosts, name, host.record);
+        } else {
+            state.built.model.live.hosts.remove(name);
+        }
+
+        state.set_problems(Origin::Host(name.clone()), host.problems);
+        self.set_names(name, host.aliases, host.twin)
+    }
+
+    fn build_backends(&mut self, dirty: &Dirty) {
+        for id in &dirty.backends {
+            if self.state.backends.has(id) {
+                self.put_backend(id);
+                continue;
+            }
+            self.state.built.model.live.backends.remove(&*id.wire());
+            self.state.backend_shares.set(id, None);
+            self.state.cut_backends.remove(id);
+            self.state.set_problems(Origin::Backend(id.clone()), Vec::new());
+            // The default backend of all may be the same Service.
+            if id.port != BackendPort::First || self.options.default_backend_service.as_ref() != Some(&id.service) {
+                self.state.set_external_name(id, None);
+            }
+        }
+        if dirty.default_backend {
+            let key: Arc<str> = DEFAULT_KEY.into();
+            let mut record = BackendRecord::default();
+            if let Some(service) = &self.options.default_backend_service {
+                let id = BackendId { service: service.clone(), port: BackendPort::First };
+                let (built, problems) = self.backend(&id, &Users::default());
+                self.state.set_external_name(&id, self.external_name(service));
+                self.state.set_problems(Origin::Backend(id), problems);
+                record = built;
+            }
+            record.name = DEFAULT_NAME.into();
+            set_if_changed(&mut self.state.built.model.live.backends, &key, record);
+        }
+    }
+
+    /// A backend that Ingresses refer to, `first` before all others.
+    fn used_backend(&self, id: &BackendId, first: &Order) -> (BackendRecord, Vec<Problem>) {
+        let state = &self.state;
+        let entry = |order: &Order| state.built.entries.get(order.key()).map(|entry| &**entry);
+        let sticky = state.sticky.values(id).next().and_then(entry).zip(state.sticky.last(id).and_then(entry));
+        let mut candidates = state.alternatives.claimants.values(id);
+        let used = candidates.next();
+        let canary = used.and_then(|candidate| Some((entry(&candidate.order)?, candidate)));
+        let (record, mut problems) = self.backend(id, &Users { first: entry(first), sticky, canary });
+        if !state.snapshot.services.contains_key(&id.service) {
+            problems = state.backends.values(id).filter_map(entry).flat_map(|user| backend::missing(id, user)).collect();
+        }
+        if let Some(used) = used {
+            problems.extend(canary::ignored(id, used, candidates));
+        }
+        (record, problems)
+    }
+
+    fn backend(&self, id: &BackendId, users: &Users<'_>) -> (BackendRecord, Vec<Problem>) {
+        let slices: Vec<ObjectKey> = self.state.slices.values(&id.service).cloned().collect();
+        let input = backend::Input { snapshot: &self.state.snapshot, options: &self.options, config: &self.state.config, slices: &slices };
+        backend::build(id, users, &input)
+    }
+
+    /// The name to resolve for a Service, if it is an ExternalName that may be.
+    fn external_name(&self, service: &ObjectKey) -> Option<Arc<str>> {
+        let name = backend::external_name(self.state.snapshot.services.get(service)?)?;
+        let literal = name.parse::<std::net::IpAddr>().is_ok();
+        let allowed = self.options.local.allowed || !ngx_value::is_local_name(name);
+        (!self.options.disable_external_name && !literal && allowed && backend::refused_name(name).is_none()).then(|| name.into())
+    }
+}

@@ -1,0 +1,127 @@
+//! One build's result.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use imbl::OrdMap;
+
+use super::Quarantine;
+use super::claims::Claims;
+use super::configmap::Basis;
+use crate::Model;
+use crate::key::{BackendId, ObjectKey};
+use crate::part::Part;
+use crate::passes::host;
+use crate::passes::ingress::Entry;
+use crate::plan::Reason;
+use crate::problem::Problem;
+use crate::profile::ProfileId;
+use crate::shares::Usage;
+
+/// One build's result. Cloning is cheap.
+#[derive(Debug, Clone, Default)]
+pub struct Built {
+    /// The desired state.
+    pub model: Model,
+    /// What its globals are made of.
+    pub basis: Arc<Basis>,
+    /// Ingresses of which NGINX refused what they ask for.
+    pub quarantined: Quarantine,
+    /// Keys of the ConfigMap whose value NGINX refused.
+    pub refused_keys: Arc<BTreeSet<String>>,
+    /// What all objects ask for of what is finite.
+    pub usage: Usage,
+    pub(super) entries: OrdMap<ObjectKey, Arc<Entry>>,
+    pub(super) problems: OrdMap<Origin, Arc<[Problem]>>,
+    pub(super) external_names: Claims<BackendId, Arc<str>>,
+}
+
+/// What a finding came from: replaced as a whole when that is built again.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Origin {
+    Config,
+    Ingress(ObjectKey),
+    Share(ObjectKey),
+    Secret(ObjectKey),
+    Host(Arc<str>),
+    Name(Arc<str>),
+    Backend(BackendId),
+    DefaultCertificate,
+}
+
+impl Origin {
+    /// The Ingress whose annotations and rules, or whose share of what is finite, a finding is about.
+    pub(super) fn ingress(&self) -> Option<&ObjectKey> {
+        match self {
+            Self::Ingress(key) | Self::Share(key) => Some(key),
+            _ => None,
+        }
+    }
+}
+
+impl Built {
+    /// Every finding, ordered by where it comes from. Cost: their number.
+    pub fn problems(&self) -> Vec<Problem> {
+        self.problems.values().flat_map(|problems| problems.iter().cloned()).collect()
+    }
+
+    /// The Ingresses that are ours, refused ones excluded.
+    pub fn ingresses(&self) -> impl Iterator<Item = &ObjectKey> {
+        self.entries.keys()
+    }
+
+    /// Whether an Ingress is ours and not refused.
+    pub fn has_ingress(&self, ingress: &ObjectKey) -> bool {
+        self.entries.contains_key(ingress)
+    }
+
+    /// Whether both have the very same Ingresses, in the same versions. Constant time; false says nothing.
+    pub fn has_same_ingresses(&self, other: &Self) -> bool {
+        self.entries.ptr_eq(&other.entries)
+    }
+
+    /// The Ingresses whose routes use a profile. Empty for one that is not in use. Cost: the number of routes.
+    pub fn users_of_profile(&self, id: &ProfileId) -> Vec<ObjectKey> {
+        let mut users: Vec<ObjectKey> =
+            self.model.live.hosts.values().flat_map(|record| host::owners(record, |route| route.profile == *id)).collect();
+        users.sort();
+        users.dedup();
+        users
+    }
+
+    /// The Ingresses whose routes on one host use a profile.
+    pub fn users_of_profile_on(&self, host: &str, id: &ProfileId) -> Vec<ObjectKey> {
+        self.model.live.hosts.get(host).map(|record| host::owners(record, |route| route.profile == *id)).unwrap_or_default()
+    }
+
+    /// The Ingresses that gave a host its server-level text.
+    pub fn users_of_shell(&self, name: &str) -> Vec<ObjectKey> {
+        let asks = |entry: &Entry| host::SHELL.iter().any(|annotation| host::asks_for(entry, annotation));
+        let named = || self.entries.values().filter(|entry| !entry.is_canary() && entry.hosts().iter().any(|host| **host == *name));
+        let owner =
+            named().min_by_key(|entry| &entry.order).filter(|_| self.basis.hosts_are_owned()).map(|entry| entry.key().namespace.clone());
+        let has_say = |entry: &Entry| owner.as_ref().is_none_or(|owner| entry.key().namespace == *owner);
+        named().filter(|entry| asks(entry) && has_say(entry)).map(|entry| entry.key().clone()).collect()
+    }
+
+    /// The Ingresses that ask for a part of the text, as far as this build has them. Cost: as [`Self::users_of_profile`].
+    pub fn users_of(&self, part: &Part) -> Vec<ObjectKey> {
+        match part {
+            Part::Profile(id) => self.users_of_profile(id),
+            Part::Server(host) => self.users_of_shell(host),
+            Part::Name(host) => self.model.live.hosts.get(host).map(|record| host::owners(record, |_| true)).unwrap_or_default(),
+            Part::Stream(ingress) => vec![ingress.clone()],
+            Part::Globals | Part::StreamOrder => Vec::new(),
+        }
+    }
+
+    /// The Ingresses behind a reason for a reload.
+    pub fn behind(&self, reason: &Reason) -> Vec<ObjectKey> {
+        reason.part().map(|part| self.users_of(part)).unwrap_or_default()
+    }
+
+    /// Names that ExternalName Services point to and that must be resolved (IP literals excluded).
+    pub fn external_names(&self) -> Vec<Arc<str>> {
+        self.external_names.claimants.keys().cloned().collect()
+    }
+}

@@ -1,0 +1,89 @@
+//! The global settings of a build: the ConfigMap, the headers that it names, the profiles that are always there, and what a change invalidates.
+
+use std::sync::Arc;
+
+use settings::{Config, ConfigEntry, Derived};
+
+use super::built::Origin;
+use super::changes::Changes;
+use super::dirty::Dirty;
+use super::{Basis, Builder, Data, configmap};
+use crate::fixed::GlobalHeaders;
+use crate::key::ObjectRef;
+use crate::modules::{collector_remark, withhold};
+use crate::passes::globals;
+use crate::passes::ingress::{CATCH_ALL, Entry};
+use crate::passes::weigh::weigh;
+use crate::problem::{Problem, ProblemKind, of_value};
+use crate::profile::stock;
+use crate::snapshot::Snapshot;
+
+/// The owner of the profiles that are always there: no host has this name.
+const NO_HOST: &str = "";
+
+impl Builder {
+    pub(super) fn read_config(&mut self, snapshot: &Snapshot, problems: &mut Vec<Problem>) -> (Config, Data) {
+        let Some(key) = &self.options.configmap else { return (Config::default(), Data::new()) };
+        let object = ObjectRef::namespaced("ConfigMap", key);
+        let empty = Data::new();
+        let Some(map) = snapshot.config_maps.get(key) else {
+            let detail = "the ConfigMap of --configmap does not exist; every setting has its default".to_owned();
+            problems.push(Problem { object, field: String::new(), kind: ProblemKind::Configuration, detail });
+            return (Config::default(), empty);
+        };
+        let data = self.refused.replace(map.data.as_ref().unwrap_or(&empty), &object, problems);
+        let (mut config, findings) = Config::parse(&data);
+        let problem = |key: &str, detail: String| Problem {
+            object: object.clone(),
+            field: format!("data[{key:?}]"),
+            kind: ProblemKind::Configuration,
+            detail,
+        };
+        problems.extend(findings.into_iter().map(|finding| problem(&finding.key, of_value(&finding.value, finding.detail))));
+        for (key, module) in withhold(&mut config, &self.options.missing) {
+            problems.push(problem(key, format!("NGINX lacks {}; it is as if this was not set", module.describe())));
+        }
+        problems.extend(collector_remark(&config).map(|(key, detail)| problem(key, detail.to_owned())));
+        (config, data.into_owned())
+    }
+
+    pub(super) fn read_headers(&self, config: &Config, snapshot: &Snapshot, problems: &mut Vec<Problem>) -> GlobalHeaders {
+        let Some(key) = &self.options.configmap else { return GlobalHeaders::default() };
+        globals::headers(&ObjectRef::namespaced("ConfigMap", key), config, snapshot, problems)
+    }
+
+    pub(super) fn globals(&mut self, data: Data, headers: GlobalHeaders) {
+        let built = &mut self.state.built;
+        built.model.fixed.globals = Arc::new(configmap::globals(&self.options, (*self.state.config).clone(), headers.clone()));
+        built.basis = Arc::new(Basis::new(self.options.clone(), data, headers));
+    }
+
+    /// Goes over to other settings, and marks what the keys that changed invalidate; none of them has a say in how annotations are read.
+    pub(super) fn replace_config(&mut self, config: Arc<Config>, changed: &[&ConfigEntry], changes: &mut Changes, dirty: &mut Dirty) {
+        let invalidates = |part| changed.iter().any(|key| key.invalidates.contains(&part));
+        let state = &mut self.state;
+        state.config = config;
+        // What NGINX refused it refused beside the settings of then.
+        changes.ingresses.extend(std::mem::take(&mut state.built.quarantined).keys().cloned());
+        if invalidates(Derived::Routes) || changed.iter().any(|key| key.is_default_of_annotations()) {
+            changes.ingresses.extend(state.built.problems.keys().filter_map(Origin::ingress).cloned());
+        }
+        if invalidates(Derived::Routes) {
+            let has_other_weight = |entry: &&Arc<Entry>| weigh(entry, &state.config) != *entry.claim;
+            changes.ingresses.extend(state.built.entries.values().filter(has_other_weight).map(|entry| entry.key().clone()));
+            dirty.hosts.extend(state.hosts.keys().cloned().chain([CATCH_ALL.into()]));
+            self.stock_profiles();
+        }
+        if invalidates(Derived::Backends) {
+            dirty.backends.extend(self.state.backends.keys().cloned());
+            dirty.default_backend = true;
+        }
+    }
+
+    /// Brings the profiles that are always there up to date.
+    pub(super) fn stock_profiles(&mut self) {
+        let state = &mut self.state;
+        let profiles = stock(&state.config).map(|profile| (profile.id(), Arc::new(profile))).collect();
+        state.profiles.replace_in(&mut state.built.model.fixed.profiles, &NO_HOST.into(), profiles);
+    }
+}

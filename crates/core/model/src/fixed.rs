@@ -1,0 +1,68 @@
+//! The part of the model that is text in `nginx.conf`.
+
+mod clients;
+mod headers;
+mod shell;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use imbl::{OrdMap, OrdSet};
+use ngx_value::Snippet;
+use settings::Config;
+
+use crate::key::ObjectKey;
+use crate::options::{PemPair, RequestCounting};
+use crate::profile::{Profile, ProfileId};
+
+pub use clients::{ClientVerification, TrustedClients};
+pub use headers::GlobalHeaders;
+pub use shell::Shell;
+
+/// What needs a reload. A handful of entries however many Ingresses there are.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Fixed {
+    /// Flags and ConfigMap.
+    pub globals: Arc<Globals>,
+    /// Profiles in use, and always the default one.
+    pub profiles: OrdMap<ProfileId, Arc<Profile>>,
+    /// Text for the stream block (`stream-snippet`), that of older Ingresses first.
+    pub streams: Vec<(ObjectKey, Arc<Snippet>)>,
+    /// Hosts that need a server block of their own, by host name (a literal name or `*.example.com`).
+    pub shells: OrdMap<Arc<str>, Arc<Shell>>,
+    /// Hosts without a server block of their own that a wildcard, suffix or regular expression of one would catch, and wildcards where there is a
+    /// regular expression: the default server must name them. Empty unless a block has such a name.
+    pub literals: OrdSet<Arc<str>>,
+}
+
+/// Settings that hold for the whole NGINX.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Globals {
+    /// The main ConfigMap merged over the defaults.
+    pub config: Config,
+    /// The headers that it names.
+    pub headers: GlobalHeaders,
+    /// Where to listen.
+    pub listen: Listen,
+    /// Certificate NGINX must have to open a TLS port at all; the handshake takes the live one.
+    pub static_certificate: PemPair,
+    /// Answered with 200 on the catch-all host.
+    pub health_check_path: String,
+    /// How requests are counted; `None`: they are not.
+    pub counting: Option<RequestCounting>,
+    /// Requests of NGINX's own may go to the machine itself.
+    pub allows_local: bool,
+    /// Ports of the machine that are for operators.
+    pub control_ports: BTreeSet<u16>,
+}
+
+/// Listening ports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Listen {
+    /// Plain HTTP.
+    pub http: u16,
+    /// TLS.
+    pub https: u16,
+    /// TLS that is decrypted, behind the PROXY protocol, where connections to some hosts are not: then the stream block listens on `https`.
+    pub passthrough: Option<u16>,
+}

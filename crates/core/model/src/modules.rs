@@ -1,0 +1,67 @@
+//! What NGINX does only with a module that need not be there.
+
+use std::collections::BTreeSet;
+
+use settings::Config;
+
+/// Something that a package of its own brings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Module {
+    /// ModSecurity.
+    Firewall,
+    /// The OWASP core rule set.
+    CoreRules,
+    /// TCP and UDP.
+    Stream,
+    /// Decisions about them.
+    StreamScript,
+}
+
+impl Module {
+    /// What it is and how to get it.
+    pub const fn describe(self) -> &'static str {
+        match self {
+            Self::Firewall => "the module ngx_http_modsecurity_module (Debian package libnginx-mod-http-modsecurity)",
+            Self::CoreRules => "the OWASP core rule set (Debian package modsecurity-crs)",
+            Self::Stream => "the module ngx_stream_module (Debian package libnginx-mod-stream)",
+            Self::StreamScript => "the module ngx_stream_js_module (Debian package libnginx-mod-stream-js)",
+        }
+    }
+}
+
+/// What to say about the collector of traces.
+pub(crate) fn collector_remark(config: &Config) -> Option<(&'static str, &'static str)> {
+    const HTTP: u16 = 4318;
+    let watching = &config.watching;
+    match watching.otlp_collector_host {
+        None if watching.enable_opentelemetry => Some((
+            "enable-opentelemetry",
+            "otlp-collector-host names no collector; the context of traces is passed on, and no span is recorded",
+        )),
+        Some(_) if watching.otlp_collector_port == HTTP => Some((
+            "otlp-collector-host",
+            "spans are sent as OTLP over gRPC, and at port 4318 collectors expect HTTP; otlp-collector-port is 4317 at most of them",
+        )),
+        _ => None,
+    }
+}
+
+/// Takes settings back for which something is missing, and names them.
+pub(crate) fn withhold(config: &mut Config, missing: &BTreeSet<Module>) -> Vec<(&'static str, Module)> {
+    let defaults = Config::default();
+    let mut withheld = Vec::new();
+    let watching = &mut config.watching;
+    if watching.enable_modsecurity && missing.contains(&Module::Firewall) {
+        watching.enable_modsecurity = false;
+        withheld.push(("enable-modsecurity", Module::Firewall));
+    }
+    if watching.enable_modsecurity && watching.enable_owasp_modsecurity_crs && missing.contains(&Module::CoreRules) {
+        watching.enable_owasp_modsecurity_crs = false;
+        withheld.push(("enable-owasp-modsecurity-crs", Module::CoreRules));
+    }
+    if config.snippets.stream_snippet.is_some() && missing.contains(&Module::Stream) {
+        config.snippets.stream_snippet = defaults.snippets.stream_snippet;
+        withheld.push(("stream-snippet", Module::Stream));
+    }
+    withheld
+}

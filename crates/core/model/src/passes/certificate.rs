@@ -1,0 +1,124 @@
+//! Secrets of type TLS, and which certificate a host gets.
+
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::Secret;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use sha2::{Digest, Sha256};
+use x509_parser::extensions::GeneralName;
+use x509_parser::prelude::{FromDer, X509Certificate};
+
+use super::ingress::Entry;
+use crate::key::ObjectKey;
+use crate::last_readable::INSTEAD;
+use crate::live::CertificateRecord;
+use crate::options::PemPair;
+
+/// A usable key pair.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Certificate {
+    /// Content address: a changed pair has another one.
+    pub(crate) id: Arc<str>,
+    pub(crate) record: Arc<CertificateRecord>,
+    /// Names it is valid for, lower-case: the alternative names, or else the common name.
+    names: Vec<String>,
+}
+
+impl Certificate {
+    /// Stands in where no fallback was given: no handshake can use it.
+    pub(crate) fn empty() -> Self {
+        Self { id: "none".into(), record: Arc::new(CertificateRecord(PemPair::default())), names: Vec::new() }
+    }
+
+    /// Reads a TLS Secret. The error says what is wrong with it.
+    pub(crate) fn from_secret(secret: &Secret) -> Result<Self, String> {
+        let text = |key: &str| -> Result<String, String> {
+            let data = secret.data.as_ref().and_then(|data| data.get(key)).ok_or_else(|| format!("it has no {key}"))?;
+            String::from_utf8(data.0.clone()).map_err(|_| format!("its {key} is not PEM text"))
+        };
+        Self::from_pem(PemPair { chain: text("tls.crt")?, key: text("tls.key")? })
+    }
+
+    /// Reads a PEM pair: the chain's first certificate must belong to the key.
+    pub(crate) fn from_pem(pair: PemPair) -> Result<Self, String> {
+        let chain: Vec<CertificateDer<'_>> = CertificateDer::pem_slice_iter(pair.chain.as_bytes())
+            .collect::<Result<_, _>>()
+            .map_err(|error| format!("its tls.crt is not a PEM certificate ({error})"))?;
+        let leaf = chain.first().ok_or("its tls.crt holds no certificate")?;
+        let (_, parsed) = X509Certificate::from_der(leaf).map_err(|error| format!("its tls.crt is not an X.509 certificate ({error})"))?;
+        let key = PrivateKeyDer::from_pem_slice(pair.key.as_bytes())
+            .map_err(|error| format!("its tls.key is not a PEM private key ({error})"))?;
+        let signer =
+            rustls::crypto::ring::sign::any_supported_type(&key).map_err(|_| "its tls.key is not a usable RSA, ECDSA or Ed25519 key")?;
+        if signer.public_key().is_some_and(|public| *public != *parsed.tbs_certificate.subject_pki.raw) {
+            return Err("its tls.key does not belong to its tls.crt".into());
+        }
+        let names = names(&parsed);
+        let mut hasher = Sha256::new();
+        hasher.update(pair.chain.len().to_le_bytes());
+        hasher.update(&pair.chain);
+        hasher.update(&pair.key);
+        let id = const_hex::encode(&hasher.finalize()[..16]);
+        Ok(Self { id: id.into(), record: Arc::new(CertificateRecord(pair)), names })
+    }
+
+    /// Whether it is valid for a host (exact, or by a wildcard for one label; a wildcard host by the equal wildcard).
+    pub(crate) fn covers(&self, host: &str) -> bool {
+        let parent = host.split_once('.').map(|(_, parent)| parent);
+        self.names.iter().any(|name| name == host || (name.strip_prefix("*.").is_some() && name.strip_prefix("*.") == parent))
+    }
+}
+
+fn names(certificate: &X509Certificate<'_>) -> Vec<String> {
+    let alternative = certificate.subject_alternative_name().ok().flatten();
+    let mut names: Vec<String> = alternative
+        .iter()
+        .flat_map(|extension| &extension.value.general_names)
+        .filter_map(|name| match name {
+            GeneralName::DNSName(name) => Some(name.to_ascii_lowercase()),
+            _ => None,
+        })
+        .collect();
+    if alternative.is_none() {
+        let common = certificate.subject().iter_common_name().filter_map(|name| name.as_str().ok());
+        names.extend(common.map(str::to_ascii_lowercase));
+    }
+    names
+}
+
+/// What a host's TLS section leads to.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Choice {
+    /// No TLS section at all: no entry of its own, no redirect to HTTPS.
+    None,
+    /// TLS is on, with the default certificate. The problem, if it was meant to be another: field and detail.
+    Default(Option<(String, String)>),
+    /// TLS with this certificate. The problem, if it is that of an earlier version of the Secret: field and detail.
+    Own(Certificate, Option<(String, String)>),
+}
+
+/// What there is in a Secret, with what is wrong with its present version if it comes from the one before; or what is wrong.
+pub(crate) type Found = Result<(Certificate, Option<String>), String>;
+
+/// Which certificate a host gets from the Ingress that decides about its TLS.
+pub(crate) fn choose(host: &str, entry: &Entry, read: impl Fn(&ObjectKey) -> Option<Found>) -> Choice {
+    if entry.tls.is_empty() {
+        return Choice::None;
+    }
+    let named = entry.tls.iter().enumerate().find(|(_, tls)| tls.hosts.iter().any(|listed| listed == host));
+    let Some((i, tls)) = named else {
+        let certificates = entry.tls.iter().filter_map(|tls| read(tls.secret.as_ref()?)?.ok());
+        let covering = certificates.map(|(certificate, _)| certificate).find(|certificate| certificate.covers(host));
+        return covering.map_or(Choice::Default(None), |certificate| Choice::Own(certificate, None));
+    };
+    let Some(secret) = &tls.secret else { return Choice::Default(None) };
+    let say = |what: String| (format!("spec.tls[{i}].secretName"), format!("Secret {secret}: {what}"));
+    let problem = |what: String| Choice::Default(Some(say(format!("{what}; {host} gets the default certificate"))));
+    match read(secret) {
+        None => problem("it does not exist".into()),
+        Some(Err(what)) => problem(what),
+        Some(Ok((certificate, _))) if !certificate.covers(host) => problem(format!("its certificate is not valid for {host:?}")),
+        Some(Ok((certificate, fault))) => Choice::Own(certificate, fault.map(|fault| say(format!("{fault}; {INSTEAD}")))),
+    }
+}

@@ -1,0 +1,162 @@
+//! What the annotations of an Ingress name, read: Secrets, ConfigMaps and Services become typed values of ours.
+//!
+//! It belongs to parsing an Ingress: the builder parses it again when something that it names changes ([`crate::references`]).
+
+mod auth_headers;
+mod backend_tls;
+mod client_ca;
+mod default_backend;
+mod fastcgi;
+mod headers;
+mod modules;
+mod targets;
+mod users;
+
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use ngx_value::{HeaderName, HeaderTemplate, Invalid};
+use settings::{Config, Reference, Spec};
+
+use super::ingress::Problems;
+use crate::key::{BackendId, ObjectKey};
+use crate::last_readable::{self, INSTEAD, LastReadable};
+use crate::live::Header;
+use crate::options::BuildOptions;
+use crate::problem::ProblemKind;
+use crate::references::Reference as Named;
+use crate::snapshot::Snapshot;
+
+pub(crate) use backend_tls::BackendSecret;
+pub(crate) use client_ca::ClientTrust;
+pub(crate) use fastcgi::FastcgiSettings;
+pub(crate) use users::Users;
+
+/// Everything that was named and found.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Resolved {
+    /// `proxy-ssl-secret`.
+    pub(crate) backend_tls: Option<BackendSecret>,
+    /// `fastcgi-*`.
+    pub(crate) fastcgi: FastcgiSettings,
+    /// `custom-headers`, in order of their names.
+    pub(crate) headers: Vec<Header>,
+    /// `default-backend`.
+    pub(crate) default_backend: Option<BackendId>,
+    /// `auth-tls-secret`.
+    pub(crate) client_trust: Option<ClientTrust>,
+    /// `auth-secret`.
+    pub(crate) users: Option<Users>,
+    /// `auth-proxy-set-headers`.
+    pub(crate) auth_headers: Vec<(HeaderName, HeaderTemplate)>,
+    /// `mirror-target` is used.
+    pub(crate) mirrors: bool,
+    /// What was read in its last readable version.
+    pub(crate) last_readable: Vec<Named>,
+}
+
+/// Where to look.
+pub(crate) struct Lookup<'a> {
+    /// The Ingress that names the objects.
+    pub(crate) ingress: &'a ObjectKey,
+    /// Its annotations.
+    pub(crate) spec: &'a Spec,
+    /// The global settings.
+    pub(crate) config: &'a Config,
+    /// The flags.
+    pub(crate) options: &'a BuildOptions,
+    /// All objects.
+    pub(crate) snapshot: &'a Snapshot,
+    /// The last readable versions of objects whose present one is not.
+    pub(crate) last_readable: &'a LastReadable,
+}
+
+impl Lookup<'_> {
+    /// The object that an annotation names. An error if it may not name one of that namespace.
+    fn key(&self, reference: &Reference) -> Result<ObjectKey, Invalid> {
+        let (namespace, name) = reference.resolve(&self.ingress.namespace, self.config.allow_cross_namespace_resources)?;
+        Ok(ObjectKey::new(namespace, name))
+    }
+
+    /// Reads a ConfigMap; of one that can't be read any more the last version that could. `None`: there is none.
+    fn config_map<T>(
+        &self,
+        key: &ObjectKey,
+        annotation: &str,
+        outcome: &mut Outcome<'_>,
+        read: impl Fn(&ConfigMap) -> Result<T, String>,
+    ) -> Option<Result<T, String>> {
+        let present = self.snapshot.config_maps.get(key)?;
+        let found = last_readable::read(key, &**present, &self.last_readable.config_maps, read);
+        Some(found.map(|found| outcome.note_last_readable(annotation, "ConfigMap", Named::ConfigMap(key.clone()), found)))
+    }
+
+    /// The same for a Secret.
+    fn secret<T>(
+        &self,
+        key: &ObjectKey,
+        annotation: &str,
+        outcome: &mut Outcome<'_>,
+        read: impl Fn(&Secret) -> Result<T, String>,
+    ) -> Option<Result<T, String>> {
+        let present = self.snapshot.secrets.get(key)?;
+        let found = last_readable::read(key, &**present, &self.last_readable.secrets, read);
+        Some(found.map(|found| outcome.note_last_readable(annotation, "Secret", Named::Secret(key.clone()), found)))
+    }
+}
+
+/// What is found besides values.
+pub(crate) struct Outcome<'a> {
+    pub(crate) prefix: &'a str,
+    /// Every location of the Ingress answers 503.
+    pub(crate) denied: bool,
+    /// The Ingress is not served.
+    pub(crate) refused: bool,
+    /// What was read in its last readable version.
+    pub(crate) last_readable: Vec<Named>,
+    pub(crate) problems: &'a mut Problems,
+}
+
+impl Outcome<'_> {
+    /// Reports something about an annotation: what was expected and what happens instead.
+    pub(crate) fn problem(&mut self, annotation: &str, kind: ProblemKind, detail: impl Into<String>) {
+        self.problems.push(format!("metadata.annotations[{:?}]", format!("{}/{annotation}", self.prefix)), kind, detail.into());
+    }
+
+    /// Reports that the last readable version of an object was read, if it was.
+    fn note_last_readable<T>(&mut self, annotation: &str, kind: &str, object: Named, (value, fault): (T, Option<String>)) -> T {
+        if let Some(fault) = fault {
+            let (Named::ConfigMap(key) | Named::Secret(key) | Named::Service(key)) = &object;
+            self.problem(annotation, ProblemKind::InvalidValue, format!("{kind} {key}: {fault}; {INSTEAD}"));
+            self.last_readable.push(object);
+        }
+        value
+    }
+
+    /// Reports that something which protects the locations is unavailable, and closes them.
+    pub(crate) fn deny(&mut self, annotation: &str, detail: &str) {
+        self.denied = true;
+        self.problem(annotation, ProblemKind::AnnotationParsingFailed, format!("{detail}; its locations answer 503"));
+    }
+
+    /// Reports that something is unavailable without which the Ingress would mean something else, and refuses it.
+    pub(crate) fn refuse(&mut self, annotation: &str, detail: &str) {
+        self.refused = true;
+        self.problem(annotation, ProblemKind::Refused, format!("{detail}; the Ingress is not served"));
+    }
+}
+
+/// Reads what the annotations name.
+pub(crate) fn resolve(lookup: &Lookup<'_>, outcome: &mut Outcome<'_>) -> Resolved {
+    modules::check(lookup, outcome);
+    let resolved = Resolved {
+        backend_tls: backend_tls::read(lookup, outcome),
+        fastcgi: fastcgi::read(lookup, outcome),
+        headers: headers::resolve(lookup, outcome),
+        default_backend: default_backend::resolve(lookup, outcome),
+        client_trust: client_ca::resolve(lookup, outcome),
+        users: users::resolve(lookup, outcome),
+        auth_headers: auth_headers::resolve(lookup, outcome),
+        mirrors: targets::check(lookup, outcome),
+        last_readable: Vec::new(),
+    };
+    Resolved { last_readable: std::mem::take(&mut outcome.last_readable), ..resolved }
+}

@@ -1,0 +1,161 @@
+//! The `http` block itself.
+
+use model::Fixed;
+use ngx_value::Size;
+use serde::Serialize;
+use settings::Config;
+
+use super::hashes::Hashes;
+use super::path;
+use crate::directive::DirectiveView;
+use crate::lua;
+use crate::pass;
+use crate::print::Printed;
+use crate::server::has_ipv6;
+use crate::{Capabilities, Paths, RenderError};
+
+/// What `http.conf` prints besides its partials.
+#[derive(Serialize)]
+pub(super) struct HttpView {
+    lua_package_path: Printed,
+    dicts: Vec<Dict>,
+    regexes: u32,
+    lua_config: Printed,
+    temp: Temp,
+    keepalive_min_timeout: Option<u32>,
+    /// Those that are one setting each.
+    directives: Vec<DirectiveView>,
+    hashes: Hashes,
+    hidden_headers: Vec<Printed>,
+    pass_server_header: bool,
+    absolute_redirect: bool,
+    resolver: Option<Printed>,
+    gzip: Option<Gzip>,
+    upstreams: Vec<Upstream>,
+}
+
+#[derive(Serialize)]
+struct Dict {
+    name: Printed,
+    size: Printed,
+}
+
+/// Directories of buffered bodies. NGINX makes them all, whichever it uses.
+#[derive(Serialize)]
+struct Temp {
+    client_body: Printed,
+    proxy: Printed,
+    fastcgi: Printed,
+    uwsgi: Printed,
+    scgi: Printed,
+}
+
+#[derive(Serialize)]
+struct Gzip {
+    level: u32,
+    min_length: u32,
+    types: Printed,
+}
+
+#[derive(Serialize)]
+struct Upstream {
+    name: Printed,
+    keepalive: Option<u32>,
+    keepalive_time: Printed,
+    keepalive_timeout: u32,
+    keepalive_requests: u32,
+}
+
+/// Longest time, in seconds, that an old worker leaves an idle connection open for a request that is already on its way.
+const KEEPALIVE_MIN_TIMEOUT: u32 = 5;
+
+/// Compiled regular expressions that a worker keeps: about 2 KB each. More than hosts may have together, as those of former records stay.
+const REGEXES: u32 = 65_536;
+
+impl HttpView {
+    pub(super) fn new<'a>(
+        fixed: &Fixed,
+        caps: &Capabilities,
+        paths: &Paths,
+        revision: &str,
+        names: impl Iterator<Item = &'a str>,
+    ) -> Result<Self, RenderError> {
+        let globals = &*fixed.globals;
+        let config = &globals.config;
+        let keepalive = config.keep_alive.0;
+        Ok(Self {
+            lua_package_path: path(&paths.lua_dir().join("?.lua;;"))?,
+            dicts: dicts(config)?,
+            regexes: REGEXES,
+            lua_config: Printed::lua(&lua::configuration(fixed, caps, revision)),
+            temp: Temp::new(paths)?,
+            keepalive_min_timeout: caps.has_keepalive_min_timeout().then_some(KEEPALIVE_MIN_TIMEOUT.min(keepalive)),
+            directives: DirectiveView::http(config)?,
+            hashes: Hashes::new(config, names),
+            hidden_headers: config.headers.hide_headers.iter().map(Printed::word).collect::<Result<_, _>>()?,
+            pass_server_header: config.headers.allow_backend_server_header,
+            absolute_redirect: !config.relative_redirects,
+            resolver: resolver(caps, has_ipv6(globals, caps))?,
+            gzip: config.use_gzip.then(|| Gzip::new(config)).transpose()?,
+            upstreams: upstreams(fixed)?,
+        })
+    }
+}
+
+fn dicts(config: &Config) -> Result<Vec<Dict>, RenderError> {
+    // Units in capitals, as the predecessor wrote them: people search for them.
+    let dict = |(name, size): (_, &Size)| Ok(Dict { name: Printed::word(name)?, size: Printed::word(size.to_string().to_uppercase())? });
+    config.lua_shared_dicts.iter().map(dict).collect()
+}
+
+/// The machine's name servers; without IPv6, only those with an IPv4 address, and no AAAA records.
+fn resolver(caps: &Capabilities, ipv6: bool) -> Result<Option<Printed>, RenderError> {
+    let servers = lua::name_servers(caps, ipv6);
+    if servers.is_empty() {
+        return Ok(None);
+    }
+    let option = (!ipv6).then(|| "ipv6=off".to_owned());
+    Printed::words(servers.into_iter().chain(option)).map(Some)
+}
+
+impl Temp {
+    fn new(paths: &Paths) -> Result<Self, RenderError> {
+        let directory = |name: &str| path(&paths.temp_dir().join(name));
+        Ok(Self {
+            client_body: directory("client_body")?,
+            proxy: directory("proxy")?,
+            fastcgi: directory("fastcgi")?,
+            uwsgi: directory("uwsgi")?,
+            scgi: directory("scgi")?,
+        })
+    }
+}
+
+impl Gzip {
+    fn new(config: &Config) -> Result<Self, RenderError> {
+        Ok(Self {
+            level: config.gzip_level,
+            min_length: config.gzip_min_length,
+            types: Printed::arguments(config.gzip_types.iter().map(ngx_value::Word::as_str))?,
+        })
+    }
+}
+
+/// That of plain HTTP, and one for each other kind of connection.
+fn upstreams(fixed: &Fixed) -> Result<Vec<Upstream>, RenderError> {
+    let config = &fixed.globals.config;
+    let plain = (pass::PLAIN_UPSTREAM.to_owned(), true);
+    [plain].into_iter().chain(pass::upstreams(fixed)).map(|(name, reusable)| Upstream::new(config, &name, reusable)).collect()
+}
+
+impl Upstream {
+    fn new(config: &Config, name: &str, reusable: bool) -> Result<Self, RenderError> {
+        Ok(Self {
+            name: Printed::word(name)?,
+            keepalive: Some(config.upstream_keepalive_connections).filter(|connections| reusable && *connections > 0),
+            keepalive_time: Printed::word(config.upstream_keepalive_time)?,
+            keepalive_timeout: config.upstream_keepalive_timeout.0,
+            keepalive_requests: config.upstream_keepalive_requests,
+        })
+    }
+}

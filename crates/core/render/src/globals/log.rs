@@ -1,0 +1,77 @@
+//! The access log.
+
+use ngx_value::Word;
+use serde::Serialize;
+use settings::Config;
+
+use crate::RenderError;
+use crate::print::Printed;
+
+/// What `log.conf` prints.
+#[derive(Serialize)]
+pub(super) struct LogView {
+    escape: Option<Printed>,
+    format: Printed,
+    target: Option<Printed>,
+    /// Behind the name of the format, each with a blank before it.
+    params: Printed,
+    /// URIs of requests that are not logged, as keys of a map.
+    skipped: Vec<Printed>,
+    /// Where the error log of HTTP goes, if elsewhere than that of the process, and its level.
+    errors: Option<ErrorLog>,
+}
+
+#[derive(Serialize)]
+struct ErrorLog {
+    target: Printed,
+    level: Printed,
+}
+
+/// Where the predecessor's image links its access log to.
+const STDOUT_LINK: &str = "/var/log/nginx/access.log";
+
+impl LogView {
+    pub(super) fn new(config: &Config) -> Result<Self, RenderError> {
+        let escape = match (config.log_format_escape_none, config.log_format_escape_json) {
+            (true, _) => Some("none"),
+            (false, true) => Some("json"),
+            (false, false) => None,
+        };
+        let watching = &config.watching;
+        let target = target(config, watching.disable_http_access_log, watching.http_access_log_path.as_ref())?;
+        let syslog = syslog(config)?;
+        let errors = syslog.clone().map(|target| Ok::<_, RenderError>(ErrorLog { target, level: Printed::word(config.error_log_level)? }));
+        let skipped = watching.skip_access_log_urls.iter().map(|pattern| Printed::quoted(&pattern.map_key()));
+        Ok(Self {
+            escape: escape.map(Printed::fixed),
+            format: Printed::template(&config.log_format_upstream),
+            params: if syslog.is_some() { Printed::fixed("") } else { params(config)? },
+            target: target.map(|target| syslog.unwrap_or(target)),
+            skipped: skipped.collect::<Result<_, _>>()?,
+            errors: errors.transpose()?,
+        })
+    }
+}
+
+/// Where `enable-syslog` sends the logs of HTTP.
+fn syslog(config: &Config) -> Result<Option<Printed>, RenderError> {
+    let watching = &config.watching;
+    let host = watching.syslog_host.as_ref().filter(|_| watching.enable_syslog);
+    host.map(|host| Printed::prefixed("syslog:server=", format!("{}:{}", host.authority(), watching.syslog_port))).transpose()
+}
+
+/// How access logs to files are written.
+pub(super) fn params(config: &Config) -> Result<Printed, RenderError> {
+    Printed::options(&config.watching.access_log_params)
+}
+
+/// Where one of the access logs goes, if anywhere.
+pub(super) fn target(config: &Config, disabled: bool, own: Option<&Word>) -> Result<Option<Printed>, RenderError> {
+    if disabled || config.disable_access_log {
+        return Ok(None);
+    }
+    match own.unwrap_or(&config.access_log_path).as_str() {
+        STDOUT_LINK => Ok(Some(Printed::fixed("/dev/stdout"))),
+        target => Printed::argument(target).map(Some),
+    }
+}

@@ -1,0 +1,282 @@
+//! The Lua side: its modules, compiled in, and what `nginx.conf` tells it.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use model::Fixed;
+use model::options::RequestCounting;
+use ngx_value::LOCAL_NETWORKS;
+use serde::Serialize;
+use settings::Config;
+
+use crate::Capabilities;
+use crate::files::File;
+use crate::profile::answers;
+use crate::server::has_ipv6;
+
+/// The modules of `lua/narthex`: path below the work directory, and content. In the order of names.
+const MODULES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/lua_modules.rs"));
+
+/// The modules.
+pub(crate) fn files() -> impl Iterator<Item = File> {
+    MODULES.iter().copied().map(|(path, text)| File { path: path.into(), mode: 0o644, bytes: text.into() })
+}
+
+/// What `narthex.config` decodes when NGINX starts.
+#[derive(Serialize)]
+struct Settings<'a> {
+    revision: &'a str,
+    /// Named locations without their `@`.
+    profiles: Vec<&'a str>,
+    /// The same of server blocks of single hosts, by the host.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    shells: BTreeMap<&'a str, ShellSettings<'a>>,
+    /// Those that answer for backends without endpoints.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    answering: Vec<&'a str>,
+    ssl_redirect: bool,
+    force_ssl_redirect: bool,
+    preserve_trailing_slash: bool,
+    http_redirect_code: u16,
+    https_port: u16,
+    use_port_in_redirects: bool,
+    relative_redirects: bool,
+    no_tls_redirect_locations: &'a [String],
+    /// Addresses and networks that may not use Ingresses that say nothing themselves.
+    denylist_source_range: Vec<String>,
+    /// Of the others only these may. Empty: all.
+    whitelist_source_range: Vec<String>,
+    /// 0 = unlimited.
+    proxy_body_size: u64,
+    /// 0 = no limit.
+    proxy_next_upstream_tries: u32,
+    /// `Strict-Transport-Security` over TLS.
+    hsts: Option<String>,
+    /// Clear the `Server` header.
+    hide_server: bool,
+    enable_access_log_for_default_backend: bool,
+    health_check_path: &'a str,
+    /// Name and value of headers of every answer.
+    add_headers: Vec<(&'a str, &'a str)>,
+    generate_request_id: bool,
+    /// The location that finds the route also proxies what has the default profile and no body: it spares NGINX a change of location.
+    serve_base_inline: bool,
+    /// Statuses that the default backend answers.
+    error_statuses: Vec<u16>,
+    /// What requests and connections are counted by: text with variables.
+    limit_conn_zone_variable: &'a str,
+    limit_req_status_code: u16,
+    limit_conn_status_code: u16,
+    tracing: Tracing<'a>,
+    /// Where requests to URLs of tenants do not go.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    local_networks: Vec<&'static str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    control_ports: Vec<u16>,
+    /// Asked for the names in such URLs; IPv6 addresses in brackets.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    name_servers: Vec<String>,
+    /// Their IPv6 addresses are asked for as well.
+    ipv6: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    metrics: Option<Metrics>,
+}
+
+/// Of request metrics.
+#[derive(Serialize)]
+struct Metrics {
+    /// What names the bounds.
+    key: String,
+    /// Milliseconds.
+    time: Vec<f64>,
+    /// Bytes.
+    length: Vec<f64>,
+    /// Bytes.
+    size: Vec<f64>,
+    /// What happens to hosts that no Ingress has.
+    unknown: &'static str,
+}
+
+impl Metrics {
+    fn new(counting: &RequestCounting) -> Self {
+        Self {
+            key: counting.key(),
+            time: counting.time.scaled(1000.0).collect(),
+            length: counting.length.scaled(1.0).collect(),
+            size: counting.size.scaled(1.0).collect(),
+            unknown: counting.unknown_hosts.wire(),
+        }
+    }
+}
+
+/// Of traces.
+#[derive(Serialize)]
+struct Tracing<'a> {
+    on: bool,
+    /// Name of the spans: text with variables.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'a str>,
+    trust: bool,
+    sampler: String,
+    ratio: f64,
+    parent_based: bool,
+    /// Spans that may wait.
+    queue: u32,
+    /// Somebody takes them.
+    export: bool,
+}
+
+impl<'a> Tracing<'a> {
+    fn new(config: &'a Config) -> Self {
+        let watching = &config.watching;
+        Self {
+            on: watching.enable_opentelemetry,
+            name: watching.opentelemetry_operation_name.as_ref().map(|name| name.as_str()),
+            trust: watching.opentelemetry_trust_incoming_span,
+            sampler: watching.otel_sampler.to_string(),
+            ratio: watching.otel_sampler_ratio.share(),
+            parent_based: watching.otel_sampler_parent_based,
+            queue: watching.otel_max_queuesize,
+            export: watching.otlp_collector_host.is_some(),
+        }
+    }
+}
+
+/// A server block of one host.
+#[derive(Serialize)]
+struct ShellSettings<'a> {
+    /// All its names, as records are called.
+    names: Vec<&'a str>,
+    profiles: Vec<&'a str>,
+}
+
+fn shells(fixed: &Fixed) -> BTreeMap<&str, ShellSettings<'_>> {
+    let settings = fixed.shells.iter().map(|(host, shell)| {
+        let names = std::iter::once(&**host).chain(shell.aliases.iter().map(|alias| &**alias)).collect();
+        let profiles = crate::profile::of_server(fixed, Some(shell)).into_iter().map(|(id, _)| id).collect();
+        (&**host, ShellSettings { names, profiles })
+    });
+    settings.collect()
+}
+
+/// The settings as JSON.
+pub(crate) fn configuration(fixed: &Fixed, caps: &Capabilities, revision: &str) -> String {
+    let globals = &*fixed.globals;
+    let ipv6 = has_ipv6(globals, caps);
+    let config = &globals.config;
+    let settings = Settings {
+        revision,
+        profiles: crate::profile::complete(fixed).map(|(id, _)| id).collect(),
+        shells: shells(fixed),
+        answering: crate::profile::complete(fixed).filter(|(_, profile)| answers(config, profile)).map(|(id, _)| id).collect(),
+        ssl_redirect: config.https.ssl_redirect,
+        force_ssl_redirect: config.https.force_ssl_redirect,
+        preserve_trailing_slash: config.https.preserve_trailing_slash,
+        http_redirect_code: config.https.http_redirect_code,
+        https_port: globals.listen.https,
+        use_port_in_redirects: config.https.use_port_in_redirects,
+        relative_redirects: config.relative_redirects,
+        no_tls_redirect_locations: &config.no_tls_redirect_locations,
+        denylist_source_range: config.denylist_source_range.iter().map(ToString::to_string).collect(),
+        whitelist_source_range: config.whitelist_source_range.iter().map(ToString::to_string).collect(),
+        proxy_body_size: config.proxy.proxy_body_size.bytes,
+        proxy_next_upstream_tries: config.proxy.proxy_next_upstream_tries,
+        hsts: hsts(config),
+        hide_server: !config.server_tokens,
+        enable_access_log_for_default_backend: config.enable_access_log_for_default_backend,
+        health_check_path: &globals.health_check_path,
+        add_headers: globals.headers.answer.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect(),
+        generate_request_id: config.generate_request_id,
+        serve_base_inline: serves_base_inline(config),
+        error_statuses: crate::server::error_statuses(config),
+        limit_conn_zone_variable: config.limits.limit_conn_zone_variable.as_str(),
+        limit_req_status_code: config.limits.limit_req_status_code,
+        limit_conn_status_code: config.limits.limit_conn_status_code,
+        tracing: Tracing::new(config),
+        local_networks: LOCAL_NETWORKS.iter().filter(|_| !globals.allows_local).map(|(network, _)| *network).collect(),
+        control_ports: globals.control_ports.iter().copied().filter(|_| !globals.allows_local).collect(),
+        name_servers: name_servers(caps, ipv6),
+        ipv6,
+        metrics: globals.counting.as_ref().map(Metrics::new),
+    };
+    serde_json::to_string(&settings).expect("settings are plain data with string keys")
+}
+
+/// The machine's name servers, as NGINX writes addresses; without IPv6 only those with an IPv4 address.
+pub(crate) fn name_servers(caps: &Capabilities, ipv6: bool) -> Vec<String> {
+    let word = |server: &IpAddr| match server {
+        IpAddr::V4(address) => Some(address.to_string()),
+        IpAddr::V6(address) if ipv6 => Some(format!("[{address}]")),
+        IpAddr::V6(_) => None,
+    };
+    caps.name_servers.iter().filter_map(word).collect()
+}
+
+/// Whether the location that finds the route can proxy as well: there is nothing that it had to decide after the route is known.
+pub(crate) fn serves_base_inline(config: &Config) -> bool {
+    config.snippets.location_snippet.is_none() && !config.watching.enable_modsecurity
+}
+
+fn hsts(config: &Config) -> Option<String> {
+    let subdomains = if config.hsts_include_subdomains { "; includeSubDomains" } else { "" };
+    let preload = if config.hsts_preload { "; preload" } else { "" };
+    config.hsts.then(|| format!("max-age={}{subdomains}{preload}", config.hsts_max_age))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use model::Globals;
+
+    use super::*;
+
+    #[test]
+    fn lua_is_told_the_settings_in_its_units() {
+        let globals = Globals {
+            health_check_path: "/healthz".into(),
+            control_ports: [10254].into(),
+            listen: model::Listen { http: 80, https: 443, passthrough: None },
+            ..Globals::default()
+        };
+        let fixed = Fixed { globals: Arc::new(globals), ..Fixed::default() };
+        assert_eq!(
+            configuration(&fixed, &Capabilities { name_servers: vec!["10.0.0.10".parse().unwrap()], ..Capabilities::assumed() }, "00ff"),
+            concat!(
+                r#"{"revision":"00ff","profiles":["base"],"ssl_redirect":true,"force_ssl_redirect":false,"preserve_trailing_slash":false,"#,
+                r#""http_redirect_code":308,"https_port":443,"use_port_in_redirects":false,"relative_redirects":false,"#,
+                r#""no_tls_redirect_locations":["/.well-known/acme-challenge"],"denylist_source_range":[],"whitelist_source_range":[],"#,
+                r#""proxy_body_size":1048576,"proxy_next_upstream_tries":3,"#,
+                r#""hsts":"max-age=31536000; includeSubDomains","hide_server":true,"enable_access_log_for_default_backend":false,"health_check_path":"/healthz","#,
+                r#""add_headers":[],"generate_request_id":true,"serve_base_inline":true,"error_statuses":[],"#,
+                r#""limit_conn_zone_variable":"$binary_remote_addr","limit_req_status_code":503,"limit_conn_status_code":503,"#,
+                r#""tracing":{"on":false,"trust":true,"sampler":"AlwaysOn","ratio":0.01,"parent_based":true,"queue":2048,"export":false},"#,
+                r#""local_networks":["0.0.0.0/8","127.0.0.0/8","169.254.0.0/16","224.0.0.0/4","255.255.255.255/32","::1/128","::/96","fe80::/10","ff00::/8"],"#,
+                r#""control_ports":[10254],"name_servers":["10.0.0.10"],"ipv6":true}"#,
+            )
+        );
+    }
+
+    #[test]
+    fn lua_is_told_the_bounds_of_request_metrics_in_milliseconds_and_bytes() {
+        let bounds = |text: &str| text.parse().expect("they rise");
+        let counting = RequestCounting {
+            unknown_hosts: model::options::UnknownHosts::Skip,
+            time: bounds("0.005,1"),
+            length: bounds("10"),
+            size: bounds("10,1e+06"),
+        };
+        let globals = Globals { counting: Some(counting), ..Globals::default() };
+        let text = configuration(&Fixed { globals: Arc::new(globals), ..Fixed::default() }, &Capabilities::assumed(), "00ff");
+        let metrics =
+            r#""metrics":{"key":"0.005,1 10 10,1000000","time":[5.0,1000.0],"length":[10.0],"size":[10.0,1000000.0],"unknown":"skip"}}"#;
+        assert!(text.ends_with(metrics), "{text}");
+    }
+
+    #[test]
+    fn every_module_is_compiled_in_once() {
+        let files: Vec<File> = files().collect();
+        assert!(files.iter().any(|file| file.path.ends_with("narthex/init.lua")));
+        assert!(files.windows(2).all(|pair| pair[0].path != pair[1].path));
+    }
+}

@@ -1,0 +1,222 @@
+//! The file set: `nginx.conf`, the Lua side, the static certificate.
+
+use model::{Fixed, Part};
+use ngx_value::Snippet;
+use serde::Serialize;
+use settings::groups::BackendProtocol;
+use sha2::{Digest, Sha256};
+
+use crate::auth;
+use crate::files::{File, FileSet, Origin};
+use crate::globals::GlobalView;
+use crate::mirror::MirrorLocation;
+use crate::page::Page;
+use crate::paths::STATIC_CERTIFICATE;
+use crate::print::Printed;
+use crate::profile::{self, ProfileView};
+use crate::proxy::HeadersView;
+use crate::server::{Names, ServerView, Side, unix};
+use crate::{Capabilities, Paths, RenderError, clients, firewall, lua, mirror, pass, passthrough, stream};
+
+/// The name of the default server.
+pub(crate) const CATCH_ALL: &str = "_";
+
+/// Longest path of a unix socket, without the byte that ends it.
+const MAX_SOCKET_PATH: usize = 107;
+
+/// Renders everything that NGINX reads from disk. The same input gives the same bytes.
+///
+/// # Errors
+/// A required module is missing, the work directory can't be used, a port or the static certificate is missing, or a value can't stand in a
+/// configuration. The same input fails again.
+pub fn render(fixed: &Fixed, caps: &Capabilities, paths: &Paths) -> Result<FileSet, RenderError> {
+    check(fixed, paths)?;
+    let mut others: Vec<File> = lua::files().collect();
+    others.push(certificate(fixed));
+    others.extend(pass::files(fixed));
+    others.extend(firewall::files(fixed, caps));
+    others.extend(clients::files(fixed));
+    others.extend(passthrough::files(fixed));
+
+    // The revision is part of the text that it is the address of: computed over the text without it.
+    let (anonymous, _) = text(fixed, caps, paths, "0")?;
+    let revision = address(anonymous.as_bytes(), &others);
+    let (text, origins) = text(fixed, caps, paths, &revision)?;
+
+    let conf = File { path: "nginx.conf".into(), mode: 0o644, bytes: text.into() };
+    Ok(FileSet { revision, files: [conf].into_iter().chain(others).collect(), origins })
+}
+
+/// What no configuration can be without.
+pub(crate) fn check(fixed: &Fixed, paths: &Paths) -> Result<(), RenderError> {
+    let refuse = |reason| Err(RenderError::WorkDir { path: paths.work_dir.clone(), reason });
+    let Some(directory) = paths.work_dir.to_str() else { return refuse("expected UTF-8") };
+    if !paths.work_dir.is_absolute() {
+        return refuse("expected an absolute path");
+    }
+    // In Lua's search path `;` and `?` have a meaning, in NGINX's paths `$` and `*` may have one.
+    if directory.contains(|c: char| c.is_control() || ";?$*[]\"\\".contains(c)) {
+        return refuse("expected a path without control characters and any of ; ? $ * [ ] \" \\");
+    }
+    if paths.control_socket().as_os_str().len() > MAX_SOCKET_PATH {
+        return refuse("expected a shorter path: that of the control socket below it may have at most 107 bytes");
+    }
+    let globals = &*fixed.globals;
+    for (port, key) in [(globals.listen.http, "--http-port"), (globals.listen.https, "--https-port")] {
+        if port == 0 {
+            return Err(RenderError::Setting { key, reason: "0 is not a port NGINX can listen on; expected 1 to 65535".to_owned() });
+        }
+    }
+    passthrough::check(globals)?;
+    if globals.listen.http == globals.listen.https {
+        let reason = format!("{} is the port of plain HTTP too; expected another", globals.listen.https);
+        return Err(RenderError::Setting { key: "--https-port", reason });
+    }
+    if globals.static_certificate.chain.is_empty() || globals.static_certificate.key.is_empty() {
+        let reason = "neither this nor a generated certificate is at hand; NGINX opens no TLS port without one".to_owned();
+        return Err(RenderError::Setting { key: "--default-ssl-certificate", reason });
+    }
+    Ok(())
+}
+
+fn certificate(fixed: &Fixed) -> File {
+    let pair = &fixed.globals.static_certificate;
+    let bytes = format!("{}\n{}\n", pair.chain.trim_end(), pair.key.trim_end()).into();
+    File { path: STATIC_CERTIFICATE.into(), mode: 0o600, bytes }
+}
+
+#[derive(Serialize)]
+struct ServerBlock {
+    server: ServerView,
+    /// Something asks for the host of the rule.
+    named: bool,
+    /// The default profile is served by the location that finds the route.
+    inline: bool,
+    mirrors: Vec<MirrorLocation>,
+    /// All headers of the request, where they are not inherited.
+    headers: Option<HeadersView>,
+}
+
+#[derive(Serialize)]
+struct ProfileBlock {
+    profile: ProfileView,
+    /// All headers of the request, where they are not inherited.
+    headers: Option<HeadersView>,
+    /// `location-snippet` of the ConfigMap.
+    location_snippet: Option<Printed>,
+}
+
+#[derive(Serialize)]
+struct ServerEnd {
+    /// `server-snippet` of the ConfigMap.
+    global_snippet: Option<Printed>,
+}
+
+#[derive(Serialize)]
+struct ControlBlock {
+    listen: Printed,
+}
+
+/// The variable of NGINX that people mean by the host of a rule, and ours that is it: one server block serves all hosts.
+const SERVER_NAME: &str = "server_name";
+const OWN_SERVER_NAME: &str = "narthex_server_name";
+
+fn text(fixed: &Fixed, caps: &Capabilities, paths: &Paths, revision: &str) -> Result<(String, Vec<Origin>), RenderError> {
+    let (text, origins) = blocks(fixed, caps, paths, revision, false)?;
+    if !ngx_value::refers_to(&text, SERVER_NAME) {
+        return Ok((text, origins));
+    }
+    let (text, origins) = blocks(fixed, caps, paths, revision, true)?;
+    Ok((ngx_value::rename_variable(&text, SERVER_NAME, OWN_SERVER_NAME), origins))
+}
+
+/// `named`: something asks for the host of the rule.
+fn blocks(fixed: &Fixed, caps: &Capabilities, paths: &Paths, revision: &str, named: bool) -> Result<(String, Vec<Origin>), RenderError> {
+    let globals = &*fixed.globals;
+    let names = fixed.shells.iter().flat_map(|(host, shell)| [host].into_iter().chain(&shell.aliases)).chain(&fixed.literals);
+    let names = names.map(|name| &**name);
+    let view = GlobalView::new(fixed, caps, paths, revision, names.chain([CATCH_ALL]))?;
+    let mut page = Page::default();
+    page.block("main.conf", &view)?;
+    page.block("http.conf", &view)?;
+    auth::upstreams(&mut page, fixed)?;
+
+    for side in Side::all(globals).iter().copied() {
+        server(&mut page, fixed, paths, ServerView::catch_all(fixed, caps, paths, side)?, None, named)?;
+        for names in [Names::Own, Names::Regexes] {
+            for (host, shell) in fixed.shells.iter().filter(|(_, shell)| names.has(shell)) {
+                server(&mut page, fixed, paths, ServerView::shell(globals, caps, paths, host, shell, side, names)?, Some(host), named)?;
+            }
+        }
+    }
+
+    page.block("control.conf", ControlBlock { listen: unix(&paths.control_socket())? })?;
+    page.block("http_end.conf", ())?;
+    stream::block(&mut page, fixed, caps, |page| passthrough::servers(page, globals, caps, paths))?;
+    Ok(page.finish())
+}
+
+/// A server of the router. Named locations are a server's own: the default one has all of them, a shell's those of its host's routes.
+fn server(page: &mut Page, fixed: &Fixed, paths: &Paths, view: ServerView, shell: Option<&str>, named: bool) -> Result<(), RenderError> {
+    let config = &fixed.globals.config;
+    let of_server = shell.and_then(|host| fixed.shells.get(host)).map(|shell| &**shell);
+    let profiles = profile::of_server(fixed, of_server);
+    let block = |page: &mut Page| {
+        let inline = lua::serves_base_inline(config);
+        let headers = |snippet: Option<&Snippet>| {
+            let of_host = of_server.and_then(|shell| shell.snippet.as_ref());
+            let asks = of_server.is_some_and(|shell| shell.clients.is_some());
+            let own = asks || [of_host, config.snippets.server_snippet.as_ref(), snippet].into_iter().flatten().any(may_set_headers);
+            own.then(|| HeadersView::profile(&fixed.globals).map(|headers| headers.of_server(of_server))).transpose()
+        };
+        page.block(
+            "server.conf",
+            ServerBlock { server: view, named, inline, mirrors: mirror::locations(&profiles), headers: headers(None)? },
+        )?;
+        for (id, profile) in profiles.iter().copied() {
+            let headers = match profile.transport.protocol {
+                BackendProtocol::Grpc | BackendProtocol::Grpcs => Some(HeadersView::grpc(&fixed.globals)?.of_server(of_server)),
+                _ => match headers(profile.snippet.as_ref())? {
+                    None => headers(config.snippets.location_snippet.as_ref())?,
+                    own => own,
+                },
+            };
+            let location_snippet = config.snippets.location_snippet.as_ref().map(Printed::raw);
+            let view =
+                ProfileBlock { profile: ProfileView::new(config, paths, id, profile)?.of_server(of_server), headers, location_snippet };
+            page.origin(Part::Profile(model::ProfileId(id.into())), |page| page.block("profile.conf", view))?;
+        }
+        if profiles.iter().any(|(_, profile)| profile.external_auth.as_ref().is_some_and(|auth| auth.signin)) {
+            page.block("sign_in.conf", ())?;
+        }
+        if of_server.is_some_and(|shell| shell.clients.is_some()) {
+            page.block("client_refused.conf", ())?;
+        }
+        page.block("server_end.conf", ServerEnd { global_snippet: config.snippets.server_snippet.as_ref().map(Printed::raw) })
+    };
+    match shell {
+        Some(host) => page.origin(Part::Server(host.into()), block),
+        None => page.origin(Part::Globals, block),
+    }
+}
+
+/// Whether a snippet may hold a `proxy_set_header`, which ends the inheritance of all others.
+fn may_set_headers(snippet: &Snippet) -> bool {
+    ["proxy_set_header", "include"].into_iter().any(|name| snippet.as_str().contains(name))
+}
+
+/// The content address of a file set: path, mode and length before each content, so that nothing can pass for something else.
+fn address(conf: &[u8], others: &[File]) -> String {
+    let mut digest = Sha256::new();
+    digest.update(conf.len().to_le_bytes());
+    digest.update(conf);
+    for file in others {
+        let path = file.path.as_os_str().as_encoded_bytes();
+        digest.update(path.len().to_le_bytes());
+        digest.update(path);
+        digest.update(file.mode.to_le_bytes());
+        digest.update(file.bytes.len().to_le_bytes());
+        digest.update(&file.bytes);
+    }
+    const_hex::encode(&digest.finalize()[..8])
+}

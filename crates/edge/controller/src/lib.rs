@@ -1,0 +1,148 @@
+//! The sync loop: snapshots in, a served NGINX out.
+//!
+//! Tasks with one direction of data, joined by `watch` channels, so that only the newest state counts:
+//!
+//! ```text
+//! snapshots ─▶ builder ─▶ Built ─┬─▶ live lane   (posts records, a task for each channel; milliseconds)
+//!                 ▲              └─▶ fixed lane  (reloads; spaced) ─▶ Loaded ─▶ live lane
+//!                 └────────── quarantined / confirmed ────┘
+//! ```
+//!
+//! A reload that a client asks for ([`ReloadRequests`]) takes the same way: through the builder, so that what was there before is part of it, to the fixed lane.
+//!
+//! The lanes have separate clocks: a pending, slow or failing reload never delays an endpoint or a route.
+//! Knows sources and NGINX through traits ([`port`]) only.
+
+mod ask;
+mod build;
+#[cfg(test)]
+mod fake;
+mod fixed_lane;
+mod live_lane;
+mod loaded;
+pub mod metrics;
+pub mod port;
+mod resolve;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use model::{BuildOptions, Builder, Built, Data, Snapshot};
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+
+use fixed_lane::Subject;
+
+pub use ask::{Attempt, ReloadRequests};
+pub use live_lane::LiveStatus;
+pub use loaded::{Loaded, Locations};
+pub use metrics::Metrics;
+pub use port::{Addresses, Adopted, Applied, ApplyError, Channel, LiveError, LiveState, Nginx, Posted, Report};
+
+/// How the lanes are paced.
+#[derive(Debug, Clone, Copy)]
+pub struct Pace {
+    /// Shortest time between two reloads (`--sync-rate-limit`).
+    pub reload_interval: Duration,
+    /// How long nothing must change before the first reload after a quiet time.
+    pub reload_debounce: Duration,
+    /// Shortest time between two posts; a first change after a quiet time is posted at once.
+    pub live_window: Duration,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self {
+            reload_interval: Duration::from_secs_f64(1.0 / 0.3),
+            reload_debounce: Duration::from_millis(30),
+            live_window: Duration::from_millis(2),
+        }
+    }
+}
+
+/// Views of the running controller, for health and debugging.
+#[derive(Clone)]
+pub struct Handle {
+    /// The newest build.
+    pub built: watch::Receiver<Option<Arc<Built>>>,
+    /// What NGINX runs.
+    pub loaded: watch::Receiver<Loaded>,
+    /// What it holds.
+    pub live: watch::Receiver<LiveStatus>,
+    /// Why NGINX can't be brought to what is wanted, for as long as it can't.
+    pub fault: watch::Receiver<Option<String>>,
+    /// For callers that want a reload.
+    pub requests: ReloadRequests,
+}
+
+impl Handle {
+    /// Whether traffic can be served: NGINX runs a confirmed configuration and holds the data.
+    pub fn ready(&self) -> bool {
+        self.loaded.borrow().starts > 0 && self.live.borrow().synced()
+    }
+}
+
+/// Messages to the builder from the fixed lane.
+#[derive(Debug)]
+pub(crate) enum Feedback {
+    /// NGINX refused what these ask for in a build, each for its reason.
+    Quarantine(Arc<Built>, Vec<(Subject, String)>),
+    /// NGINX accepts again what these ask for.
+    Release(Vec<Subject>),
+    /// NGINX confirmed what was built.
+    Confirmed(Arc<Built>),
+}
+
+/// The set of long-running tasks. One that ends gives its name; none may before the process does.
+pub type Tasks = JoinSet<&'static str>;
+
+/// What the controller works with.
+pub struct Parts<N, L, S> {
+    /// Inputs of the build.
+    pub settings: BuildOptions,
+    /// The source's newest view; `None` until it is complete.
+    pub snapshots: watch::Receiver<Option<Arc<Snapshot>>>,
+    /// The process.
+    pub nginx: N,
+    /// The channel to its shared dictionaries.
+    pub live: L,
+    /// The channel to the files that its stream block reads, where it has any.
+    pub signposts: Option<S>,
+    /// Takes resolved names back into the snapshots.
+    pub addresses: Arc<dyn Addresses>,
+    /// The data of the ConfigMap that NGINX confirmed for an earlier controller of the same work directory.
+    pub confirmed: Data,
+    /// Where findings are reported.
+    pub report: Arc<dyn Report>,
+    /// Where it is counted.
+    pub metrics: Metrics,
+    /// How fast it goes.
+    pub pace: Pace,
+}
+
+/// Starts the tasks. They run until the set is aborted.
+pub fn spawn<N: Nginx, L: Channel, S: Channel>(parts: Parts<N, L, S>, tasks: &mut Tasks) -> Handle {
+    let Parts { settings, snapshots, nginx, live, signposts, addresses, confirmed, report, metrics, pace } = parts;
+    let (built_tx, built) = watch::channel(None);
+    let (loaded_tx, loaded) = watch::channel(Loaded::default());
+    let (status_tx, status) = watch::channel(LiveStatus::of([L::NAME].into_iter().chain(signposts.iter().map(|_| S::NAME))));
+    // Bounded: the fixed lane says at most one thing per reload.
+    let (feedback_tx, feedback) = mpsc::channel(16);
+
+    let builder = Builder::new(settings).with_confirmed(&confirmed);
+    let (attempts_tx, attempts) = watch::channel(None);
+    let requests = ReloadRequests::new(attempts);
+    let (passed, asked) = watch::channel(0);
+    let inputs = build::Inputs { snapshots, feedback, asked: requests.numbers() };
+    tasks.spawn(build::run(builder, inputs, build::Outputs { built: built_tx, passed }, report.clone(), metrics.clone()));
+    let (fault_tx, fault) = watch::channel(None);
+    let ends = fixed_lane::Ends { live: status.clone(), loaded: loaded_tx, feedback: feedback_tx, attempts: attempts_tx, fault: fault_tx };
+    let lane = fixed_lane::Lane::new(nginx, ends, report, metrics.clone(), confirmed, pace.reload_interval);
+    tasks.spawn(fixed_lane::run(lane, built.clone(), asked, pace));
+    if let Some(signposts) = signposts {
+        tasks.spawn(live_lane::run(signposts, built.clone(), loaded.clone(), status_tx.clone(), metrics.clone(), pace));
+    }
+    tasks.spawn(live_lane::run(live, built.clone(), loaded.clone(), status_tx, metrics, pace));
+    tasks.spawn(resolve::run(built.clone(), addresses));
+    Handle { built, loaded, live: status, fault, requests }
+}

@@ -1,0 +1,149 @@
+--- One series of request metrics: a counter and histograms in one array, and how they are told to the controller.
+--
+-- Slot 1 counts requests. Each histogram has a slot for the sum, one for each bound (what is at most that and above the one before), and
+-- one for what is above all. Milliseconds and bytes.
+-- @module narthex.metrics.series
+
+local cjson = require("cjson.safe")
+local buckets = require("narthex.metrics.buckets")
+local new_table = require("table.new")
+
+local concat = table.concat
+local find = buckets.find
+local format = string.format
+
+local M = {}
+
+--- In the order in which the controller expects them; each with its kind of bounds.
+local KINDS = { "time", "time", "time", "time", "length", "length", "size" }
+
+local histograms, slots, key
+
+--- Takes the settings. Phase: init.
+-- @tparam table settings `{key, time, length, size}`: what names the bounds, and the bounds
+function M.setup(settings)
+  histograms, slots, key = {}, 1, cjson.encode(settings.key)
+  for i, kind in ipairs(KINDS) do
+    local bounds = settings[kind]
+    histograms[i] = { at = slots + 1, buckets = buckets.compile(bounds), size = #bounds }
+    slots = slots + #bounds + 2
+  end
+end
+
+--- A series with its labels. Phase: any.
+-- @tparam table route
+-- @tparam string host label
+-- @tparam boolean of_client whether the host is what a client made up
+-- @tparam string method
+-- @tparam number status
+-- @tparam string canary name of its backend, or empty
+-- @treturn table
+function M.new(route, host, of_client, method, status, canary)
+  local found = new_table(slots, 1)
+  for i = 1, slots do
+    found[i] = 0
+  end
+  found.labels = cjson.encode({
+    route.namespace or "", route.ingress or "", route.service or "", route.path or "", host, canary, method,
+  }) .. "," .. format("%d", status) .. "," .. tostring(of_client)
+  return found
+end
+
+local function observe(found, histogram, value)
+  local at = histogram.at
+  local bucket = at + find(histogram.buckets, value)
+  found[at] = found[at] + value
+  found[bucket] = found[bucket] + 1
+end
+
+--- Counts a request. Phase: log.
+-- @tparam table found
+-- @treturn boolean whether it is the first since the last `reset`
+function M.count(found)
+  local count = found[1]
+  found[1] = count + 1
+  return count == 0
+end
+
+--- What every request has. Phase: log.
+-- @tparam table found
+-- @tparam number milliseconds whole
+-- @tparam number received bytes
+-- @tparam number sent bytes
+function M.request(found, milliseconds, received, sent)
+  observe(found, histograms[1], milliseconds)
+  observe(found, histograms[5], received)
+  observe(found, histograms[6], sent)
+  observe(found, histograms[7], sent)
+end
+
+--- What requests have that an endpoint was tried for, in whole milliseconds; false where there is none. Phase: log.
+-- @tparam table found
+-- @tparam number|boolean connect
+-- @tparam number|boolean header
+-- @tparam number|boolean response
+function M.upstream(found, connect, header, response)
+  if response then
+    observe(found, histograms[2], response)
+  end
+  if header then
+    observe(found, histograms[3], header)
+  end
+  if connect then
+    observe(found, histograms[4], connect)
+  end
+end
+
+--- Sum, then pairs of a bucket's index, from 0, and what it counts; empty without observations.
+local function encode_histogram(found, histogram)
+  local parts, at = {}, histogram.at
+  for i = 1, histogram.size + 1 do
+    local count = found[at + i]
+    if count > 0 then
+      parts[#parts + 1] = format("%d,%.0f", i - 1, count)
+    end
+  end
+  if #parts == 0 then
+    return "[]"
+  end
+  return format("[%.0f,", found[at]) .. concat(parts, ",") .. "]"
+end
+
+--- What was counted since the last `reset`, as one line of JSON. Phase: any.
+-- @tparam table found
+-- @treturn string
+function M.encode(found)
+  local parts = {}
+  for i = 1, #histograms do
+    parts[i] = encode_histogram(found, histograms[i])
+  end
+  return format("[%s,%.0f,[", found.labels, found[1]) .. concat(parts, ",") .. "]]"
+end
+
+--- A batch of lines with what names the bounds. Phase: any.
+-- @tparam table lines
+-- @treturn string
+function M.head(lines)
+  return key .. "\n" .. concat(lines, "\n") .. "\n"
+end
+
+--- Begins anew. Phase: any.
+-- @tparam table found
+function M.reset(found)
+  for i = 1, slots do
+    found[i] = 0
+  end
+end
+
+--- Requests that a list of series counts. Phase: any.
+-- @tparam table list
+-- @treturn number
+function M.total(list)
+  local total = 0
+  for i = 1, #list do
+    total = total + list[i][1]
+  end
+  return total
+end
+
+return M

@@ -1,0 +1,112 @@
+//! Requests a second beside a plain NGINX proxy, in alternating rounds.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+
+const HEAD: &str = include_str!("plain/head.conf");
+const UPSTREAM: &str = include_str!("plain/upstream.conf");
+const BARE: &str = include_str!("plain/bare.conf");
+const ALIKE: &str = include_str!("plain/alike.conf");
+const BACKEND: &str = include_str!("plain/backend.conf");
+
+/// Plain NGINX: the references, and a backend that answers as quickly as NGINX can. Each is an NGINX of its own, as a backend is in life:
+/// in one process with its proxy it would be woken up together with it, which nobody else's is.
+pub struct Plain {
+    _instances: [Instance; 3],
+}
+
+/// Where they listen.
+#[derive(Debug, Clone, Copy)]
+pub struct Listen {
+    /// A proxy with keepalive and nothing else.
+    pub bare: SocketAddr,
+    /// A proxy with the headers and the access log that the controller's NGINX has, as text.
+    pub alike: SocketAddr,
+    /// The backend of both and of the controller.
+    pub backend: SocketAddr,
+}
+
+impl Plain {
+    /// Starts them. `conf` is the `nginx.conf` of the controller to be compared with, `workers` how many it has.
+    ///
+    /// # Errors
+    /// The controller's NGINX sends other headers than `plain/alike.conf`, or NGINX can't be started.
+    pub fn start(dir: &Path, listen: Listen, conf: &str, workers: usize) -> anyhow::Result<Self> {
+        // Otherwise the comparison would be with something else, and nobody would notice.
+        // The default profile has those of the http block; requests to authentication services come after it.
+        let (ours, plain) = (headers(conf.split("\n    server {").next().unwrap_or(conf)), headers(ALIKE));
+        ensure!(
+            ours == plain,
+            "the controller's NGINX sends the headers {ours:?}, tests/bench/src/plain/alike.conf {plain:?}: they must be the same"
+        );
+        let log_format = between(conf, "    log_format upstreaminfo", ";").context("nginx.conf has no log format upstreaminfo")?;
+        let start = |name: &str, parts: &[&str], address: SocketAddr, workers: usize| {
+            let dir = dir.join(name);
+            std::fs::create_dir(&dir)?;
+            let values = [
+                ("@dir@", dir.display().to_string()),
+                ("@workers@", workers.to_string()),
+                ("@log_format@", format!("{log_format};")),
+                ("@address@", address.to_string()),
+                ("@backend@", listen.backend.to_string()),
+            ];
+            let text = values.iter().fold(parts.concat(), |text, (name, value)| text.replace(name, value));
+            Instance::start(&dir.join("nginx.conf"), &text)
+        };
+        let _instances = [
+            start("backend", &[HEAD, BACKEND], listen.backend, 1)?,
+            start("bare", &[HEAD, UPSTREAM, BARE], listen.bare, workers)?,
+            start("alike", &[HEAD, UPSTREAM, ALIKE], listen.alike, workers)?,
+        ];
+        Ok(Self { _instances })
+    }
+}
+
+/// A running NGINX. Dropping it ends it.
+struct Instance(Child);
+
+impl Instance {
+    fn start(path: &Path, text: &str) -> anyhow::Result<Self> {
+        std::fs::write(path, text)?;
+        Ok(Self(Command::new("nginx").arg("-c").arg(path).stdout(Stdio::null()).spawn().context("nginx")?))
+    }
+}
+
+/// Names of the headers that a configuration sets in requests to backends.
+fn headers(conf: &str) -> BTreeSet<&str> {
+    conf.lines().filter_map(|line| line.trim().strip_prefix("proxy_set_header ")?.split(' ').next()).collect()
+}
+
+/// The text from `start` (included) to `end` (excluded).
+fn between<'a>(text: &'a str, start: &str, end: &str) -> Option<&'a str> {
+    let from = text.find(start)?;
+    let length = text[from..].find(end)?;
+    Some(&text[from..from + length])
+}
+
+impl Drop for Instance {
+    fn drop(&mut self) {
+        let _ = Command::new("kill").arg(self.0.id().to_string()).status();
+        let _ = self.0.wait();
+    }
+}
+
+/// Requests a second by wrk over 32 connections.
+///
+/// # Errors
+/// wrk is missing or saw errors.
+pub fn requests_a_second(address: SocketAddr, host: &str, duration: Duration) -> anyhow::Result<f64> {
+    let output = Command::new("wrk")
+        .args(["-t1", "-c32", &format!("-d{}s", duration.as_secs()), "-H", &format!("Host: {host}"), &format!("http://{address}/")])
+        .output()
+        .context("wrk is missing: apt-get install wrk")?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    ensure!(!text.contains("Non-2xx"), "wrk saw failures: {text}");
+    let line = text.lines().find_map(|line| line.strip_prefix("Requests/sec:")).with_context(|| text.clone())?;
+    Ok(line.trim().parse()?)
+}
