@@ -9,13 +9,16 @@ use serde_json::json;
 
 use crate::Case;
 
+/// Validity of a token: a long run of random tests takes hours.
+const VALID_SECONDS: u32 = 24 * 3600;
+
 impl Case {
     /// A kubeconfig file with a token of a ServiceAccount of the case's namespace.
     ///
     /// # Errors
     /// There is no such account.
     pub async fn kubeconfig_of(&self, account: &str) -> anyhow::Result<tempfile::NamedTempFile> {
-        let request: TokenRequest = serde_json::from_value(json!({"spec": {"audiences": [], "expirationSeconds": 3600}}))?;
+        let request: TokenRequest = serde_json::from_value(json!({"spec": {"audiences": [], "expirationSeconds": VALID_SECONDS}}))?;
         let accounts = self.namespace.api::<ServiceAccount>();
         let granted = accounts.create_token_request(account, &Default::default(), &request).await?;
         let token = granted.status.context("a granted request has a status")?.token;

@@ -1,40 +1,39 @@
-//! What an Ingress says about who may pass, as written.
+//! The access control of an Ingress, as written.
 
 use std::collections::BTreeMap;
 
-use crate::groups;
 use crate::table::Guard;
+use crate::{Entry, groups};
 
-/// The annotations that decide who may pass: with them and without them the rest of an Ingress means the same.
+/// The annotations about access control: with them and without them the rest of an Ingress means the same.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Guards(BTreeMap<String, String>);
+pub struct Guards(Box<[(&'static str, Box<str>)]>);
 
 impl Guards {
-    /// Those of an Ingress, whatever they are worth. `prefix` has no slash.
+    /// Those of an Ingress, valid or not. `prefix` has no slash.
     pub fn of(annotations: &BTreeMap<String, String>, prefix: &str) -> Self {
-        let guards = annotations.iter().filter(|(key, _)| guard(key, prefix) != Guard::Nothing);
-        Self(guards.map(|(key, value)| (key.clone(), value.clone())).collect())
+        let guards = annotations.iter().filter_map(|(key, value)| Some((guard(key, prefix)?.name, value.as_str().into())));
+        Self(guards.collect())
     }
 
     /// Whether one of them closes the paths when it can't be used.
-    pub fn protect(&self, prefix: &str) -> bool {
-        self.0.iter().any(|(key, value)| entry(key, prefix).is_some_and(|entry| entry.protects_with(value)))
+    pub fn protect(&self) -> bool {
+        self.0.iter().any(|(name, value)| groups::annotation(name).is_some_and(|(entry, _)| entry.protects_with(value)))
     }
 
     /// The annotations of another version of the Ingress, with these in the place of its own.
     #[must_use]
     pub fn put_into(&self, other: &BTreeMap<String, String>, prefix: &str) -> BTreeMap<String, String> {
-        let rest = other.iter().filter(|(key, _)| guard(key, prefix) == Guard::Nothing);
-        rest.chain(&self.0).map(|(key, value)| (key.clone(), value.clone())).collect()
+        let rest = other.iter().filter(|(key, _)| guard(key, prefix).is_none());
+        let own = self.0.iter().map(|(name, value)| (format!("{prefix}/{name}"), value.to_string()));
+        rest.map(|(key, value)| (key.clone(), value.clone())).chain(own).collect()
     }
 }
 
-fn entry(key: &str, prefix: &str) -> Option<&'static crate::Entry> {
-    groups::annotation(key.strip_prefix(prefix)?.strip_prefix('/')?).map(|(entry, _)| entry)
-}
-
-fn guard(key: &str, prefix: &str) -> Guard {
-    entry(key, prefix).map_or(Guard::Nothing, |entry| entry.guard)
+/// The row of an annotation about access control.
+fn guard(key: &str, prefix: &str) -> Option<&'static Entry> {
+    let (entry, _) = groups::annotation(key.strip_prefix(prefix)?.strip_prefix('/')?)?;
+    (entry.guard != Guard::Nothing).then_some(entry)
 }
 
 #[cfg(test)]
@@ -56,7 +55,7 @@ mod tests {
 
     #[test]
     fn only_what_would_open_something_protects() {
-        let protects = |pairs: &[(&str, &str)]| Guards::of(&map(pairs), PREFIX).protect(PREFIX);
+        let protects = |pairs: &[(&str, &str)]| Guards::of(&map(pairs), PREFIX).protect();
         assert!(
             protects(&[("auth-url", "nonsense")]) && protects(&[("whitelist-source-range", "")]) && protects(&[("auth-type", "basic")])
         );

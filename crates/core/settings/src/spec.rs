@@ -4,6 +4,7 @@ use crate::groups::{
     Access, Affinity, BackendTls, BasicAuth, Canary, ClientTls, Cors, Errors, ExternalAuth, Fastcgi, Firewall, Hashing, Headers, Https,
     Limits, Mirror, Names, Observability, Path, Protocol, Proxy, Redirect, Snippets, Upstream,
 };
+use crate::rare::Rare;
 
 /// What the annotations of one Ingress ask for, by group. `None`: not set, so the setting of the same name in [`crate::Config`] holds.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -11,39 +12,39 @@ pub struct Spec {
     /// Access control.
     pub access: Access,
     /// Cookie affinity.
-    pub affinity: Affinity,
+    pub affinity: Rare<Affinity>,
     /// TLS to the backend.
-    pub backend_tls: BackendTls,
+    pub backend_tls: Rare<BackendTls>,
     /// Basic and digest authentication.
-    pub basic_auth: BasicAuth,
+    pub basic_auth: Rare<BasicAuth>,
     /// Canary.
-    pub canary: Canary,
+    pub canary: Rare<Canary>,
     /// TLS towards clients and client certificates.
-    pub client_tls: ClientTls,
+    pub client_tls: Rare<ClientTls>,
     /// CORS.
     pub cors: Cors,
     /// Errors and the default backend.
-    pub errors: Errors,
+    pub errors: Rare<Errors>,
     /// External authentication.
-    pub external_auth: ExternalAuth,
+    pub external_auth: Rare<ExternalAuth>,
     /// FastCGI.
-    pub fastcgi: Fastcgi,
+    pub fastcgi: Rare<Fastcgi>,
     /// Firewall.
-    pub firewall: Firewall,
+    pub firewall: Rare<Firewall>,
     /// Consistent hashing.
-    pub hashing: Hashing,
+    pub hashing: Rare<Hashing>,
     /// Headers of the answer.
-    pub headers: Headers,
+    pub headers: Rare<Headers>,
     /// HTTPS.
     pub https: Https,
     /// Limits.
     pub limits: Limits,
     /// Mirroring.
-    pub mirror: Mirror,
+    pub mirror: Rare<Mirror>,
     /// Names of a host.
-    pub names: Names,
+    pub names: Rare<Names>,
     /// Logs and traces.
-    pub observability: Observability,
+    pub observability: Rare<Observability>,
     /// Paths and rewriting.
     pub path: Path,
     /// Protocol to the backend.
@@ -53,7 +54,7 @@ pub struct Spec {
     /// Redirects.
     pub redirect: Redirect,
     /// Snippets.
-    pub snippets: Snippets,
+    pub snippets: Rare<Snippets>,
     /// Choice of the endpoint.
     pub upstream: Upstream,
 }

@@ -66,6 +66,13 @@ fn report(world: &World, watcher: &Watcher, changes: &Changes<'_>) {
     eprintln!("{before:?}, later {largest:?}");
 }
 
+#[expect(clippy::print_stderr, reason = "progress of a run that takes an hour")]
+fn progress(seed: u64) {
+    if seed.is_multiple_of(10) {
+        eprintln!("sequence {seed}");
+    }
+}
+
 /// Sequences of what a tenant may do, beside clients and changes of the others.
 async fn suffer(world: &mut World, seeds: std::ops::Range<u64>, reach: Reach) -> anyhow::Result<()> {
     let victims = std::sync::Arc::clone(&world.victims);
@@ -73,6 +80,7 @@ async fn suffer(world: &mut World, seeds: std::ops::Range<u64>, reach: Reach) ->
     let mut changes = Changes::new(&victims.cases[0], world.controller.http(), LONGEST).await?;
     let is_enough = seeds.end - seeds.start > 1;
     for seed in seeds {
+        progress(seed);
         world.suffer(seed, STEPS, reach, &watcher, &mut changes).await.with_context(|| world.log())?;
     }
     report(world, &watcher, &changes);

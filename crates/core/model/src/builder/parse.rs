@@ -115,7 +115,7 @@ impl Builder {
     }
 
     fn protects(&self, object: &Ingress) -> bool {
-        Guards::of(&object.annotations, &self.options.annotations_prefix).protect(&self.options.annotations_prefix)
+        Guards::of(&object.annotations, &self.options.annotations_prefix).protect()
     }
 
     fn world(&self) -> World<'_> {

@@ -34,7 +34,7 @@ pub(crate) fn stickiness(oldest: &Affinity, youngest: &Affinity) -> Option<Stick
 
 /// The alternative that a canary's rule makes. `sticky`: the backend that it is added to has affinity.
 pub(crate) fn alternative(canary: &Entry, candidate: &Candidate, sticky: bool) -> Alternative {
-    let Canary { enabled: _, weight, weight_total: _, header, cookie } = &canary.spec.canary;
+    let Canary { enabled: _, weight, weight_total: _, header, cookie } = &*canary.spec.canary;
     let mut alternative = Alternative {
         backend: candidate.backend.wire().into(),
         sticky: sticky && canary.spec.affinity.canary_behavior == CanaryBehavior::Sticky,

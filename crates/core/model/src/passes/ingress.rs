@@ -177,7 +177,7 @@ pub(crate) fn parse(key: &ObjectKey, ingress: &Ingress, world: &World<'_>) -> (O
 /// `None`: nothing in it protects, or it is a canary, which has no paths.
 pub(crate) fn close(key: &ObjectKey, ingress: &Ingress, world: &World<'_>) -> Option<Entry> {
     let World { config, options, .. } = world;
-    if !Guards::of(&ingress.annotations, &options.annotations_prefix).protect(&options.annotations_prefix) {
+    if !Guards::of(&ingress.annotations, &options.annotations_prefix).protect() {
         return None;
     }
     let policy = Policy { prefix: &options.annotations_prefix, validation: options.annotation_validation, config };
@@ -185,8 +185,8 @@ pub(crate) fn close(key: &ObjectKey, ingress: &Ingress, world: &World<'_>) -> Op
     if canary.enabled {
         return None;
     }
-    let ClientTls { ca, verify, depth, subject, .. } = client_tls;
-    let client_tls = ClientTls { ca, verify, depth, subject, ..ClientTls::default() };
+    let ClientTls { ca, verify, depth, subject, .. } = (*client_tls).clone();
+    let client_tls = ClientTls { ca, verify, depth, subject, ..ClientTls::default() }.into();
     // What is wrong was reported when it was refused.
     let mut reported = Problems::of(key);
     let entry = Entry {

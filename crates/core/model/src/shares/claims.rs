@@ -24,9 +24,10 @@ impl Owned for BackendId {
     }
 }
 
-/// What one object asks for.
+/// What one object asks for. `O` is its precedence within the namespace.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Asked {
+struct Asked<O> {
+    order: O,
     claim: Arc<Claim>,
     /// What its version of before takes, which is served if there is room for that only.
     before: Option<Arc<Claim>>,
@@ -62,17 +63,25 @@ impl<'a> Room<'a> {
 
 /// The objects of one namespace.
 #[derive(Debug, Clone)]
-struct Namespace<K: Owned, O: Ord + Clone> {
+struct Namespace<K, O> {
     sum: Weight,
-    /// Those that are served first come first.
-    claims: BTreeMap<(O, K), Asked>,
+    claims: BTreeMap<K, Asked<O>>,
     /// How many of them ask for it.
     common: Counted<Common>,
 }
 
-impl<K: Owned, O: Ord + Clone> Default for Namespace<K, O> {
+impl<K, O> Default for Namespace<K, O> {
     fn default() -> Self {
         Self { sum: Weight::default(), claims: BTreeMap::new(), common: Counted::default() }
+    }
+}
+
+impl<K: Ord, O: Ord> Namespace<K, O> {
+    /// The claims, those that are served first come first.
+    fn by_precedence(&self) -> Vec<(&K, &Asked<O>)> {
+        let mut claims: Vec<_> = self.claims.iter().collect();
+        claims.sort_by_key(|(key, asked)| (&asked.order, *key));
+        claims
     }
 }
 
@@ -90,12 +99,11 @@ pub(crate) struct Shares<K: Owned, O: Ord + Clone> {
     used: Weight,
     common: Counted<Common>,
     namespaces: BTreeMap<Arc<str>, Namespace<K, O>>,
-    orders: BTreeMap<K, O>,
 }
 
 impl<K: Owned, O: Ord + Clone> Default for Shares<K, O> {
     fn default() -> Self {
-        Self { used: Weight::default(), common: Counted::default(), namespaces: BTreeMap::new(), orders: BTreeMap::new() }
+        Self { used: Weight::default(), common: Counted::default(), namespaces: BTreeMap::new() }
     }
 }
 
@@ -107,32 +115,30 @@ impl<K: Owned, O: Ord + Clone> Shares<K, O> {
 
     /// Takes what an object asks for, or that it is gone. Cost: a few look-ups for each thing in common.
     pub(crate) fn set(&mut self, key: &K, claim: Option<(O, Arc<Claim>)>) {
-        self.replace(key, claim.map(|(order, claim)| (order, Asked { claim, before: None })));
+        self.replace(key, claim.map(|(order, claim)| Asked { order, claim, before: None }));
     }
 
     /// Takes what the version of before of an object takes, for which there may be room instead.
     pub(crate) fn offer(&mut self, key: &K, before: Arc<Claim>) {
-        let Some(order) = self.orders.get(key).cloned() else { return };
-        let asked = self.namespaces.get(key.owner()).and_then(|namespace| namespace.claims.get(&(order.clone(), key.clone())));
-        let asked = asked.map(|asked| Asked { before: Some(before), ..asked.clone() });
-        self.replace(key, asked.map(|asked| (order, asked)));
+        let asked = self.namespaces.get(key.owner()).and_then(|namespace| namespace.claims.get(key)).cloned();
+        if let Some(asked) = asked {
+            self.replace(key, Some(Asked { before: Some(before), ..asked }));
+        }
     }
 
-    fn replace(&mut self, key: &K, asked: Option<(O, Asked)>) {
-        let old = self.orders.remove(key);
-        if old.is_none() && asked.is_none() {
+    fn replace(&mut self, key: &K, asked: Option<Asked<O>>) {
+        if asked.is_none() && !self.namespaces.contains_key(key.owner()) {
             return;
         }
         let namespace = self.namespaces.entry(key.owner().clone()).or_default();
-        if let Some(asked) = old.and_then(|order| namespace.claims.remove(&(order, key.clone()))) {
-            subtract(&mut self.used, &mut self.common, &asked);
-            subtract(&mut namespace.sum, &mut namespace.common, &asked);
+        if let Some(old) = namespace.claims.remove(key) {
+            subtract(&mut self.used, &mut self.common, &old);
+            subtract(&mut namespace.sum, &mut namespace.common, &old);
         }
-        if let Some((order, asked)) = asked {
+        if let Some(asked) = asked {
             add(&mut self.used, &mut self.common, &asked);
             add(&mut namespace.sum, &mut namespace.common, &asked);
-            self.orders.insert(key.clone(), order.clone());
-            namespace.claims.insert((order, key.clone()), asked);
+            namespace.claims.insert(key.clone(), asked);
         }
         if namespace.claims.is_empty() {
             self.namespaces.remove(key.owner());
@@ -151,8 +157,8 @@ impl<K: Owned, O: Ord + Clone> Shares<K, O> {
         for (name, namespace) in &self.namespaces {
             let is_above = |(resource, share): &(Resource, u64)| namespace.sum.of(*resource) > *share;
             let mut room = Room { left: shares.iter().copied().filter(is_above).collect(), known: BTreeSet::new() };
-            let claims = namespace.claims.iter().filter(|_| shares.iter().any(is_above));
-            for ((_, key), asked) in claims {
+            let claims = shares.iter().any(is_above).then(|| namespace.by_precedence());
+            for (key, asked) in claims.into_iter().flatten() {
                 let Some(resource) = room.lacks(&asked.claim) else {
                     room.take(&asked.claim);
                     continue;
@@ -180,7 +186,7 @@ impl<K: Owned, O: Ord + Clone> Shares<K, O> {
     /// The objects of a namespace that ask for more than this.
     pub(crate) fn larger(&self, namespace: &str, resource: Resource, level: u64) -> impl Iterator<Item = &K> {
         let claims = self.namespaces.get(namespace).into_iter().flat_map(|namespace| &namespace.claims);
-        claims.filter(move |(_, asked)| asked.claim.own.of(resource) > level).map(|((_, key), _)| key)
+        claims.filter(move |(_, asked)| asked.claim.own.of(resource) > level).map(|(key, _)| key)
     }
 
     /// Why something of a namespace is held back.
@@ -211,7 +217,7 @@ impl<K: Owned, O: Ord + Clone> Shares<K, O> {
     }
 }
 
-fn add(sum: &mut Weight, known: &mut Counted<Common>, asked: &Asked) {
+fn add<O>(sum: &mut Weight, known: &mut Counted<Common>, asked: &Asked<O>) {
     sum.add(&asked.own());
     for common in asked.common() {
         if known.add(common) {
@@ -220,7 +226,7 @@ fn add(sum: &mut Weight, known: &mut Counted<Common>, asked: &Asked) {
     }
 }
 
-fn subtract(sum: &mut Weight, known: &mut Counted<Common>, asked: &Asked) {
+fn subtract<O>(sum: &mut Weight, known: &mut Counted<Common>, asked: &Asked<O>) {
     sum.subtract(&asked.own());
     for common in asked.common() {
         if known.remove(common) {
@@ -229,7 +235,7 @@ fn subtract(sum: &mut Weight, known: &mut Counted<Common>, asked: &Asked) {
     }
 }
 
-impl Asked {
+impl<O> Asked<O> {
     /// The more of both versions, so that there is room for either.
     fn own(&self) -> Weight {
         let Some(before) = &self.before else { return self.claim.own };

@@ -4,6 +4,7 @@ use ngx_value::{CookieDomain, CookieName, CookiePath, Invalid, parse_bool, parse
 
 use super::common::{self, BOOL, LOCATION, set, without_blanks};
 use crate::parse::FindingKind;
+use crate::rare::Rare;
 use crate::table::{Applies, Draft, Entry, Group, Needs, Risk, Scope};
 
 pub(super) static GROUP: Group = Group {
@@ -12,7 +13,7 @@ pub(super) static GROUP: Group = Group {
         With several Ingresses on one backend the youngest with affinity names the cookie.",
     entries: ENTRIES,
     finish,
-    clear: |spec| spec.affinity = Affinity::default(),
+    clear: |spec| spec.affinity = Rare::default(),
     ..common::GROUP
 };
 
@@ -299,7 +300,7 @@ mod tests {
 
     #[track_caller]
     fn cookie(name: &str, value: &str) -> AffinityCookie {
-        good(&[("affinity", "cookie"), (name, value)]).affinity.cookie.unwrap()
+        good(&[("affinity", "cookie"), (name, value)]).affinity.cookie.clone().unwrap()
     }
 
     #[test]
@@ -353,7 +354,7 @@ mod tests {
     fn another_letter_case_of_samesite_leaves_it_out() {
         let found = [("session-cookie-samesite", Surprise, "expected None, Lax or Strict in exactly this letter case")];
         let spec = bad(&[("affinity", "cookie"), ("session-cookie-samesite", "lax")], Accepted, &found);
-        assert_eq!(spec.affinity.cookie.unwrap().same_site, None);
+        assert_eq!(spec.affinity.cookie.clone().unwrap().same_site, None);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use ngx_value::{CipherList, Invalid, TlsProtocol, VhostTemplate, parse_integer};
 
 use super::common::{self, LOCATION, ON_OFF, object, set, trimmed, without_blanks};
+use crate::rare::Rare;
 use crate::reference::Reference;
 use crate::table::{Applies, Entry, Group, Guard, Needs, OnInvalid, Risk};
 
@@ -11,7 +12,7 @@ pub(super) static GROUP: Group = Group {
     doc: "For `backend-protocol: HTTPS`, `AUTO_HTTP` and `GRPCS`. All of it needs `proxy-ssl-secret`; without it endpoints get no certificate and no name, and theirs are \
         not verified. Unless the setting `proxy-ssl-location-only` is true, the oldest Ingress with such a Secret decides for the rest of the host, too.",
     entries: ENTRIES,
-    clear: |spec| spec.backend_tls = BackendTls::default(),
+    clear: |spec| spec.backend_tls = Rare::default(),
     ..common::GROUP
 };
 
@@ -161,7 +162,7 @@ mod tests {
 
     #[track_caller]
     fn tls(name: &str, value: &str) -> BackendTls {
-        good(&[SECRET, (name, value)]).backend_tls
+        (*good(&[SECRET, (name, value)]).backend_tls).clone()
     }
 
     #[test]

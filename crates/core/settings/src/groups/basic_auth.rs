@@ -5,6 +5,7 @@ use std::str::FromStr;
 use ngx_value::{Invalid, Realm};
 
 use super::common::{self, LOCATION, object, set, trimmed, without_blanks};
+use crate::rare::Rare;
 use crate::reference::Reference;
 use crate::table::*;
 
@@ -13,7 +14,7 @@ pub(super) static GROUP: Group = Group {
     doc: "Whatever is wrong here closes the locations; they are never served without the password.",
     entries: ENTRIES,
     finish,
-    clear: |spec| spec.basic_auth = BasicAuth::default(),
+    clear: |spec| spec.basic_auth = Rare::default(),
     ..common::GROUP
 };
 
@@ -154,7 +155,7 @@ mod tests {
     fn a_scheme_needs_a_secret() {
         let auth = good(&[("auth-type", " basic"), ("auth-secret", "ns/users"), ("auth-realm", "test auth")]).basic_auth;
         assert_eq!((auth.scheme, auth.layout), (Some(AuthScheme::Basic), SecretLayout::File));
-        assert_eq!((auth.secret.unwrap().to_string().as_str(), auth.realm.unwrap().as_str()), ("ns/users", "test auth"));
+        assert_eq!((auth.secret.clone().unwrap().to_string().as_str(), auth.realm.clone().unwrap().as_str()), ("ns/users", "test auth"));
         let auth = good(&[("auth-type", "digest"), ("auth-secret", "users"), ("auth-secret-type", "auth-map")]).basic_auth;
         assert_eq!((auth.scheme, auth.layout), (Some(AuthScheme::Digest), SecretLayout::Map));
         let missing = [("auth-secret", Invalid, "expected the name of a Secret, as auth-type is set; because it protects")];

@@ -4,6 +4,7 @@ use ngx_value::{BasicText, CookieName, HeaderName, Invalid, Pattern, parse_bool,
 
 use super::common::{self, BOOL, LOCATION, set, trimmed, without_blanks};
 use crate::parse::FindingKind;
+use crate::rare::Rare;
 use crate::table::{Applies, Draft, Entry, Group, Needs, Risk, Scope};
 
 pub(super) static GROUP: Group = Group {
@@ -13,7 +14,7 @@ pub(super) static GROUP: Group = Group {
         a backend, so every path that uses the backend is split. Only the oldest alternative of a backend is used.",
     entries: ENTRIES,
     finish,
-    clear: |spec| spec.canary = Canary::default(),
+    clear: |spec| spec.canary = Rare::default(),
     ..common::GROUP
 };
 
@@ -239,7 +240,7 @@ mod tests {
             ("canary-weight-total", "1000"),
         ]));
         let canary = spec.canary;
-        assert_eq!((canary.weight, canary.total(), canary.cookie.unwrap().as_str()), (5, 1000, "go"));
+        assert_eq!((canary.weight, canary.total(), canary.cookie.clone().unwrap().as_str()), (5, 1000, "go"));
         assert_eq!(canary.header, Some(CanaryHeader { name: "X-Go".parse().unwrap(), rule: HeaderRule::Words }));
     }
 
@@ -259,24 +260,24 @@ mod tests {
         let pattern = ("canary-by-header-pattern", "^Do");
         let header = ("canary-by-header", "X-Go");
         let spec = good(&canary(&[header, pattern]));
-        assert_eq!(spec.canary.header.unwrap().rule, HeaderRule::Pattern("^Do".parse().unwrap()));
+        assert_eq!(spec.canary.header.clone().unwrap().rule, HeaderRule::Pattern("^Do".parse().unwrap()));
         let note = [("canary-by-header-pattern", Surprise, "canary-by-header-value is set as well and wins")];
         let spec = bad(&canary(&[header, pattern, ("canary-by-header-value", "Do it")]), Accepted, &note);
-        assert_eq!(spec.canary.header.unwrap().rule, HeaderRule::Value("Do it".parse().unwrap()));
+        assert_eq!(spec.canary.header.clone().unwrap().rule, HeaderRule::Value("Do it".parse().unwrap()));
     }
 
     #[test]
     fn a_pattern_that_can_t_be_compiled_keeps_the_primary() {
         let found = [("canary-by-header-pattern", Bad, "expected a regular expression (")];
         let spec = bad(&canary(&[("canary-by-header", "X-Go"), ("canary-by-header-pattern", "[][**da?$&*")]), Accepted, &found);
-        assert_eq!(spec.canary.header.unwrap().rule, HeaderRule::Primary);
+        assert_eq!(spec.canary.header.clone().unwrap().rule, HeaderRule::Primary);
         let found = [(
             "canary-by-header-pattern",
             Bad,
             "expected a regular expression without blanks, commas, quotes and semicolons; it is ignored",
         )];
         let spec = bad(&canary(&[("canary-by-header", "X-Go"), ("canary-by-header-pattern", "a b;")]), Accepted, &found);
-        assert_eq!(spec.canary.header.unwrap().rule, HeaderRule::Words);
+        assert_eq!(spec.canary.header.clone().unwrap().rule, HeaderRule::Words);
     }
 
     #[test]

@@ -9,6 +9,7 @@ use super::common::{self, BOOL, LOCATION, is_basic, object, set, without_blanks}
 use crate::config::Config;
 use crate::effective::Effective;
 use crate::parse::FindingKind;
+use crate::rare::Rare;
 use crate::reference::Reference;
 use crate::table::*;
 
@@ -17,7 +18,7 @@ pub(super) static GROUP: Group = Group {
     doc: "All of them hold for the whole host: the oldest Ingress of the host that sets something decides. Client certificates are checked on TLS connections only, so plain HTTP should be redirected.",
     entries: ENTRIES,
     settle,
-    clear: |spec| spec.client_tls = ClientTls::default(),
+    clear: |spec| spec.client_tls = Rare::default(),
     ..common::GROUP
 };
 
@@ -285,7 +286,7 @@ mod tests {
     #[test]
     fn a_ca_is_named_with_its_namespace() {
         let tls = good(&[("auth-tls-secret", " default / authtls.foo.com")]).client_tls;
-        let Some(ClientCa::Secret(secret)) = tls.ca else { panic!("{tls:?}") };
+        let Some(ClientCa::Secret(secret)) = tls.ca.clone() else { panic!("{tls:?}") };
         assert_eq!(secret.to_string(), "default/authtls.foo.com");
         assert_eq!((tls.verify, tls.depth), (VerifyClient::On, None));
         for value in ["ca", "a/b/c", "/ca", "a/b;c", "$a/b", "a/b\n"] {
@@ -301,7 +302,7 @@ mod tests {
             [CA, ("auth-tls-verify-client", "optional_no_ca"), ("auth-tls-verify-depth", "0"), ("auth-tls-match-cn", "CN=a.*;\"b\"")];
         let tls = good(&pairs).client_tls;
         assert_eq!((tls.verify, tls.depth), (VerifyClient::OptionalNoCa, Some(1)));
-        assert_eq!(tls.subject.unwrap().as_str(), "CN=a.*;\"b\"");
+        assert_eq!(tls.subject.clone().unwrap().as_str(), "CN=a.*;\"b\"");
         for (name, value, verdict) in [
             ("auth-tls-verify-client", "maybe", Accepted),
             ("auth-tls-verify-depth", "-1", Accepted),
@@ -311,14 +312,14 @@ mod tests {
             ("auth-tls-pass-certificate-to-upstream", "yes", Refused),
         ] {
             let tls = bad(&[CA, (name, value)], verdict, &[(name, Invalid, "expected ")]).client_tls;
-            assert_eq!((tls.verify, tls.depth, tls.subject), (VerifyClient::On, None, None), "{name}");
+            assert_eq!((tls.verify, tls.depth, tls.subject.clone()), (VerifyClient::On, None, None), "{name}");
             assert_eq!(tls.ca == Some(ClientCa::Unusable), verdict == Denied, "{name}");
         }
     }
 
     #[test]
     fn an_error_page_is_a_url_a_path_or_a_location() {
-        let page = |value| good(&[CA, ("auth-tls-error-page", value)]).client_tls.error_page;
+        let page = |value| good(&[CA, ("auth-tls-error-page", value)]).client_tls.error_page.clone();
         for value in ["http://10.0.0.1/error", "https://www.example.com:8443/a/b.html", "/error"] {
             assert_eq!(page(value), Some(TlsErrorPage::Url(value.parse().unwrap())));
         }
@@ -339,7 +340,7 @@ mod tests {
     fn ciphers_and_passthrough_may_not_be_wrong() {
         let ciphers = "ALL:!aNULL:!EXPORT56:RC4+RSA:+HIGH:+MEDIUM:+LOW:+SSLv2:+EXP";
         let tls = good(&[("ssl-ciphers", ciphers), ("ssl-prefer-server-ciphers", "false"), ("ssl-passthrough", "true")]).client_tls;
-        assert_eq!((tls.ciphers.unwrap().as_str(), tls.prefer_server_ciphers, tls.passthrough), (ciphers, Some(false), true));
+        assert_eq!((tls.ciphers.clone().unwrap().as_str(), tls.prefer_server_ciphers, tls.passthrough), (ciphers, Some(false), true));
         bad(&[("ssl-ciphers", "A;B")], Refused, &[("ssl-ciphers", Invalid, "expected ")]);
         bad(&[("ssl-passthrough", "on")], Refused, &[("ssl-passthrough", Invalid, "expected ")]);
         bad(&[("ssl-prefer-server-ciphers", "on")], Accepted, &[("ssl-prefer-server-ciphers", Invalid, "expected ")]);

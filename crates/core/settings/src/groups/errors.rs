@@ -6,6 +6,7 @@ use ngx_value::{ErrorStatus, Invalid, ServiceName, parse_bool};
 
 use super::common::{self, BOOL, LOCATION, set};
 use crate::parse::FindingKind;
+use crate::rare::Rare;
 use crate::table::*;
 
 pub(super) static GROUP: Group = Group {
@@ -13,7 +14,7 @@ pub(super) static GROUP: Group = Group {
     doc: "An error that is taken over goes to the default backend as a request for `/` with headers such as `X-Code`; the client gets that answer with its status.",
     entries: ENTRIES,
     finish,
-    clear: |spec| spec.errors = Errors::default(),
+    clear: |spec| spec.errors = Rare::default(),
     ..common::GROUP
 };
 
@@ -111,7 +112,7 @@ mod tests {
 
     #[test]
     fn a_default_backend_is_a_service_of_the_same_namespace() {
-        assert_eq!(good(&[("default-backend", "from-annotation")]).errors.default_backend.unwrap().as_str(), "from-annotation");
+        assert_eq!(good(&[("default-backend", "from-annotation")]).errors.default_backend.clone().unwrap().as_str(), "from-annotation");
         for value in ["ns/a", "1a", "A", "a:80", "a;", "a b", " a", "a ", " "] {
             bad(&[("default-backend", value)], Refused, &[("default-backend", Invalid, "expected the name of a Service")]);
         }

@@ -8,6 +8,7 @@ use ngx_value::{CacheRules, Expression, HeaderName, HeaderTemplate, Method, Quer
 
 use super::common;
 use crate::parse::FindingKind;
+use crate::rare::Rare;
 use crate::reference::Reference;
 use crate::table::*;
 
@@ -17,7 +18,7 @@ pub(super) static GROUP: Group = Group {
     entries: entries::ENTRIES,
     finish,
     settle: |draft, config| common::hold_to_policy(draft, config, "auth-snippet", |spec| &mut spec.external_auth.snippet),
-    clear: |spec| spec.external_auth = ExternalAuth::default(),
+    clear: |spec| spec.external_auth = Rare::default(),
     ..common::GROUP
 };
 

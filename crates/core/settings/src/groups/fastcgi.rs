@@ -3,6 +3,7 @@
 use ngx_value::FastcgiName;
 
 use super::common::{self, LOCATION, object, set, without_blanks};
+use crate::rare::Rare;
 use crate::reference::Reference;
 use crate::table::{Applies, Entry, Group, OnInvalid, Risk};
 
@@ -10,7 +11,7 @@ pub(super) static GROUP: Group = Group {
     title: "FastCGI",
     doc: "For `backend-protocol: FCGI`. The usual parameters are always sent.",
     entries: ENTRIES,
-    clear: |spec| spec.fastcgi = Fastcgi::default(),
+    clear: |spec| spec.fastcgi = Rare::default(),
     ..common::GROUP
 };
 
@@ -65,7 +66,7 @@ mod tests {
 
     #[test]
     fn an_index_is_a_file_name() {
-        assert_eq!(good(&[("fastcgi-index", "index.php")]).fastcgi.index.unwrap().as_str(), "index.php");
+        assert_eq!(good(&[("fastcgi-index", "index.php")]).fastcgi.index.clone().unwrap().as_str(), "index.php");
         for text in ["a/b", "a;", "$a", "a\n"] {
             bad(&[("fastcgi-index", text)], Refused, &[("fastcgi-index", Bad, "expected a name")]);
         }
@@ -73,9 +74,9 @@ mod tests {
 
     #[test]
     fn parameters_come_from_a_configmap() {
-        assert_eq!(good(&[("fastcgi-params-configmap", "params")]).fastcgi.params.unwrap().name(), "params");
+        assert_eq!(good(&[("fastcgi-params-configmap", "params")]).fastcgi.params.clone().unwrap().name(), "params");
         assert_eq!(
-            good(&[("fastcgi-params-configmap", "shop/params")]).fastcgi.params.unwrap().resolve("shop", false),
+            good(&[("fastcgi-params-configmap", "shop/params")]).fastcgi.params.clone().unwrap().resolve("shop", false),
             Ok(("shop", "params"))
         );
         bad(&[("fastcgi-params-configmap", "a/b/c")], Denied, &[("fastcgi-params-configmap", Bad, "expected a name")]);

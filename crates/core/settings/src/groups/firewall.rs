@@ -3,13 +3,14 @@
 use ngx_value::{Expression, FirewallRules, parse_bool};
 
 use super::common::{self, BOOL, LOCATION, set};
+use crate::rare::Rare;
 use crate::table::*;
 
 pub(super) static GROUP: Group = Group {
     title: "Firewall",
     doc: "ModSecurity looks at requests where it is switched on globally or here; elsewhere the rules and the id have no effect. It never looks at requests to authentication services, redirects to sign in, and error pages.",
     entries: ENTRIES,
-    clear: |spec| spec.firewall = Firewall::default(),
+    clear: |spec| spec.firewall = Rare::default(),
     ..common::GROUP
 };
 
@@ -91,14 +92,17 @@ mod tests {
     #[test]
     fn rules_are_a_text_of_their_own() {
         let rules = "SecRuleEngine On\nSecRule REQUEST_HEADERS:User-Agent \"block-ua\" \"log,deny,id:107,status:403,msg:'UA blocked'\"\n";
-        assert_eq!(good(&[("modsecurity-snippet", rules)]).firewall.rules.unwrap().as_str(), rules);
+        assert_eq!(good(&[("modsecurity-snippet", rules)]).firewall.rules.clone().unwrap().as_str(), rules);
         bad(&[("modsecurity-snippet", "a\0")], Refused, &[("modsecurity-snippet", Invalid, "expected rules")]);
         assert_eq!(good(&[("modsecurity-snippet", "\n ")]).firewall.rules, None);
     }
 
     #[test]
     fn an_id_is_made_of_variables() {
-        assert_eq!(good(&[("modsecurity-transaction-id", " $request_id")]).firewall.transaction_id.unwrap().as_str(), "$request_id");
+        assert_eq!(
+            good(&[("modsecurity-transaction-id", " $request_id")]).firewall.transaction_id.clone().unwrap().as_str(),
+            "$request_id"
+        );
         for value in ["$nothing", "a;b", "$1", "a.b", "\""] {
             let spec = bad(&[("modsecurity-transaction-id", value)], Accepted, &[("modsecurity-transaction-id", Invalid, "expected ")]);
             assert_eq!(spec.firewall, Firewall::default());

@@ -3,13 +3,14 @@
 use ngx_value::{HashKey, Invalid, parse_bool, parse_integer};
 
 use super::common::{self, BOOL, LOCATION, without_blanks};
+use crate::rare::Rare;
 use crate::table::{Applies, Draft, Entry, Group, Needs, OnEmpty, OnInvalid, Risk, Scope};
 
 pub(super) static GROUP: Group = Group {
     title: "Consistent hashing",
     doc: "Requests with the same key go to the same endpoint. An empty value of any of these annotations switches hashing off.",
     entries: ENTRIES,
-    clear: |spec| spec.hashing = Hashing::default(),
+    clear: |spec| spec.hashing = Rare::default(),
     ..common::GROUP
 };
 

@@ -4,11 +4,12 @@ use ngx_value::{Invalid, parse_bool};
 
 use super::common::{self, BOOL, LOCATION, object};
 use crate::parse::FindingKind;
+use crate::rare::Rare;
 use crate::reference::Reference;
 use crate::table::*;
 
 pub(super) static GROUP: Group =
-    Group { title: "Headers of the answer", entries: ENTRIES, clear: |spec| spec.headers = Headers::default(), ..common::GROUP };
+    Group { title: "Headers of the answer", entries: ENTRIES, clear: |spec| spec.headers = Rare::default(), ..common::GROUP };
 
 /// What these annotations ask for.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -60,7 +61,7 @@ mod tests {
 
     #[test]
     fn headers_come_from_a_configmap_with_a_namespace() {
-        assert_eq!(good(&[("custom-headers", "ns/custom-headers")]).headers.custom.unwrap().to_string(), "ns/custom-headers");
+        assert_eq!(good(&[("custom-headers", "ns/custom-headers")]).headers.custom.clone().unwrap().to_string(), "ns/custom-headers");
         for (value, verdict) in [("custom-headers", Denied), ("a/b/c", Denied), ("a;b/c", Accepted), ("$a/b", Accepted)] {
             let spec = bad(&[("custom-headers", value)], verdict, &[("custom-headers", Invalid, "expected a namespace and a name")]);
             assert_eq!(spec.headers.custom, None);

@@ -3,13 +3,14 @@
 use ngx_value::{Invalid, UrlTemplate, VhostTemplate, parse_on_off};
 
 use super::common::{self, LOCATION, ON_OFF, set, trimmed};
+use crate::rare::Rare;
 use crate::table::*;
 
 pub(super) static GROUP: Group = Group {
     title: "Mirroring",
     doc: "The answer to the copy is thrown away, but a slow one holds back the client's request.",
     entries: ENTRIES,
-    clear: |spec| spec.mirror = Mirror::default(),
+    clear: |spec| spec.mirror = Rare::default(),
     ..common::GROUP
 };
 
@@ -105,7 +106,7 @@ mod tests {
     fn details_need_a_target() {
         let target = ("mirror-target", "http://localhost/mirror");
         let mirror = good(&[target, ("mirror-request-body", " off"), ("mirror-host", "a.b")]).mirror;
-        assert_eq!((mirror.body, mirror.host.unwrap().as_str()), (Some(false), "a.b"));
+        assert_eq!((mirror.body, mirror.host.clone().unwrap().as_str()), (Some(false), "a.b"));
         for (name, value) in [("mirror-request-body", "false"), ("mirror-host", "a b"), ("mirror-host", "a;b")] {
             bad(&[target, (name, value)], Accepted, &[(name, Invalid, "expected ")]);
         }

@@ -6,10 +6,11 @@ use ngx_value::{HostName, Invalid, Pattern};
 
 use super::common::{self, LOCATION};
 use crate::parse::FindingKind;
+use crate::rare::Rare;
 use crate::table::{Draft, Entry, Group, OnInvalid, Risk, Scope};
 
 pub(super) static GROUP: Group =
-    Group { title: "Names of a host", entries: ENTRIES, clear: |spec| spec.names = Names::default(), ..common::GROUP };
+    Group { title: "Names of a host", entries: ENTRIES, clear: |spec| spec.names = Rare::default(), ..common::GROUP };
 
 /// What these annotations ask for.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -50,7 +51,7 @@ fn server_alias(text: &str, draft: &mut Draft) -> Result<(), Invalid> {
             Err(_) => return Err(Invalid::new("host names such as www.example.com or *.example.com, between commas")),
         }
     }
-    draft.spec.names = Names { server_alias: names.into_iter().collect(), server_alias_patterns: patterns.into_iter().collect() };
+    *draft.spec.names = Names { server_alias: names.into_iter().collect(), server_alias_patterns: patterns.into_iter().collect() };
     Ok(())
 }
 

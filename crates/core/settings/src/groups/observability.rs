@@ -3,10 +3,11 @@
 use ngx_value::{SpanName, parse_bool};
 
 use super::common::{self, BOOL, LOCATION, set, trimmed};
+use crate::rare::Rare;
 use crate::table::*;
 
 pub(super) static GROUP: Group =
-    Group { title: "Logs and traces", entries: ENTRIES, clear: |spec| spec.observability = Observability::default(), ..common::GROUP };
+    Group { title: "Logs and traces", entries: ENTRIES, clear: |spec| spec.observability = Rare::default(), ..common::GROUP };
 
 /// What these annotations ask for.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -92,7 +93,7 @@ mod tests {
     #[test]
     fn a_span_has_a_plain_name() {
         let spec = good(&[ON, ("opentelemetry-operation-name", " my-op_1 "), ("opentelemetry-trust-incoming-span", "false")]);
-        assert_eq!(spec.observability.opentelemetry_operation_name.unwrap().as_str(), "my-op_1");
+        assert_eq!(spec.observability.opentelemetry_operation_name.clone().unwrap().as_str(), "my-op_1");
         assert_eq!(spec.observability.opentelemetry_trust_incoming_span, Some(false));
         for value in ["$uri", "a\"b", "a\nb", "a/b"] {
             bad(&[ON, ("opentelemetry-operation-name", value)], Refused, &[("opentelemetry-operation-name", Invalid, "expected ")]);

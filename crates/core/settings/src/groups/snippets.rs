@@ -4,6 +4,7 @@ use ngx_value::Snippet;
 
 use super::common::{self, DIRECTIVES, LOCATION, set, snippet};
 use crate::config::Config;
+use crate::rare::Rare;
 use crate::table::{Applies, Draft, Entry, Group, OnInvalid, Risk, Scope};
 
 pub(super) static GROUP: Group = Group {
@@ -11,7 +12,7 @@ pub(super) static GROUP: Group = Group {
     doc: "Only where `allow-snippet-annotations` and `annotations-risk-level` allow them. [Some directives](snippets.md) are refused all the same.",
     entries: ENTRIES,
     settle,
-    clear: |spec| spec.snippets = Snippets::default(),
+    clear: |spec| spec.snippets = Rare::default(),
     ..common::GROUP
 };
 
@@ -82,7 +83,10 @@ mod tests {
     fn a_directive_that_reaches_beyond_refuses_the_ingress() {
         for name in ["configuration-snippet", "server-snippet", "stream-snippet"] {
             let expected = "expected directives that an Ingress may use, but line 2: include: ";
-            assert_eq!(bad(&[(name, "# a\ninclude /etc/passwd;")], Refused, &[(name, Invalid, expected)]).snippets, Default::default());
+            assert_eq!(
+                bad(&[(name, "# a\ninclude /etc/passwd;")], Refused, &[(name, Invalid, expected)]).snippets,
+                super::Snippets::default()
+            );
         }
         let pairs = [("auth-url", "http://a/"), ("auth-snippet", "root /;")];
         let spec = bad(&pairs, Denied, &[("auth-snippet", Invalid, "expected directives that an Ingress may use, but line 1: root: ")]);
@@ -106,7 +110,7 @@ mod tests {
     #[test]
     fn a_snippet_is_kept_as_text() {
         let snippets = good(&[("stream-snippet", "server {listen 8000; proxy_pass 127.0.0.1:80;}")]).snippets;
-        assert_eq!(snippets.stream.unwrap().as_str(), "server {listen 8000; proxy_pass 127.0.0.1:80;}\n");
+        assert_eq!(snippets.stream.clone().unwrap().as_str(), "server {listen 8000; proxy_pass 127.0.0.1:80;}\n");
         assert_eq!(good(&[("server-snippet", " \n "), ("configuration-snippet", "# only a comment {")]).snippets.server, None);
     }
 

@@ -180,7 +180,10 @@ fn a_risk_above_the_level_refuses_the_ingress_even_if_the_value_is_empty() {
 fn snippets_that_are_not_allowed_are_left_out() {
     let config = Config { annotations_risk_level: Risk::Critical, ..Config::default() };
     let parsed = read(&[("configuration-snippet", "a;"), ("ssl-redirect", "true")], &config);
-    assert_eq!((parsed.verdict, parsed.spec.snippets.configuration, parsed.spec.https.ssl_redirect), (Verdict::Accepted, None, Some(true)));
+    assert_eq!(
+        (parsed.verdict, parsed.spec.snippets.configuration.clone(), parsed.spec.https.ssl_redirect),
+        (Verdict::Accepted, None, Some(true))
+    );
     assert_eq!(
         (parsed.findings[0].kind, parsed.findings[0].detail.as_str()),
         (FindingKind::Blocked, "allow-snippet-annotations is false; it is ignored")
@@ -191,7 +194,7 @@ fn snippets_that_are_not_allowed_are_left_out() {
 fn a_snippet_that_is_allowed_must_be_balanced() {
     let config = snippets_allowed();
     let parsed = read(&[("server-snippet", "location /x { return 200; }")], &config);
-    assert_eq!(parsed.spec.snippets.server.unwrap().as_str(), "location /x { return 200; }\n");
+    assert_eq!(parsed.spec.snippets.server.clone().unwrap().as_str(), "location /x { return 200; }\n");
     let parsed = read(&[("configuration-snippet", "a;\n} server {")], &config);
     assert_eq!(parsed.verdict, Verdict::Refused);
     assert_eq!(

@@ -8,7 +8,7 @@ use crate::parse::Verdict::{Accepted, Denied};
 const URL: (&str, &str) = ("auth-url", "http://10.0.0.1/basic-auth/user/password");
 
 fn with(name: &'static str, value: &'static str) -> ExternalAuth {
-    good(&[URL, (name, value)]).external_auth
+    (*good(&[URL, (name, value)]).external_auth).clone()
 }
 
 #[test]
@@ -24,9 +24,9 @@ fn values_are_typed() {
     assert!(with("auth-always-set-cookie", "true").always_set_cookie);
     assert_eq!(with("auth-snippet", "proxy_set_header A 42;").snippet.unwrap().as_str(), "proxy_set_header A 42;\n");
     let cached = good(&[URL, ("auth-cache-key", "fixed"), ("auth-cache-duration", "200 201 401 30m")]).external_auth;
-    assert_eq!(cached.cache_duration.unwrap().time(401), Some(Seconds(1800)));
+    assert_eq!(cached.cache_duration.clone().unwrap().time(401), Some(Seconds(1800)));
     for url in ["http://$host/auth", "https://auth.ns.svc:4180/oauth2/auth?a=b", " http://a.b/ "] {
-        assert_eq!(good(&[("auth-url", url)]).external_auth.url.unwrap().as_str(), url.trim());
+        assert_eq!(good(&[("auth-url", url)]).external_auth.url.clone().unwrap().as_str(), url.trim());
     }
 }
 
