@@ -1,17 +1,17 @@
-// Where a TLS connection goes on, told from the name that the client asks for, before anything is decrypted.
+// The destination of a TLS connection by the name that the client asks for, before anything is decrypted.
 //
-// The controller keeps a file for each such name (docs/live-protocol.md, "Signposts"); they are read anew for every connection, as
+// The controller keeps a file for each such name (docs/live-protocol.md, "Signposts"); they are read again for every connection, as
 // nothing outlives one here. An empty answer closes the connection: what should stay encrypted is never decrypted by mistake.
 
 import fs from 'fs';
 
-// What a signpost of ours can be called. Everything else is nobody's name; a path it can't become.
+// A valid name of a file. No other name has one; it can't become a path.
 const NAME = /^[a-z0-9_-][a-z0-9._-]{0,252}$/;
 
-// For all names that have no signpost of their own. Without it the controller has not put up all of them yet.
+// For all names that have no file of their own. Without it the controller has not written all of them yet.
 const OTHERS = '_';
 
-// The text of a signpost, null if there is none.
+// The text of a file, null if there is none.
 function read(s, name) {
     try {
         return fs.readFileSync(`${s.variables.narthex_signposts}/${name}`, 'utf8');
@@ -42,7 +42,7 @@ function way(s) {
     return found && s.variables.narthex_passthrough;
 }
 
-// For js_set in the server of connections that go on: an endpoint by chance.
+// For js_set in the server of connections that are passed through: an endpoint at random.
 function endpoint(s) {
     const all = (endpoints(s) || '').split(',');
     return all[Math.floor(Math.random() * all.length)];

@@ -14,7 +14,7 @@ kind: Namespace
 metadata:
   name: narthex-rollout
 END
-  # Nobody looks for a release of Helm behind these objects.
+  # There is no release of Helm behind these objects.
   "$helm" template narthex charts/narthex --namespace narthex-rollout --set controller.enabled=false,rollout.enabled=true \
     | sed -e '/^# Source: /d' -e '/helm.sh\/chart: /d' -e '/app.kubernetes.io\/managed-by: /d'
 }

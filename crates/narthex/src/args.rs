@@ -286,7 +286,7 @@ pub(crate) struct ExplainArgs {
     pub(crate) any: ExplainNameArgs,
 }
 
-/// What a name may be one of.
+/// The kinds of names that can be explained.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Subject {
     /// Explain an annotation, or list all of them

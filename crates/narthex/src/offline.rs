@@ -11,7 +11,7 @@ use model::{BuildOptions, Builder, Built, Module, Problem, ProblemKind};
 
 use crate::output;
 
-/// What a directory comes to.
+/// The result of a directory.
 pub(crate) struct Directory {
     /// As it was read.
     pub(crate) loaded: Loaded,
@@ -46,7 +46,7 @@ impl Directory {
         self.placed(read.iter().cloned().chain(self.built.problems().into_iter().filter(is_new)))
     }
 
-    /// What can't be read, so that nothing can be said of it.
+    /// Unreadable files, about which nothing is known.
     pub(crate) fn unread(&self) -> Vec<Placed> {
         self.placed(self.loaded.problems().iter().filter(|problem| problem.kind == ProblemKind::Unreadable).cloned())
     }
@@ -78,7 +78,7 @@ pub(crate) fn of_directory(settings: BuildOptions) -> BuildOptions {
     BuildOptions { implied_class: true, local: LocalEndpoints { allowed: true, ..LocalEndpoints::default() }, ..settings }
 }
 
-/// What can be said of the NGINX on this machine, or of Debian's if there is none: rendering needs its version and modules.
+/// The capabilities of the NGINX on this machine, or of Debian's if there is none: rendering needs its version and modules.
 pub(crate) async fn capabilities(binary: Option<&Path>) -> render::Capabilities {
     nginx::detect(binary).await.unwrap_or_else(|error| {
         output::remark(format_args!("narthex: note: {error}; assuming NGINX as Debian distributes it"));
@@ -86,7 +86,7 @@ pub(crate) async fn capabilities(binary: Option<&Path>) -> render::Capabilities 
     })
 }
 
-/// What the NGINX on this machine can't do; where there is none, nothing is taken to be missing. Says which of both.
+/// The missing capabilities of the NGINX on this machine; where there is none, nothing is taken to be missing. Says which of both.
 ///
 /// # Errors
 /// A binary was named that can't be used.
@@ -114,7 +114,7 @@ pub(crate) async fn cluster(args: &crate::args::SourceArgs, settings: BuildOptio
     let options = args.api.connect_options();
     let client = cluster::connect(&options).await?;
     let mut tasks = tokio::task::JoinSet::new();
-    let source = cluster::Source::spawn(client, cluster::SourceOptions::new(Arc::new(settings.clone())), &mut tasks);
+    let source = cluster::ClusterSource::spawn(client, cluster::SourceOptions::new(Arc::new(settings.clone())), &mut tasks);
     let mut snapshots = source.snapshots.clone();
     let snapshot = snapshots.wait_for(Option::is_some).await.context("the source ended")?.clone();
     Ok(Builder::new(settings).build(&snapshot.expect("waited for it")))

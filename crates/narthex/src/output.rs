@@ -1,4 +1,4 @@
-//! What commands print. A reader that has seen enough (`narthex plan ... | head`) is no failure: the exit code stays that of what was found.
+//! The output of commands. A reader that has seen enough (`narthex plan ... | head`) is no failure: the exit code stays that of what was found.
 
 use std::fmt::Display;
 use std::io::{self, ErrorKind, Write};

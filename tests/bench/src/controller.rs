@@ -23,7 +23,7 @@ impl Controller {
     /// Starts one on a namespace.
     ///
     /// # Errors
-    /// It does not get healthy.
+    /// When it does not get healthy.
     pub async fn start(bed: &Bed, namespace: &str) -> anyhow::Result<Self> {
         let mut controller = Self {
             child: None,
@@ -63,7 +63,7 @@ impl Controller {
     /// Waits until /healthz answers 200.
     ///
     /// # Errors
-    /// It does not within a minute: the error holds the log.
+    /// When it does not within a minute: the error holds the log.
     pub async fn healthy(&self) -> anyhow::Result<()> {
         let began = Instant::now();
         while began.elapsed() < Duration::from_secs(60) {
@@ -78,7 +78,7 @@ impl Controller {
     /// Kills the controller alone; its NGINX goes on.
     ///
     /// # Errors
-    /// It is not running.
+    /// When it is not running.
     pub fn kill(&mut self) -> anyhow::Result<()> {
         let mut child = self.child.take().context("not running")?;
         child.kill()?;
@@ -89,7 +89,7 @@ impl Controller {
     /// Ends it and its NGINX.
     ///
     /// # Errors
-    /// It can't be waited for.
+    /// When it can't be waited for.
     pub fn stop(&mut self) -> anyhow::Result<()> {
         if let Some(mut child) = self.child.take() {
             Command::new("kill").arg(child.id().to_string()).status()?;
@@ -102,7 +102,7 @@ impl Controller {
         (Ipv4Addr::LOCALHOST, self.ports[index]).into()
     }
 
-    /// Where it serves.
+    /// Its address.
     pub fn http(&self) -> SocketAddr {
         self.address(0)
     }

@@ -1,4 +1,4 @@
-//! How long nobody serves when a part dies: each part is killed under load.
+//! Interruptions when a part dies: each part is killed under load.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use testkit::load::{Load, Running};
 
 use crate::controller::Controller;
 use crate::measure::Prober;
-use crate::report::{Report, ms};
+use crate::report::{BenchReport, ms};
 
 /// Requests a second while parts die.
 const RATE: u32 = 500;
@@ -21,7 +21,7 @@ const SHARE: u64 = 250;
 /// Longest wait for a recovery.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Where parts are killed.
+/// The set-up in which parts are killed.
 pub struct Deaths<'a> {
     /// The bed whose API server dies.
     pub bed: &'a Bed,
@@ -36,7 +36,7 @@ impl Deaths<'_> {
     ///
     /// # Errors
     /// Something never recovers.
-    pub async fn measure(&self, controller: &mut Controller, report: &mut Report) -> anyhow::Result<()> {
+    pub async fn measure(&self, controller: &mut Controller, report: &mut BenchReport) -> anyhow::Result<()> {
         let load = self.load(controller).await;
         let took = self.master(controller).await?;
         finish(load, "NGINX master killed, the next one serves", took, "master: never", report).await;
@@ -116,8 +116,8 @@ fn kill(pid: u32) -> std::io::Result<()> {
     Command::new("kill").args(["-9", &pid.to_string()]).status().map(drop)
 }
 
-#[expect(clippy::print_stdout, reason = "what failed, for whoever runs the benchmark")]
-async fn finish(load: Running, what: &str, took: Duration, peer: &'static str, report: &mut Report) {
+#[expect(clippy::print_stdout, reason = "what failed, for the operator of the benchmark")]
+async fn finish(load: Running, what: &str, took: Duration, peer: &'static str, report: &mut BenchReport) {
     load.begin(SHARE).await;
     let seen = load.stop().await;
     let (failed, requests) = (seen.failures.len(), seen.requests());

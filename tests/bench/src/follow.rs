@@ -1,4 +1,4 @@
-//! How soon plain NGINX serves a mounted ConfigMap that has changed, and what that costs: by `narthex watch`, and by the scripts that people write.
+//! The time until plain NGINX serves a mounted ConfigMap that has changed, and the costs of that: by `narthex watch`, and by the scripts that people write.
 
 use std::process::Command;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use crate::measure::{Prober, percentile};
-use crate::report::{Report, ms};
+use crate::report::{BenchReport, ms};
 use crate::site::Site;
 
 /// Time between changes: each begins after a quiet time.
@@ -15,7 +15,7 @@ const PAUSE: Duration = Duration::from_millis(700);
 const NEVER: Duration = Duration::from_secs(6);
 /// Time between two changes that belong together.
 const TWICE: Duration = Duration::from_millis(30);
-/// How long a broken file stands there.
+/// Time for which a broken file stands there.
 const BROKEN: Duration = Duration::from_secs(2);
 
 const INOTIFY: &str = include_str!("recipes/inotify.sh");
@@ -37,13 +37,13 @@ const SIDECAR: &str = "a sidecar that sends HUP for every event";
 ///
 /// # Errors
 /// There is no NGINX or no `inotifywait`.
-pub async fn measure(report: &mut Report, narthex: &str) -> anyhow::Result<()> {
+pub async fn measure(report: &mut BenchReport, narthex: &str) -> anyhow::Result<()> {
     once(report, narthex).await?;
     twice(report, narthex).await?;
     broken(report, narthex).await
 }
 
-async fn once(report: &mut Report, narthex: &str) -> anyhow::Result<()> {
+async fn once(report: &mut BenchReport, narthex: &str) -> anyhow::Result<()> {
     const WHAT: &str = "a mounted ConfigMap changes";
     let (site, mut watch) = watched(narthex).await?;
     let mut found = changes(site, &mut watch, 20, 1).await?;
@@ -65,7 +65,7 @@ async fn once(report: &mut Report, narthex: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn twice(report: &mut Report, narthex: &str) -> anyhow::Result<()> {
+async fn twice(report: &mut BenchReport, narthex: &str) -> anyhow::Result<()> {
     const WHAT: &str = "it changes twice, 30 ms apart";
     let (site, mut watch) = watched(narthex).await?;
     let mut found = changes(site, &mut watch, 8, 2).await?;
@@ -92,7 +92,7 @@ async fn watched(narthex: &str) -> anyhow::Result<(Site, Command)> {
     Ok((site, watch))
 }
 
-/// What came of some changes.
+/// The results of some changes.
 struct Found {
     delays: Vec<Duration>,
     /// Changes that were never served.
@@ -115,7 +115,7 @@ impl Found {
     }
 }
 
-/// Changes the volume of an NGINX under load that somebody follows, so often, and so many times in a row.
+/// Changes the followed volume of an NGINX under load, so often, and so many times in a row.
 async fn changes(mut site: Site, follower: &mut Command, count: usize, times: usize) -> anyhow::Result<Found> {
     site.spawn(follower)?;
     let load = site.load();
@@ -140,7 +140,7 @@ async fn changes(mut site: Site, follower: &mut Command, count: usize, times: us
 }
 
 /// A broken file arrives, and NGINX's container restarts before it is repaired.
-async fn broken(report: &mut Report, narthex: &str) -> anyhow::Result<()> {
+async fn broken(report: &mut BenchReport, narthex: &str) -> anyhow::Result<()> {
     const WHAT: &str = "a broken file arrives, and NGINX's container restarts";
     let mut site = Site::new("served", "")?;
     std::fs::create_dir(site.path("served"))?;

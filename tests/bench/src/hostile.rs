@@ -1,11 +1,11 @@
-//! How long changes take to be served while a hostile tenant does everything that its rights allow: `tests/e2e/src/hostile.rs` says what.
+//! The time until changes are served while a hostile tenant does everything that its rights allow: `tests/e2e/src/hostile.rs` says what.
 
 use std::time::Duration;
 
 use e2e::hostile::{Changes, Patience, Reach, Times, World};
 
 use crate::measure::percentile;
-use crate::report::{Report, ms};
+use crate::report::{BenchReport, ms};
 
 /// Sequences, and steps of each.
 const SEQUENCES: u64 = 40;
@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 ///
 /// # Errors
 /// Another tenant's host has a wrong answer, or a change has no effect.
-pub async fn measure(report: &mut Report) -> anyhow::Result<()> {
+pub async fn measure(report: &mut BenchReport) -> anyhow::Result<()> {
     let mut world = World::serving(&["--host-ownership=namespace"]).await?;
     let victims = std::sync::Arc::clone(&world.victims);
     let watcher = world.watched();

@@ -1,6 +1,6 @@
-//! What clients see when one NGINX of two ends: by `narthex quit` as a preStop hook, and by the hooks that people write.
+//! Failures of clients when one NGINX of two ends: by `narthex quit` as a preStop hook, and by the hooks that people write.
 //!
-//! As in a cluster, the hook runs and the load balancer hears of it at the same time; whoever is still there when the hook ends gets SIGTERM.
+//! As in a cluster, the hook runs and the load balancer hears of it at the same time; a process that is still there when the hook ends gets SIGTERM.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -9,12 +9,12 @@ use testkit::echo::{self, Identity};
 use testkit::load::Load;
 
 use crate::follow::script;
-use crate::report::Report;
+use crate::report::BenchReport;
 use crate::site::Site;
 
-/// How long the load balancer goes on sending.
+/// Time for which the load balancer goes on sending.
 const PROPAGATION: Duration = Duration::from_secs(2);
-/// How long an answer of the backend takes.
+/// Time of an answer of the backend.
 const SLOW_MS: u32 = 1500;
 
 const QUIT: &str = include_str!("recipes/quit.sh");
@@ -24,7 +24,7 @@ const QUIT_WAIT: &str = include_str!("recipes/quit-wait.sh");
 ///
 /// # Errors
 /// There is no NGINX, or one does not end.
-pub async fn measure(report: &mut Report, narthex: &str) -> anyhow::Result<()> {
+pub async fn measure(report: &mut BenchReport, narthex: &str) -> anyhow::Result<()> {
     let ways: [(&str, Option<Command>); 5] = [
         ("**`narthex quit --delay 3s --wait`**", None),
         ("no hook", Some(script("true", "0"))),

@@ -1,4 +1,4 @@
-//! What the benchmarks share: worlds of many Ingresses, a controller to measure, and the table of figures.
+//! Common parts of the benchmarks: worlds of many Ingresses, a controller to measure, and the table of figures.
 
 pub mod controller;
 pub mod deaths;

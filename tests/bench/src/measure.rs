@@ -1,4 +1,4 @@
-//! From the API server's answer to the first right answer over HTTP.
+//! Times from the API server's answer to the first right answer over HTTP.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -40,7 +40,7 @@ impl Prober {
     /// Time until the answer satisfies a condition.
     ///
     /// # Errors
-    /// It does not within a minute.
+    /// When it does not within a minute.
     pub async fn until(&mut self, host: &str, good: impl Fn(&Response) -> bool) -> anyhow::Result<Duration> {
         let began = Instant::now();
         loop {
@@ -66,7 +66,7 @@ impl Prober {
 pub async fn all_answer(address: SocketAddr, hosts: impl ExactSizeIterator<Item = String>, connections: usize) -> anyhow::Result<Cold> {
     let began = Instant::now();
     let mut hosts: Vec<String> = hosts.collect();
-    // Only one asks while nobody answers: asking takes processors away from what is being measured.
+    // Only one client asks while there is no answer: requests take processors away from what is being measured.
     if let Some(host) = hosts.pop() {
         Prober::new(address).until(&host, |response| response.status == 200).await?;
     }
@@ -88,7 +88,7 @@ pub async fn all_answer(address: SocketAddr, hosts: impl ExactSizeIterator<Item 
     Ok(Cold { first, all: began.elapsed() })
 }
 
-/// How long a start took.
+/// Time of a start.
 #[derive(Debug, Clone, Copy)]
 pub struct Cold {
     /// Until the first host was answered.

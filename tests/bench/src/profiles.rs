@@ -9,9 +9,9 @@ use testkit::kube::{Namespace, PathType, create_all, mk_ingress, mk_ingress_clas
 
 use crate::controller::Controller;
 use crate::measure::Prober;
-use crate::report::{Report, ms};
+use crate::report::{BenchReport, ms};
 
-/// How many.
+/// Number of profiles.
 const COUNT: usize = 100;
 /// The class that they wait for.
 const CLASS: &str = "later";
@@ -24,7 +24,7 @@ const QUIET: Duration = Duration::from_secs(4);
 ///
 /// # Errors
 /// They are not all served within a minute.
-pub async fn measure(namespace: &Namespace, controller: &Controller, report: &mut Report) -> anyhow::Result<()> {
+pub async fn measure(namespace: &Namespace, controller: &Controller, report: &mut BenchReport) -> anyhow::Result<()> {
     create_all(namespace.client(), namespace.name(), (0..COUNT).map(ingress)).await?;
     tokio::time::sleep(QUIET).await;
     let before = Reloads::of(controller).await?;

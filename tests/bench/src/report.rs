@@ -6,11 +6,11 @@ use std::time::Duration;
 
 /// One figure with its peer's and its target.
 pub struct Row {
-    /// What was measured.
+    /// The measured quantity.
     pub what: String,
     /// The figure, with its unit.
     pub figure: String,
-    /// What is aimed at.
+    /// The target.
     pub target: &'static str,
     /// Whether the figure meets it.
     pub met: bool,
@@ -45,12 +45,12 @@ struct Way {
 
 /// All figures of a run.
 #[derive(Default)]
-pub struct Report {
+pub struct BenchReport {
     rows: Vec<Row>,
     ways: Vec<Way>,
 }
 
-impl Report {
+impl BenchReport {
     /// Adds a figure and prints it at once.
     #[expect(clippy::print_stdout, reason = "progress of a benchmark")]
     pub fn add(&mut self, what: impl Into<String>, figure: impl Into<String>, target: &'static str, met: bool, peer: &'static str) {
@@ -99,7 +99,7 @@ impl Report {
     /// The file can't be written.
     pub fn write(&self, path: &Path, machine: &str, criterion: &str) -> std::io::Result<()> {
         let text = format!(
-            "# Benchmarks\n\nWritten by `make bench`, which measures everything anew: a real API server, NGINX, and echo servers on the same machine.\nTimes run from the API server's answer to the first right answer over HTTP, seen from outside.\nFigures of ingress-nginx 1.15.1 were measured in the same bed on another day, two cores as well.\n\nMachine: {machine}\n\n{}\n{}\n{criterion}",
+            "# Benchmarks\n\nWritten by `make bench`, which measures everything again: a real API server, NGINX, and echo servers on the same machine.\nTimes run from the API server's answer to the first right answer over HTTP, seen from outside.\nFigures of ingress-nginx 1.15.1 were measured in the same bed on another day, two cores as well.\n\nMachine: {machine}\n\n{}\n{}\n{criterion}",
             self.markdown(),
             self.ways()
         );

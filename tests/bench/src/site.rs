@@ -73,7 +73,7 @@ impl Site {
     /// Starts NGINX, as the runtime of a container does, and waits until it answers; an error if it ends instead.
     ///
     /// # Errors
-    /// It refuses its configuration, or there is none.
+    /// When it refuses its configuration, or there is none.
     pub async fn start_nginx(&mut self) -> anyhow::Result<()> {
         let conf = self.path("nginx.conf").display().to_string();
         self.spawn(Command::new("nginx").args(["-c", &conf, "-g", "daemon off;"]))?;
@@ -86,7 +86,7 @@ impl Site {
         .map_or(Ok(()), |status| Err(anyhow::anyhow!("NGINX ended: {status}")))
     }
 
-    /// How the newest child ended, if it has. All are waited for: one that is not goes on to exist for who looks for it.
+    /// Exit of the newest child, if it has ended. All are waited for: one that is not stays visible as a process.
     fn ended(&mut self) -> Option<ExitStatus> {
         let ended: Vec<Option<ExitStatus>> = self.children.iter_mut().map(|child| child.try_wait().ok().flatten()).collect();
         ended.last().copied().flatten()
@@ -106,7 +106,7 @@ impl Site {
     /// Waits for the end of what was started last.
     ///
     /// # Errors
-    /// It does not end.
+    /// When it does not end.
     pub async fn finished(&mut self) -> anyhow::Result<()> {
         poll_every(Duration::from_millis(5), PATIENCE, || {
             let ended = self.ended();
@@ -129,7 +129,7 @@ impl Site {
     /// Waits until the master has taken its pid file away.
     ///
     /// # Errors
-    /// It does not.
+    /// When it does not.
     pub async fn gone(&self) -> anyhow::Result<()> {
         poll_every(Duration::from_millis(5), PATIENCE, || async {
             anyhow::ensure!(!self.path("nginx.pid").exists(), "NGINX still runs");
@@ -138,7 +138,7 @@ impl Site {
         .await
     }
 
-    /// How often NGINX read its configuration anew.
+    /// Number of times that NGINX read its configuration again.
     pub fn reloads(&self) -> usize {
         fs::read_to_string(self.path("error.log")).unwrap_or_default().matches(": reconfiguring\n").count()
     }
@@ -164,7 +164,7 @@ impl Site {
         Ok(())
     }
 
-    /// Where it listens.
+    /// Its address.
     pub fn address(&self) -> SocketAddr {
         SocketAddr::from(([127, 0, 0, 1], self.port))
     }

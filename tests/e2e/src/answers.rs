@@ -1,4 +1,4 @@
-//! What the controller's NGINX answers, in the forms that cases compare.
+//! Answers of the controller's NGINX, in the forms that cases compare.
 
 use anyhow::ensure;
 use testkit::echo::Seen;
@@ -24,7 +24,7 @@ impl Controller {
         Ok(statuses)
     }
 
-    /// What the echo server that answers `GET` with 200 saw of it.
+    /// The request as the echo server that answers `GET` with 200 saw it.
     ///
     /// # Errors
     /// Another status, or another server's answer.
@@ -37,7 +37,7 @@ impl Controller {
     /// Waits until `GET /` over TLS is answered 200 with exactly this certificate.
     ///
     /// # Errors
-    /// It is not within [`PATIENCE`].
+    /// When it is not within [`PATIENCE`].
     pub async fn until_certificate(&self, host: &str, certificate: &Certificate) -> anyhow::Result<Response> {
         poll(PATIENCE, || async {
             let response = self.get_tls(host, "/").await?;
@@ -51,7 +51,7 @@ impl Controller {
     /// Waits until `GET /` over TLS is answered 200 with the generated certificate.
     ///
     /// # Errors
-    /// It is not within [`PATIENCE`].
+    /// When it is not within [`PATIENCE`].
     pub async fn until_fake_certificate(&self, host: &str) -> anyhow::Result<Response> {
         poll(PATIENCE, || async {
             let response = self.get_tls(host, "/").await?;

@@ -26,7 +26,7 @@ pub struct Helm {
 }
 
 impl Helm {
-    /// That of a bed, as its administrator.
+    /// The Helm of a bed, as its administrator.
     ///
     /// # Errors
     /// There is no room for its caches.
@@ -43,7 +43,7 @@ impl Helm {
     /// `helm ARGS --values VALUES`; the answer is what it printed.
     ///
     /// # Errors
-    /// It fails: the error is what it says.
+    /// When it fails: the error is what it says.
     pub fn run(&self, args: &[&str], values: &Value) -> anyhow::Result<String> {
         let file = self.scratch.path().join("values.json");
         std::fs::write(&file, values.to_string())?;
@@ -62,7 +62,7 @@ impl Helm {
         Ok(String::from_utf8(output.stdout)?)
     }
 
-    /// What the chart renders for a release in a namespace of the same name.
+    /// The objects that the chart renders for a release in a namespace of the same name.
     ///
     /// # Errors
     /// The chart refuses the values.
@@ -119,7 +119,7 @@ impl<'a> Release<'a> {
         self.helm.run(&["uninstall", ns, "--namespace", ns, "--ignore-not-found"], &json!({})).map(drop)
     }
 
-    /// How the first container of one of its Deployments is to be run.
+    /// The command by which the first container of one of its Deployments is to be run.
     ///
     /// # Errors
     /// There is no such Deployment, or its environment refers to what is not there.
@@ -173,7 +173,7 @@ pub struct Run {
     pub env: Vec<(String, String)>,
 }
 
-/// Everything that the user of a kubeconfig file may do in a namespace but what everybody may: `group/resource[/name] verb`, sorted.
+/// Everything that the user of a kubeconfig file may do in a namespace but what every user may: `group/resource[/name] verb`, sorted.
 ///
 /// # Errors
 /// The API server does not answer.

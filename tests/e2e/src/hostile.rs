@@ -47,7 +47,7 @@ const EVERY: usize = 10;
 pub struct World {
     /// The one that all share.
     pub controller: Controller,
-    /// Those that must not notice.
+    /// The tenants that must not notice.
     pub victims: Arc<Victims>,
     /// The hostile one.
     pub evil: Tenant,
@@ -59,7 +59,7 @@ pub struct World {
     next: usize,
     /// Annotations that were tried so far.
     pub tried: BTreeSet<&'static str>,
-    /// When all hosts answered first, and the largest so far.
+    /// Memory when all hosts answered first, and the largest so far.
     pub memory: (Memory, Memory),
 }
 
@@ -101,12 +101,12 @@ impl World {
         Ok(world)
     }
 
-    /// What the controller said last.
+    /// The last messages of the controller.
     pub fn log(&self) -> String {
         reasons::end(&self.controller.log())
     }
 
-    /// Where the controller serves.
+    /// The addresses of the controller.
     pub fn ports(&self) -> Ports {
         Ports { http: self.controller.http(), https: self.controller.https() }
     }

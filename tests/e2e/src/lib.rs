@@ -1,4 +1,4 @@
-//! What the end-to-end cases share: a controller of their own, in the bed, with ports and a namespace of its own.
+//! Common parts of the end-to-end cases: a controller of their own, in the bed, with ports and a namespace of its own.
 //!
 //! Run them with `make e2e` (or `bed run -- cargo nextest run -p e2e`); they need `NARTHEX_BIN`.
 
@@ -34,7 +34,7 @@ use testkit::ports::Ports;
 pub use answers::has_fake_certificate;
 pub use objects::{Echo, Namespaced, Servers, rule};
 
-/// How long a change may take before a case fails. Changes take milliseconds; the machine may be busy.
+/// Longest time of a change before a case fails. Changes take milliseconds; the machine may be busy.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A case's surroundings: the shared bed and a namespace for itself.
@@ -148,7 +148,7 @@ impl Launch<'_> {
     /// Starts it and waits until it is healthy.
     ///
     /// # Errors
-    /// It ends or does not get healthy: the error holds its log.
+    /// When it ends or does not get healthy: the error holds its log.
     pub async fn start(self) -> anyhow::Result<Controller> {
         let kubeconfig = self.case.bed.kubeconfig().to_owned();
         self.start_as(&kubeconfig).await
@@ -185,7 +185,7 @@ impl Controller {
     /// Starts one with these flags and waits until it is healthy. `ports`: those of an earlier one.
     ///
     /// # Errors
-    /// It ends or does not get healthy: the error holds its log.
+    /// When it ends or does not get healthy: the error holds its log.
     pub async fn launch(
         args: Vec<String>,
         env: Vec<(String, String)>,
@@ -215,7 +215,7 @@ impl Controller {
     /// The same without waiting.
     ///
     /// # Errors
-    /// It can't be started.
+    /// When it can't be started.
     pub fn spawn(&mut self) -> anyhow::Result<()> {
         let binary = std::env::var_os("NARTHEX_BIN").context("NARTHEX_BIN names no binary: run the cases with `make e2e`")?;
         let log = File::options().create(true).append(true).open(self.log_path())?;
@@ -251,17 +251,17 @@ impl Controller {
         (Ipv4Addr::LOCALHOST, self.ports[index]).into()
     }
 
-    /// Where it serves HTTP.
+    /// Its address for HTTP.
     pub fn http(&self) -> SocketAddr {
         self.address(0)
     }
 
-    /// Where it serves HTTPS.
+    /// Its address for HTTPS.
     pub fn https(&self) -> SocketAddr {
         self.address(1)
     }
 
-    /// Where health and metrics are.
+    /// Its address for health and metrics.
     pub fn health(&self) -> SocketAddr {
         self.address(2)
     }
@@ -288,7 +288,7 @@ impl Controller {
         self.scratch.path().join("log")
     }
 
-    /// What it logged, NGINX included.
+    /// Its log, NGINX included.
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.log_path()).unwrap_or_default()
     }
@@ -312,7 +312,7 @@ impl Controller {
     /// Waits until `GET path` is answered with `status`.
     ///
     /// # Errors
-    /// It is not within [`PATIENCE`]: the error holds the last answer and the log.
+    /// When it is not within [`PATIENCE`]: the error holds the last answer and the log.
     pub async fn until(&self, host: &str, path: &str, status: u16) -> anyhow::Result<Response> {
         let what = format!("{status} for {host}{path}");
         self.until_that(&what, host, path, |response| response.status == status).await
@@ -371,7 +371,7 @@ impl Controller {
     /// `nginx.conf` as it is on disk, every run of white space one blank.
     ///
     /// # Errors
-    /// It can't be read.
+    /// When it can't be read.
     pub fn nginx_conf(&self) -> anyhow::Result<String> {
         let text = std::fs::read_to_string(self.work_dir.join("nginx.conf"))?;
         Ok(text.split_whitespace().collect::<Vec<_>>().join(" "))
@@ -380,7 +380,7 @@ impl Controller {
     /// Kills the controller alone (SIGKILL); its NGINX goes on.
     ///
     /// # Errors
-    /// It is not running.
+    /// When it is not running.
     pub fn kill(&mut self) -> anyhow::Result<()> {
         let mut child = self.child.take().context("the controller is not running")?;
         child.kill()?;

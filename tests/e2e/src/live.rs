@@ -1,4 +1,4 @@
-//! What NGINX holds, asked of NGINX itself.
+//! The records of NGINX, read from NGINX itself.
 
 use anyhow::{Context, ensure};
 use serde_json::Value;
@@ -26,7 +26,7 @@ impl Controller {
         }
     }
 
-    /// What NGINX holds of a host.
+    /// The record of a host.
     ///
     /// # Errors
     /// NGINX does not answer, or holds no such record.
@@ -35,10 +35,10 @@ impl Controller {
         Ok(serde_json::from_str(&record)?)
     }
 
-    /// What NGINX holds of the annotations of a host's first Ingress.
+    /// The record of the annotations of a host's first Ingress.
     ///
     /// # Errors
-    /// Those of [`Self::host_record`].
+    /// The errors of [`Self::host_record`].
     pub async fn policy(&self, host: &str) -> anyhow::Result<Value> {
         Ok(self.host_record(host).await?["policies"][0].take())
     }
@@ -81,7 +81,7 @@ impl Controller {
     /// Waits until NGINX has these endpoints for a backend, in order.
     ///
     /// # Errors
-    /// It has not within [`PATIENCE`].
+    /// When it has not within [`PATIENCE`].
     pub async fn until_endpoints(&self, backend: &str, expected: &[String]) -> anyhow::Result<()> {
         poll(PATIENCE, || async {
             let endpoints = self.endpoints(backend).await?;

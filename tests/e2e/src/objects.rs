@@ -1,5 +1,5 @@
-//! What cases deploy: objects, and Services whose endpoints are echo servers in the case's own process. These need no Pods, and their
-//! answers can be told apart.
+//! Deployments of cases: objects, and Services whose endpoints are echo servers in the case's own process. These need no Pods, and their
+//! answers can be distinguished.
 
 use std::fmt::Debug;
 use std::net::SocketAddr;
@@ -33,9 +33,9 @@ pub struct Echo<'a> {
     pub service: &'a str,
     /// Port of the Service, named `http`.
     pub port: u16,
-    /// How many servers.
+    /// Number of servers.
     pub endpoints: usize,
-    /// How they answer.
+    /// The form of their answers.
     pub format: Format,
 }
 
@@ -50,17 +50,17 @@ impl<'a> Echo<'a> {
 pub struct Servers(Vec<Handle>);
 
 impl Servers {
-    /// Where they listen.
+    /// Their addresses.
     pub fn addresses(&self) -> Vec<SocketAddr> {
         self.0.iter().map(Handle::address).collect()
     }
 
-    /// How many requests arrived so far.
+    /// Number of requests that arrived so far.
     pub fn requests(&self) -> u64 {
         self.0.iter().map(Handle::requests).sum()
     }
 
-    /// What the first server saw of the request that it read last.
+    /// The request that the first server read last.
     pub fn last(&self) -> Option<Seen> {
         self.0.first()?.last()
     }

@@ -1,4 +1,4 @@
-//! Something that is told things over HTTP or HTTPS and remembers them; also a proxy on the way there.
+//! A receiver of notifications over HTTP or HTTPS, which keeps them; also a proxy on the way there.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -16,13 +16,13 @@ use tokio::task::JoinSet;
 use crate::PATIENCE;
 
 /// A request: its head and its body.
-pub type Told = (String, String);
+pub type Notification = (String, String);
 
 /// Answers every request with 200, and `CONNECT` with a tunnel. Dropping it ends it.
 pub struct Receiver {
     address: SocketAddr,
     scheme: &'static str,
-    told: Arc<Mutex<Vec<Told>>>,
+    notifications: Arc<Mutex<Vec<Notification>>>,
     _task: JoinSet<()>,
 }
 
@@ -48,13 +48,13 @@ impl Receiver {
         let listener = TcpListener::bind(address).await?;
         let tls = certificate.map(|certificate| acceptor(certificate, &[&TLS12, &TLS13], &[])).transpose()?;
         let scheme = if tls.is_some() { "https" } else { "http" };
-        let told = Arc::new(Mutex::new(Vec::new()));
-        let (mut task, all) = (JoinSet::new(), told.clone());
+        let notifications = Arc::new(Mutex::new(Vec::new()));
+        let (mut task, all) = (JoinSet::new(), notifications.clone());
         task.spawn(async move {
             let mut connections = JoinSet::new();
             while let Ok((connection, _)) = listener.accept().await {
                 let (tls, all) = (tls.clone(), all.clone());
-                // One that breaks off told nothing.
+                // One that breaks off delivered nothing.
                 connections.spawn(async move {
                     match tls {
                         Some(tls) => read(tls.accept(connection).await?, &all).await,
@@ -63,10 +63,10 @@ impl Receiver {
                 });
             }
         });
-        Ok(Self { address, scheme, told, _task: task })
+        Ok(Self { address, scheme, notifications, _task: task })
     }
 
-    /// Where it listens, over TLS by the name of its certificate.
+    /// Its URL, over TLS by the name of its certificate.
     pub fn url(&self) -> String {
         match self.scheme {
             "https" => format!("https://localhost:{}/hook", self.address.port()),
@@ -74,27 +74,27 @@ impl Receiver {
         }
     }
 
-    /// All that it was told.
-    pub fn told(&self) -> Vec<Told> {
-        self.told.lock().clone()
+    /// All notifications so far.
+    pub fn notifications(&self) -> Vec<Notification> {
+        self.notifications.lock().clone()
     }
 
-    /// Waits until it was told something whose body contains `text`.
+    /// Waits for a notification whose body contains `text`.
     ///
     /// # Errors
-    /// It was not within [`PATIENCE`].
-    pub async fn until_told(&self, text: &str) -> anyhow::Result<Told> {
+    /// When it was not within [`PATIENCE`].
+    pub async fn until_notified(&self, text: &str) -> anyhow::Result<Notification> {
         poll(PATIENCE, || async {
-            let told = self.told();
-            let found = told.iter().find(|(_, body)| body.contains(text));
-            ensure!(found.is_some(), "{text:?} is not in {told:?}");
+            let notifications = self.notifications();
+            let found = notifications.iter().find(|(_, body)| body.contains(text));
+            ensure!(found.is_some(), "{text:?} is not in {notifications:?}");
             found.cloned().context("just found")
         })
         .await
     }
 }
 
-async fn read(mut connection: impl AsyncRead + AsyncWrite + Unpin, all: &Mutex<Vec<Told>>) -> anyhow::Result<()> {
+async fn read(mut connection: impl AsyncRead + AsyncWrite + Unpin, all: &Mutex<Vec<Notification>>) -> anyhow::Result<()> {
     let mut bytes = Vec::new();
     loop {
         let read = connection.read_buf(&mut bytes).await?;

@@ -19,7 +19,7 @@ use testkit::ports::Ports;
 
 use crate::{Case, PATIENCE};
 
-/// Where `narthex rollout` writes down what it has rolled out.
+/// The annotation in which `narthex rollout` records what it has rolled out.
 const APPLIED: &str = "rollout.narthex.dev/applied";
 
 /// A running `narthex rollout`. Dropping it ends it.
@@ -33,7 +33,7 @@ impl Rollout {
     /// Starts one for the case's namespace and waits until it is alive.
     ///
     /// # Errors
-    /// It ends or does not answer: the error holds its log.
+    /// When it ends or does not answer: the error holds its log.
     pub async fn start(case: &Case, flags: &[&str], env: &[(&str, &str)]) -> anyhow::Result<Self> {
         let mut all = vec![("KUBERNETES_NAMESPACE", case.ns())];
         all.extend(env);
@@ -92,7 +92,7 @@ impl Rollout {
         self.scratch.path().join("log")
     }
 
-    /// What it logged.
+    /// Its log.
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.log_path()).unwrap_or_default()
     }
@@ -110,7 +110,7 @@ impl Rollout {
     /// Waits until a series has a value.
     ///
     /// # Errors
-    /// It has not within [`PATIENCE`].
+    /// When it has not within [`PATIENCE`].
     pub async fn until_metric(&self, series: &str, value: f64) -> anyhow::Result<()> {
         poll(PATIENCE, || async {
             let found = self.metric(series).await?;
@@ -123,7 +123,7 @@ impl Rollout {
     /// SIGTERM; does not wait for the end.
     ///
     /// # Errors
-    /// It is not running.
+    /// When it is not running.
     pub fn terminate(&self) -> anyhow::Result<()> {
         Ok(kill(Pid::from_raw(self.child.id().cast_signed()), Signal::SIGTERM)?)
     }
@@ -131,7 +131,7 @@ impl Rollout {
     /// Waits until it has ended by itself, with success.
     ///
     /// # Errors
-    /// It has not within [`PATIENCE`], or not with success.
+    /// When it has not within [`PATIENCE`], or not with success.
     pub async fn ended(&mut self) -> anyhow::Result<()> {
         let child = Mutex::new(&mut self.child);
         let status = poll(PATIENCE, || async {
@@ -154,7 +154,7 @@ impl Rollout {
     /// SIGKILL: no Lease is released.
     ///
     /// # Errors
-    /// It is not running.
+    /// When it is not running.
     pub fn kill(&mut self) -> anyhow::Result<()> {
         self.child.kill()?;
         self.child.wait()?;
@@ -165,7 +165,7 @@ impl Rollout {
 impl Drop for Rollout {
     fn drop(&mut self) {
         if let Ok(None) = self.child.try_wait() {
-            // The second one, because whoever is told things while it ends may run on the thread that waits here.
+            // The second one, because a receiver of notifications while it ends may run on the thread that waits here.
             for signal in [Signal::SIGTERM, Signal::SIGINT] {
                 let _ = kill(Pid::from_raw(self.child.id().cast_signed()), signal);
             }
@@ -207,7 +207,7 @@ impl Kind {
         ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind))
     }
 
-    /// Where the Pod template is.
+    /// The path of the Pod template.
     pub fn template(self) -> &'static str {
         if self == Self::CronJob { "/spec/jobTemplate/spec/template" } else { "/spec/template" }
     }
@@ -281,7 +281,7 @@ impl Case {
         Ok(serde_json::to_value(self.workloads(kind).get(name).await?)?)
     }
 
-    /// How often it was rolled out; `None` while `narthex rollout` does not look after it.
+    /// Number of its rollouts; `None` while `narthex rollout` does not look after it.
     ///
     /// # Errors
     /// There is no such workload.
@@ -294,7 +294,7 @@ impl Case {
     /// Waits until it was rolled out so often; 0: until it is looked after.
     ///
     /// # Errors
-    /// It is not within [`PATIENCE`], or was more often.
+    /// When it is not within [`PATIENCE`], or was more often.
     pub async fn rolled_out(&self, kind: Kind, name: &str, times: u64) -> anyhow::Result<()> {
         poll(PATIENCE, || async {
             let found = self.rollouts(kind, name).await?;
@@ -307,7 +307,7 @@ impl Case {
     /// Waits until a Deployment has had so many different templates, as its controller counts them; one before anything is rolled out.
     ///
     /// # Errors
-    /// It has not within [`PATIENCE`].
+    /// When it has not within [`PATIENCE`].
     pub async fn revisions(&self, name: &str, count: u32) -> anyhow::Result<()> {
         poll(PATIENCE, || async {
             let object = self.workload(Kind::Deployment, name).await?;

@@ -28,7 +28,7 @@ impl Watch {
     /// Starts an NGINX that answers `v0`, and `narthex watch` with these flags on this address; waits until it is ready.
     ///
     /// # Errors
-    /// It does not get ready: the error holds its log.
+    /// When it does not get ready: the error holds its log.
     pub async fn start(listen: SocketAddr, flags: &[String], env: &[(&str, &str)]) -> anyhow::Result<Self> {
         let binary = std::env::var_os("NARTHEX_BIN").context("NARTHEX_BIN names no binary: run the cases with `make e2e`")?;
         let scratch = tempfile::Builder::new().prefix("narthex-watch-").tempdir()?;
@@ -80,7 +80,7 @@ http {{ access_log off; {} include {dir}/conf.d/*.conf; }}\n",
     /// Makes the site answer this text.
     ///
     /// # Errors
-    /// It can't be written.
+    /// When it can't be written.
     pub fn write(&self, text: &str) -> anyhow::Result<()> {
         write_site(self.scratch.path(), self.port, text)
     }
@@ -88,7 +88,7 @@ http {{ access_log off; {} include {dir}/conf.d/*.conf; }}\n",
     /// Waits until NGINX answers this text.
     ///
     /// # Errors
-    /// It does not.
+    /// When it does not.
     pub async fn until(&self, text: &str) -> anyhow::Result<()> {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, self.port));
         let served = poll(PATIENCE, || async {
@@ -116,7 +116,7 @@ http {{ access_log off; {} include {dir}/conf.d/*.conf; }}\n",
     /// Kills `narthex watch` (SIGKILL); its NGINX goes on.
     ///
     /// # Errors
-    /// It does not run.
+    /// When it does not run.
     pub fn kill(&mut self) -> anyhow::Result<()> {
         let mut narthex = self.narthex.take().context("it does not run")?;
         narthex.kill()?;
@@ -124,7 +124,7 @@ http {{ access_log off; {} include {dir}/conf.d/*.conf; }}\n",
         Ok(())
     }
 
-    /// What both said.
+    /// The log of both.
     pub fn log(&self) -> String {
         fs::read_to_string(self.scratch.path().join("log")).unwrap_or_default()
     }

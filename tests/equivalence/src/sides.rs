@@ -116,7 +116,7 @@ impl Side {
     /// Brings it to a model, as the controller does.
     ///
     /// # Errors
-    /// It refuses the model, or does not answer.
+    /// When it refuses the model, or does not answer.
     pub async fn apply(&mut self, model: &Model, caps: &Capabilities) -> anyhow::Result<()> {
         let set = render::render(&model.fixed, caps, &self.paths)?;
         self.bring(&set, &model.live).await

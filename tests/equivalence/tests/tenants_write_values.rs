@@ -91,7 +91,7 @@ fn ingress(number: usize, dice: &mut Dice) -> Ingress {
     ingress
 }
 
-/// Contents of Secrets and ConfigMaps that are what somebody might expect.
+/// Contents of Secrets and ConfigMaps in a form that could be expected.
 struct Contents {
     chain: String,
     key: String,

@@ -1,4 +1,4 @@
-//! What holds for any input, as functions that panic where it does not: for the fuzzer (`fuzz/`), and for `cargo test` on random input.
+//! Properties of any input, as functions that panic where one is violated: for the fuzzer (`fuzz/`), and for `cargo test` on random input.
 //!
 //! Input is what tenants and clients choose: values, snippets, whole manifests, lines of access logs.
 
@@ -10,7 +10,7 @@ pub use pipeline::{annotations, logs, manifests};
 pub use text::{lexer, snippets};
 pub use values::values;
 
-/// A function that holds for any input.
+/// A property of any input.
 pub type Target = fn(&[u8]);
 
 /// All of them, by the names of the fuzz targets.

@@ -29,7 +29,7 @@ pub fn snippets(input: &[u8]) {
     assert_eq!(shape(location.children()), shape(&snippet.directives()), "{text:?}");
 }
 
-/// What directives say, wherever they stand.
+/// The texts of directives, wherever they stand.
 #[derive(Debug, PartialEq)]
 struct Shape {
     words: Vec<String>,

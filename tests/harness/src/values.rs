@@ -47,7 +47,7 @@ where
     one_word::<T>(name, value);
 }
 
-/// The part of it that holds for values that are shown otherwise than they are written, too.
+/// The part of it that is true of values that are shown otherwise than they are written, too.
 fn one_word<T: FromStr + Display>(name: &str, value: &str) {
     let Ok(read) = value.parse::<T>() else { return };
     let shown = read.to_string();

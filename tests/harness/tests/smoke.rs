@@ -20,7 +20,7 @@ fn run(name: &str, cases: u32, input: impl Strategy<Value = String>) {
     result.unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// What has a meaning to NGINX, to Lua, in YAML or in a log.
+/// Texts with a meaning to NGINX, to Lua, in YAML or in a log.
 fn token() -> impl Strategy<Value = String> {
     let special = select(vec![
         "\"",

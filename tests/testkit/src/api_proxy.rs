@@ -25,11 +25,11 @@ use crate::bed::ClusterInfo;
 use crate::http::connect_tls;
 use crate::ports::Ports;
 
-/// What a slow connection passes on at once, and how long that takes.
+/// Bytes that a slow connection passes on at once, and the time that it takes.
 const CHUNK: usize = 1024;
 const DELAY: Duration = Duration::from_millis(20);
 
-/// What is wrong with the way to the API server, or with the server.
+/// A fault of the way to the API server, or of the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// All is well.
@@ -56,7 +56,7 @@ pub struct ApiProxy {
     task: JoinHandle<()>,
 }
 
-/// What every connection needs.
+/// The common parts of all connections.
 #[derive(Debug)]
 struct Shared {
     server: SocketAddr,

@@ -49,7 +49,7 @@ use crate::dns;
 use crate::http::Request;
 use crate::kube::Namespace;
 
-/// Where the bed's DNS server listens, port 53.
+/// The address of the bed's DNS server, port 53.
 pub const DNS_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 10);
 /// Environment variable that names the bed's directory.
 pub const BED_ENV: &str = "NARTHEX_BED";
@@ -59,7 +59,7 @@ const CONTROL_SOCKET: &str = "control.sock";
 /// Longest wait for the API server to start or stop.
 const API_SERVER_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What is known of a control plane.
+/// The description of a control plane.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClusterInfo {
     /// Its number, the last part of its address.
@@ -93,7 +93,7 @@ impl Bed {
     /// The bed in which this process runs.
     ///
     /// # Errors
-    /// It runs in none: the error says how to get one.
+    /// When it runs in none: the error says how to get one.
     pub fn from_env() -> anyhow::Result<Self> {
         let dir = std::env::var_os(BED_ENV).with_context(|| format!("{BED_ENV} is not set: run this as `bed run -- COMMAND`"))?;
         let dir = PathBuf::from(dir);
@@ -163,7 +163,7 @@ impl Bed {
         self.control("DELETE", &format!("/dns/{name}"), Vec::new()).await.map(drop)
     }
 
-    /// How many queries for `name` the bed's DNS server had so far.
+    /// Number of queries for `name` that the bed's DNS server had so far.
     ///
     /// # Errors
     /// The bed doesn't answer.
@@ -212,7 +212,7 @@ impl ApiServer<'_> {
     /// Starts it, if it doesn't run, and waits until it is ready.
     ///
     /// # Errors
-    /// It doesn't become ready; the error holds the end of its log.
+    /// When it doesn't become ready; the error holds the end of its log.
     pub async fn start(&self) -> anyhow::Result<()> {
         self.ask("start").await
     }

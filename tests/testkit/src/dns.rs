@@ -16,12 +16,12 @@ const TYPE_AAAA: u16 = 28;
 const NXDOMAIN: u8 = 3;
 const NOT_IMPLEMENTED: u8 = 4;
 
-/// What a name resolves to.
+/// The records of a name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answer {
     /// IPv4 and IPv6 addresses, answered in this order.
     pub addresses: Vec<IpAddr>,
-    /// How long a resolver may keep it, in seconds.
+    /// Time for which a resolver may keep it, in seconds.
     pub ttl: u32,
 }
 
@@ -46,7 +46,7 @@ impl Names {
         self.0.lock().answers.remove(&canonical(name));
     }
 
-    /// How many queries for `name` came so far, of any type, known or not.
+    /// Number of queries for `name` so far, of any type, known or not.
     pub fn queries(&self, name: &str) -> u64 {
         self.0.lock().queries.get(&canonical(name)).copied().unwrap_or(0)
     }

@@ -22,7 +22,7 @@ pub mod tls;
 pub use seen::Seen;
 pub use server::{Handle, start, start_tls};
 
-/// Who a server says it is.
+/// The identity that a server answers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Identity {
     /// Name of the server: of the Pod, or any text that tells one server from another.
@@ -31,7 +31,7 @@ pub struct Identity {
     pub service: String,
     /// Namespace of the Pod, may be empty.
     pub namespace: String,
-    /// How it answers when the request doesn't say.
+    /// The form of its answers when the request doesn't say.
     pub format: Format,
 }
 

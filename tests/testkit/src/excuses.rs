@@ -1,10 +1,10 @@
-//! Which requests may fail beside faults: those in the moments of a killed process.
+//! Requests that may fail beside faults: those in the moments of a killed process.
 
 use std::time::{Duration, Instant};
 
-use crate::load::{Failure, Report};
+use crate::load::{Failure, LoadReport};
 
-/// From the end of a process until another accepts, on a busy machine.
+/// Time from the end of a process until another accepts, on a busy machine.
 const MOMENT: Duration = Duration::from_secs(2);
 /// Failures count from when a request was due, and it was under way before the process ended.
 const UNDER_WAY: Duration = Duration::from_secs(1);
@@ -43,7 +43,7 @@ impl Excuses {
     }
 
     /// The failures that nothing excuses.
-    pub fn unexcused<'a>(&'a self, report: &'a Report) -> impl Iterator<Item = &'a Failure> {
+    pub fn unexcused<'a>(&'a self, report: &'a LoadReport) -> impl Iterator<Item = &'a Failure> {
         report.failures.iter().filter(|failure| !self.excuses(failure.at))
     }
 

@@ -28,7 +28,7 @@ impl FailingNginx {
     /// Writes the script into a directory.
     ///
     /// # Errors
-    /// It can't be written.
+    /// When it can't be written.
     pub fn new(directory: &Path) -> io::Result<Self> {
         let script = directory.join("nginx");
         fs::write(&script, SCRIPT.replace("DIR", &directory.display().to_string()))?;
@@ -36,7 +36,7 @@ impl FailingNginx {
         Ok(Self { directory: directory.to_owned() })
     }
 
-    /// What to run in place of NGINX.
+    /// The program to run in place of NGINX.
     pub fn binary(&self) -> PathBuf {
         self.directory.join("nginx")
     }

@@ -36,7 +36,7 @@ impl Server {
         Ok(Self { address, task })
     }
 
-    /// Where it listens.
+    /// Its address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }

@@ -54,7 +54,7 @@ impl Gate {
         Ok(Self { address, requests, task })
     }
 
-    /// Where it listens.
+    /// Its address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -64,7 +64,7 @@ impl Gate {
         format!("http://{}{path}", self.address)
     }
 
-    /// How many requests arrived so far.
+    /// Number of requests that arrived so far.
     pub fn requests(&self) -> u64 {
         self.requests.load(Ordering::Relaxed)
     }

@@ -47,7 +47,7 @@ impl Server {
         Ok(Self { address, task })
     }
 
-    /// Where it listens.
+    /// Its address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -118,7 +118,7 @@ fn message(content: &[u8]) -> Bytes {
     [&[0][..], &length.to_be_bytes(), content].concat().into()
 }
 
-/// What a call came to.
+/// The result of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
     /// Status of HTTP.

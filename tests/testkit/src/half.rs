@@ -9,7 +9,7 @@ use tokio::net::TcpStream;
 
 use crate::http::connect_tls;
 
-/// How long an answer may take.
+/// Longest time of an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Frames of HTTP/2 (RFC 9113, 6): types and flags.

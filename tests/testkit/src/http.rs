@@ -16,10 +16,10 @@ use anyhow::Context;
 pub use connection::{Connection, Unanswered, raw, raw_tls};
 pub(crate) use tls::connect as connect_tls;
 
-/// How long a request may take unless it says otherwise.
+/// Longest time of a request unless it says otherwise.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Where a request goes.
+/// The destination of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Peer {
     /// TCP.
@@ -141,7 +141,7 @@ impl Request {
         self
     }
 
-    /// From this local address.
+    /// The same request from this local address.
     #[must_use]
     pub fn source(mut self, address: impl Into<IpAddr>) -> Self {
         self.source = Some(address.into());

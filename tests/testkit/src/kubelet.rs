@@ -17,9 +17,9 @@
 
 mod addresses;
 mod binding;
+mod options;
 mod pod;
 mod status;
-mod wishes;
 
 use std::collections::{HashMap, HashSet};
 use std::pin::pin;
@@ -44,18 +44,18 @@ const REQUESTS: usize = 64;
 /// Wait after a failed request or watch.
 const RETRY: Duration = Duration::from_millis(200);
 
-/// How a kubelet runs.
+/// The options of a kubelet.
 #[derive(Debug, Clone)]
 pub struct Config {
     /// Number of the control plane, for the addresses of its Nodes.
     pub cluster: u8,
-    /// How many Nodes, named `node-1` and so on; at least 1.
+    /// Number of Nodes, named `node-1` and so on; at least 1.
     pub nodes: u8,
-    /// Where Pods get their addresses from.
+    /// The source of Pods' addresses.
     pub addresses: Arc<Addresses>,
 }
 
-/// What the tasks of all Pods share.
+/// The common parts of all Pods' tasks.
 struct Ctx {
     client: Client,
     config: Config,

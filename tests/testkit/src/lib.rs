@@ -1,4 +1,4 @@
-//! What tests stand on: a real control plane, echo backends, a raw HTTP client, a load generator. Development only.
+//! The foundation of tests: a real control plane, echo backends, a raw HTTP client, a load generator. Development only.
 //!
 //! - [`bed`]: a Kubernetes API server with etcd and controllers in namespaces of its own; the binary `bed` runs a command inside one.
 //! - [`kubelet`]: binds Pods there and really starts an echo server for each.

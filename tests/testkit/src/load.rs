@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 
 use crate::http::{Connection, Request, Unanswered};
 
-/// What to send, how fast, over how many keep-alive connections.
+/// A load: the requests, their rate, the number of keep-alive connections.
 #[derive(Debug, Clone)]
 pub struct Load {
     /// Sent again and again.
@@ -50,7 +50,7 @@ impl Load {
     }
 
     /// Sends for this long.
-    pub async fn run(self, duration: Duration) -> Report {
+    pub async fn run(self, duration: Duration) -> LoadReport {
         let running = self.start();
         tokio::time::sleep(duration).await;
         running.stop().await
@@ -61,11 +61,11 @@ impl Load {
 #[derive(Debug)]
 pub struct Running {
     shared: Arc<Shared>,
-    workers: JoinSet<Report>,
+    workers: JoinSet<LoadReport>,
 }
 
 impl Running {
-    /// How many requests were begun so far: a test can wait for some before it acts.
+    /// Number of requests that were begun so far: a test can wait for some before it acts.
     pub fn begun(&self) -> u64 {
         self.shared.next.load(Ordering::Relaxed)
     }
@@ -92,9 +92,9 @@ impl Running {
     ///
     /// # Panics
     /// A worker panicked, which is a fault of this module.
-    pub async fn stop(mut self) -> Report {
+    pub async fn stop(mut self) -> LoadReport {
         self.shared.stop.store(true, Ordering::Relaxed);
-        let mut report = Report::default();
+        let mut report = LoadReport::default();
         while let Some(part) = self.workers.join_next().await {
             report.merge(part.expect("a load worker doesn't panic"));
         }
@@ -105,10 +105,10 @@ impl Running {
     }
 }
 
-/// What happened.
+/// The report of a load.
 #[derive(Debug, Clone, Default)]
-pub struct Report {
-    /// From the start to the last answer.
+pub struct LoadReport {
+    /// Time from the start to the last answer.
     pub duration: Duration,
     /// Requests answered as expected, each with its latency from when it was due; sorted.
     pub latencies: Vec<Duration>,
@@ -121,13 +121,13 @@ pub struct Report {
 /// One request that was not answered as expected.
 #[derive(Debug, Clone)]
 pub struct Failure {
-    /// When it was due, from the start of the load.
+    /// The time when it was due, from the start of the load.
     pub at: Duration,
     /// The error, or the status.
     pub error: String,
 }
 
-impl Report {
+impl LoadReport {
     /// Requests in all.
     pub fn requests(&self) -> usize {
         self.latencies.len() + self.failures.len()
@@ -153,7 +153,7 @@ impl Report {
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for LoadReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { duration, failures, resent, .. } = self;
         let (p50, p99, max) = (self.percentile(50.0), self.percentile(99.0), self.percentile(100.0));
@@ -177,7 +177,7 @@ impl fmt::Display for Report {
 
 #[derive(Debug)]
 struct Shared {
-    /// What is sent now.
+    /// The request that is sent now.
     request: RwLock<Arc<Request>>,
     load: Load,
     started: Instant,
@@ -185,9 +185,9 @@ struct Shared {
     stop: AtomicBool,
 }
 
-async fn worker(shared: Arc<Shared>) -> Report {
+async fn worker(shared: Arc<Shared>) -> LoadReport {
     let load = &shared.load;
-    let mut report = Report::default();
+    let mut report = LoadReport::default();
     let mut connection = None;
     while !shared.stop.load(Ordering::Relaxed) {
         let i = shared.next.fetch_add(1, Ordering::Relaxed);
@@ -282,10 +282,10 @@ mod tests {
     #[test]
     fn percentiles_are_ranks() {
         let latencies = (1..=200).map(Duration::from_millis).collect();
-        let report = Report { latencies, ..Report::default() };
+        let report = LoadReport { latencies, ..LoadReport::default() };
         assert_eq!(report.percentile(50.0), Duration::from_millis(100));
         assert_eq!(report.percentile(99.0), Duration::from_millis(198));
         assert_eq!(report.percentile(100.0), Duration::from_millis(200));
-        assert_eq!(Report::default().percentile(99.0), Duration::ZERO);
+        assert_eq!(LoadReport::default().percentile(99.0), Duration::ZERO);
     }
 }

@@ -55,7 +55,7 @@ impl Collector {
         Ok(Self { address, requests, task })
     }
 
-    /// Where it listens.
+    /// Its address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }

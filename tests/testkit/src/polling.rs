@@ -4,7 +4,7 @@ use std::future::Future;
 use std::panic::Location;
 use std::time::{Duration, Instant};
 
-/// How often [`poll`] asks.
+/// Interval of the questions of [`poll`].
 const INTERVAL: Duration = Duration::from_millis(10);
 
 /// Asks `state` until it is `Ok`, every 10 ms, and gives up after `timeout`.

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use anyhow::Context;
 use nix::fcntl::{Flock, FlockArg};
 
-/// How many test processes can run side by side.
+/// Number of test processes that can run side by side.
 const SLOTS: u16 = 120;
 /// Ports per slot. 20000 + 120 × 100 stays under 32768, where client ports begin.
 const PER_SLOT: u16 = 100;
@@ -83,7 +83,7 @@ fn find_slot() -> anyhow::Result<Slot> {
     }
     for number in 0..SLOTS {
         let path = std::env::temp_dir().join(format!("narthex-test-slot-{number}.lock"));
-        // Everybody's lock: another user's tests on this machine must be able to take it.
+        // A lock for all users: another user's tests on this machine must be able to take it.
         let Ok(file) = OpenOptions::new().create(true).append(true).mode(0o666).open(&path) else { continue };
         if let Ok(lock) = Flock::lock(file, FlockArg::LockExclusiveNonblock) {
             return Ok(Slot { number, _lock: Some(lock) });

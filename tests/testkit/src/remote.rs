@@ -1,4 +1,4 @@
-//! A file system whose files somebody else changes: FUSE, served by this process. The kernel sends no events for such changes, as with NFS.
+//! A file system whose files another machine changes: FUSE, served by this process. The kernel sends no events for such changes, as with NFS.
 //!
 //! One directory of readable files, as small as the protocol allows (`fuse(4)`, `linux/fuse.h`); nothing is cached by the kernel.
 
@@ -29,7 +29,7 @@ impl Remote {
     /// Mounts it at an existing directory, in a mount namespace of the calling thread, which its children share.
     ///
     /// # Errors
-    /// That is not permitted here, or there is no FUSE.
+    /// When that is not permitted here, or there is no FUSE.
     pub fn mount(directory: &Path) -> io::Result<Self> {
         unshare(CloneFlags::CLONE_NEWNS)?;
         mount(None::<&str>, "/", None::<&str>, MsFlags::MS_REC | MsFlags::MS_PRIVATE, None::<&str>)?;
@@ -80,7 +80,7 @@ fn serve(mut device: File, files: &Files) {
         out.extend(error.to_ne_bytes());
         out.extend(unique.to_ne_bytes());
         out.extend(body);
-        // Whoever asked may have been killed meanwhile.
+        // The process that asked may have been killed meanwhile.
         let _ = device.write(&out);
     }
 }

@@ -1,4 +1,4 @@
-//! Trust in everybody: what a test thinks of a certificate, it reads from what was met.
+//! Trust in any certificate: what a test thinks of a certificate, it reads from what was met.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::{DigitallySignedStruct, DistinguishedName, Error, SignatureScheme};
 
-/// Takes any certificate, of a client also none, from whoever has its key.
+/// Takes any certificate, of a client also none, from any peer with its key.
 #[derive(Debug)]
 pub(crate) struct AcceptAny(pub(crate) Arc<CryptoProvider>);
 

@@ -22,7 +22,7 @@ pub(super) fn page() -> String {
         if !group.doc.is_empty() {
             row(&mut page, &sentences(&format!("{}\n", group.doc)));
         }
-        row(&mut page, "| annotation | takes | holds for | risk | a change is |\n|---|---|---|---|---|");
+        row(&mut page, "| annotation | value | scope | risk | a change is |\n|---|---|---|---|---|");
         let entries = settings::descriptions_of(group);
         for entry in &entries {
             let (name, scope, risk, applies) = (entry.name, &entry.scope, &entry.risk, &entry.applies);

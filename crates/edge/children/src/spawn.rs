@@ -21,7 +21,7 @@ use crate::group::Group;
 /// After its processes are gone, the pipes of a command are read for so long.
 const LAST_WORDS: Duration = Duration::from_millis(100);
 
-/// Those that were started here and are waited for. Clones are the same ones.
+/// The processes that were started here and are waited for. Clones are the same ones.
 #[derive(Debug, Clone, Default)]
 pub struct Children {
     own: Arc<Mutex<BTreeSet<i32>>>,
@@ -68,7 +68,7 @@ impl Children {
     /// a pipe. What `cut` resolves to ends it before: all its processes are gone when this returns.
     ///
     /// # Errors
-    /// It can't be started, or was cut short.
+    /// The command can't be started, or was cut short.
     pub async fn output(&self, mut command: Command, input: Vec<u8>, cut: impl Future<Output = io::Error>) -> io::Result<Output> {
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0).kill_on_drop(true);
         let mut own = self.spawn(&mut command)?;

@@ -84,7 +84,7 @@ pub(crate) fn of_service(service: &Service) -> Vec<Address> {
     })
 }
 
-/// In the order of writing, without duplicates.
+/// The addresses in the order of writing, without duplicates.
 pub(crate) fn sorted(mut addresses: Vec<Address>) -> Vec<Address> {
     addresses.sort();
     addresses.dedup();

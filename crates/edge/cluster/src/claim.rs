@@ -21,7 +21,7 @@ const NOTE: &str = "narthex.dev/done";
 /// The result of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Claimed {
-    /// It is ours now, for as long as it lasts.
+    /// The claim is ours now, for as long as it lasts.
     Ours,
     /// Another replica was faster: look again.
     Raced,

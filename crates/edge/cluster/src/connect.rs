@@ -75,6 +75,9 @@ pub enum ConnectError {
 /// [`ConnectError`]; all of them are about the configuration, so that a retry makes no sense.
 pub async fn connect(options: &ConnectOptions) -> Result<Client, ConnectError> {
     let mut config = configuration(options).await?;
+    if config.accept_invalid_certs {
+        tracing::warn!(server = %config.cluster_url, "the certificate of the API server is not verified: insecure-skip-tls-verify is set");
+    }
     config.connect_timeout = Some(CONNECT_TIMEOUT);
     config.read_timeout = Some(READ_TIMEOUT);
     config.write_timeout = Some(READ_TIMEOUT);

@@ -1,4 +1,4 @@
-//! From JSON to the slim object, one object at a time: an object that does not decode never costs its neighbours.
+//! Decoding of JSON to the slim object, one object at a time: an object that does not decode never costs its neighbours.
 
 use std::borrow::Cow;
 
@@ -12,9 +12,9 @@ use crate::kinds::{Slim, Watched};
 /// An object as it came from the API, or the reason why it can't be read.
 #[derive(Debug, Clone)]
 pub(crate) enum Fetched<K> {
-    /// It decodes; cut down to what the model reads.
+    /// A decoded object; cut down to what the model reads.
     Good(Slim<K>),
-    /// It does not.
+    /// One that does not decode.
     Broken {
         /// Name, namespace and version, as far as they can be read.
         meta: Box<ObjectMeta>,

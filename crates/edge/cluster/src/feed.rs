@@ -20,7 +20,7 @@ pub(crate) enum Scope {
 }
 
 impl Scope {
-    /// `true` if the feed brings this object.
+    /// `true` if the feed delivers this object.
     pub(crate) fn covers(&self, key: &ObjectKey) -> bool {
         match self {
             Self::All => true,

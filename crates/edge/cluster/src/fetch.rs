@@ -30,14 +30,14 @@ pub(crate) enum Request {
 
 /// The result.
 #[derive(Debug)]
-pub(crate) enum Answer {
-    Secret(Ticket, Outcome<Secret>),
-    ConfigMap(Ticket, Outcome<ConfigMap>),
+pub(crate) enum FetchAnswer {
+    Secret(Ticket, FetchOutcome<Secret>),
+    ConfigMap(Ticket, FetchOutcome<ConfigMap>),
 }
 
 /// The answer of the server.
 #[derive(Debug)]
-pub(crate) enum Outcome<K> {
+pub(crate) enum FetchOutcome<K> {
     /// Here it is.
     Present(Fetched<K>),
     /// There is no such object.
@@ -46,44 +46,44 @@ pub(crate) enum Outcome<K> {
     Refused,
 }
 
-impl Answer {
+impl FetchAnswer {
     /// The request to repeat when the server refused.
     pub(crate) fn refused(&self) -> Option<Request> {
         match self {
-            Self::Secret(ticket, Outcome::Refused) => Some(Request::Secret(ticket.clone())),
-            Self::ConfigMap(ticket, Outcome::Refused) => Some(Request::ConfigMap(ticket.clone())),
+            Self::Secret(ticket, FetchOutcome::Refused) => Some(Request::Secret(ticket.clone())),
+            Self::ConfigMap(ticket, FetchOutcome::Refused) => Some(Request::ConfigMap(ticket.clone())),
             _ => None,
         }
     }
 }
 
 /// Fetches, again and again until the server gives an answer.
-pub(crate) async fn fetch(client: Client, request: Request, retry: Retry) -> Answer {
+pub(crate) async fn fetch(client: Client, request: Request, retry: Retry) -> FetchAnswer {
     match request {
         Request::Secret(ticket) => {
             let outcome = get::<Secret>(client, &ticket.key, retry).await;
-            Answer::Secret(ticket, outcome)
+            FetchAnswer::Secret(ticket, outcome)
         }
         Request::ConfigMap(ticket) => {
             let outcome = get::<ConfigMap>(client, &ticket.key, retry).await;
-            Answer::ConfigMap(ticket, outcome)
+            FetchAnswer::ConfigMap(ticket, outcome)
         }
     }
 }
 
-async fn get<K: Watched<Key = ObjectKey>>(client: Client, key: &ObjectKey, retry: Retry) -> Outcome<K> {
+async fn get<K: Watched<Key = ObjectKey>>(client: Client, key: &ObjectKey, retry: Retry) -> FetchOutcome<K> {
     let api: Api<Fetched<K>> = K::api(client, Some(&key.namespace));
     let mut backoff = Backoff::new(retry);
     loop {
         match tokio::time::timeout(TIMEOUT, api.get_opt(&key.name)).await {
-            Ok(Ok(Some(object))) => return Outcome::Present(object),
-            Ok(Ok(None)) => return Outcome::Absent,
+            Ok(Ok(Some(object))) => return FetchOutcome::Present(object),
+            Ok(Ok(None)) => return FetchOutcome::Absent,
             Ok(Err(kube::Error::Api(status))) if status.is_forbidden() => {
                 tracing::warn!(kind = %K::KIND, %key, error = %status.message, "may not be read; it is treated as absent");
-                return Outcome::Refused;
+                return FetchOutcome::Refused;
             }
             // A name that no object can have.
-            Ok(Err(kube::Error::BuildRequest(_))) => return Outcome::Absent,
+            Ok(Err(kube::Error::BuildRequest(_))) => return FetchOutcome::Absent,
             Ok(Err(error)) => tracing::debug!(kind = %K::KIND, %key, error = chain(&error), "fetching failed"),
             Err(_) => tracing::debug!(kind = %K::KIND, %key, "fetching took too long"),
         }

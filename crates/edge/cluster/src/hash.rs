@@ -3,7 +3,7 @@
 const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
 const PRIME: u64 = 0x0000_0100_0000_01b3;
 
-/// Hashes the parts, told apart from each other.
+/// Hashes the parts, kept distinct from each other.
 pub(crate) fn fnv1a<'a>(parts: impl IntoIterator<Item = &'a str>) -> u64 {
     parts
         .into_iter()

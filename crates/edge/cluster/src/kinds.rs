@@ -92,7 +92,7 @@ impl fmt::Display for Kind {
 pub(crate) trait Key: Ord + Clone + fmt::Debug + Send {
     /// The key of an object, `None` when the name can't be read.
     fn of(meta: &ObjectMeta) -> Option<Self>;
-    /// `true` if a feed over `scope` is the one that brings this object.
+    /// `true` if a feed over `scope` is the one that delivers this object.
     fn is_in(&self, scope: &Scope) -> bool;
     /// Namespace and name.
     fn parts(&self) -> (Option<&Arc<str>>, &Arc<str>);

@@ -1,7 +1,7 @@
 //! The cluster as a source, and what is written back to it. The only crate that talks to the Kubernetes API.
 //!
 //! - [`connect`]: a client from the flags.
-//! - [`Source`]: watches the kinds that matter and publishes [`model::Snapshot`]s.
+//! - [`ClusterSource`]: watches the kinds that matter and publishes [`model::Snapshot`]s.
 //! - [`ListWatch`]: one kind, listed and watched for ever.
 //! - [`Editor`]: reads and changes single objects, for commands that end.
 //! - [`EventWriter`], [`Election`], [`StatusWriter`]: Events, the leader's Lease and the addresses in Ingress status.
@@ -62,7 +62,7 @@ pub use kube::Client;
 pub use lease_lock::{LeaseError, LeaseLock};
 pub use list_watch::{Closed, ListWatch, Sink, Step};
 pub use publish::AddressSource;
-pub use source::{FeedStatus, Source, SourceHandle, SourceOptions, SourceStatus};
+pub use source::{ClusterSource, FeedStatus, SourceHandle, SourceOptions, SourceStatus};
 pub use state::Statuses;
 pub use status::{StatusHandle, StatusOptions, StatusWriter};
 pub use zone::zone;

@@ -20,7 +20,7 @@ impl Limiter {
         Self { rate: f64::from(rate.max(1)), burst, tokens: burst, updated: now }
     }
 
-    /// Time until one may pass; zero when it may now.
+    /// Time until one is allowed; zero when one is allowed now.
     pub(crate) fn wait(&self, now: Instant) -> Duration {
         let missing = 1.0 - self.level(now);
         if missing <= 0.0 { Duration::ZERO } else { Duration::from_secs_f64(missing / self.rate) }

@@ -55,7 +55,7 @@ pub enum Step<K> {
     Failed {
         /// The error.
         error: Arc<str>,
-        /// It is a matter of permission.
+        /// The permission is missing.
         forbidden: bool,
     },
     /// The watch runs (again).

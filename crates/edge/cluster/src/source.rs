@@ -20,10 +20,10 @@ use tokio::time::Instant;
 use crate::Tasks;
 use crate::backoff::Retry;
 use crate::feed::Feed;
-use crate::fetch::{Answer, Request, fetch};
+use crate::fetch::{FetchAnswer, Request, fetch};
 use crate::kinds::Kind;
 use crate::message::Message;
-use crate::state::{State, Statuses};
+use crate::state::{ClusterState, Statuses};
 use crate::watch::{self as feeds, Wiring};
 
 /// Messages that may wait for the owner. A page of a list is one message.
@@ -53,9 +53,9 @@ impl SourceOptions {
     }
 }
 
-/// The watching of the cluster; started by [`Source::spawn`].
+/// The watching of the cluster; started by [`ClusterSource::spawn`].
 #[derive(Debug)]
-pub struct Source;
+pub struct ClusterSource;
 
 /// The other end of a running source.
 #[derive(Debug)]
@@ -106,10 +106,10 @@ pub struct FeedStatus {
     pub since: Timestamp,
 }
 
-impl Source {
+impl ClusterSource {
     /// Starts the feeds and their owner. They run until the set is aborted or the handle's receivers are of no use any more.
     pub fn spawn(client: Client, options: SourceOptions, tasks: &mut Tasks) -> SourceHandle {
-        let state = State::new(&options.settings, Timestamp::now());
+        let state = ClusterState::new(&options.settings, Timestamp::now());
         let (out, messages) = mpsc::channel(QUEUE);
         let (references_known, gate) = watch::channel(false);
         let wiring = Wiring { out, references_known: gate, retry: options.retry, forbidden_retry: options.forbidden_retry };
@@ -154,9 +154,9 @@ fn spawn_feed(client: Client, number: usize, feed: Feed, wiring: Wiring, tasks: 
 struct Owner {
     client: Client,
     options: SourceOptions,
-    state: State,
+    state: ClusterState,
     messages: mpsc::Receiver<Message>,
-    fetches: FuturesUnordered<BoxFuture<'static, Answer>>,
+    fetches: FuturesUnordered<BoxFuture<'static, FetchAnswer>>,
     /// Requests beyond [`FETCHES`].
     waiting: VecDeque<Request>,
     /// Requests that were refused, each until it is tried again.
@@ -200,7 +200,7 @@ impl Owner {
         }
     }
 
-    fn answered(&mut self, answer: Answer) {
+    fn answered(&mut self, answer: FetchAnswer) {
         let again = answer.refused();
         self.state.answer(answer);
         if let Some(request) = again.filter(|request| self.state.awaits(request)) {

@@ -10,7 +10,7 @@ use k8s_openapi::api::networking::v1::IngressClass;
 use model::{BuildOptions, EndpointSlice, Ingress, ObjectKey, ObjectRef, Problem, ProblemKind, Service, Snapshot, references};
 
 use crate::feed::{Feed, feeds};
-use crate::fetch::{Answer, Request};
+use crate::fetch::{FetchAnswer, Request};
 use crate::kinds::{Key, Kind, Watched};
 use crate::message::{Input, Message};
 use crate::source::{FeedStatus, SourceStatus};
@@ -28,7 +28,7 @@ pub use statuses::Statuses;
 
 /// All stores.
 #[derive(Debug)]
-pub(crate) struct State {
+pub(crate) struct ClusterState {
     feeds: Vec<Progress>,
     ingresses: Store<Ingress>,
     classes: Store<IngressClass>,
@@ -49,7 +49,7 @@ pub(crate) struct State {
     ready: bool,
 }
 
-impl State {
+impl ClusterState {
     pub(crate) fn new(settings: &BuildOptions, now: Timestamp) -> Self {
         let feeds = feeds(settings).into_iter().map(|feed| Progress::new(feed, now));
         Self {
@@ -131,14 +131,14 @@ impl State {
         }
     }
 
-    /// Takes what a request brought.
-    pub(crate) fn answer(&mut self, answer: Answer) {
+    /// Takes the result of a request.
+    pub(crate) fn answer(&mut self, answer: FetchAnswer) {
         match answer {
-            Answer::Secret(ticket, outcome) => {
+            FetchAnswer::Secret(ticket, outcome) => {
                 let changes = self.secrets.answer(&ticket, outcome);
                 self.note(changes);
             }
-            Answer::ConfigMap(ticket, outcome) => {
+            FetchAnswer::ConfigMap(ticket, outcome) => {
                 let changes = self.config_maps.answer(&ticket, outcome);
                 self.refer_of_main(&changes);
                 self.note(changes);
@@ -175,7 +175,7 @@ impl State {
         self.feeds.iter().filter(|progress| progress.feed.kind == Kind::Ingress).all(|progress| progress.initialised)
     }
 
-    /// `true` if something changed that [`State::take_snapshot`] would hand out.
+    /// `true` if something changed that [`ClusterState::take_snapshot`] would hand out.
     pub(crate) fn has_snapshot(&mut self) -> bool {
         self.ready |= self.feeds.iter().all(Progress::is_ready) && !self.is_fetching();
         self.ready && self.changed

@@ -66,7 +66,7 @@ impl<K: Watched> Store<K> {
         self.broken.iter().map(|(key, error)| (key, error.as_str()))
     }
 
-    /// Takes one step of a feed. `wanted` says whether an object is to be held; `covers`, whether it is this feed that brings it.
+    /// Takes one step of a feed. `wanted` says whether an object is to be held; `covers`, whether it is this feed that delivers it.
     pub(crate) fn input(
         &mut self,
         feed: usize,

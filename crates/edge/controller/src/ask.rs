@@ -1,6 +1,6 @@
-//! Reloads that somebody asks for: by the same lane as all others, and with an answer.
+//! Reloads on request: by the same lane as all others, and with an answer.
 //!
-//! Whoever asks gets a number. The builder passes it on once everything that was there before is built, and the fixed lane answers all numbers that it
+//! A caller gets a number. The builder passes it on once everything that was there before is built, and the fixed lane answers all numbers that it
 //! had seen when a reload began. So requests at one time share a reload, together with whatever was pending anyway.
 
 use std::sync::Arc;
@@ -10,24 +10,24 @@ use tokio::sync::watch;
 
 use crate::port::ApplyError;
 
-/// One attempt of the fixed lane to bring NGINX to a text.
+/// One attempt of the fixed lane to apply a text.
 #[derive(Debug, Clone)]
 pub struct Attempt {
     /// Its number, from 1.
     pub run: u64,
     /// All requests up to this number are answered by it.
     pub(crate) answers: u64,
-    /// Why: the labels of the metrics.
+    /// The reasons: the labels of the metrics.
     pub reasons: Vec<&'static str>,
     /// The revision that NGINX confirmed, or why there is none.
     pub result: Result<String, ApplyError>,
     /// The revision that NGINX runs after it; empty before its first start.
     pub serving: String,
-    /// What was quarantined on the way, with the reason; for people.
+    /// The objects that were quarantined by it, with the reason; for people.
     pub quarantined: Vec<String>,
-    /// From its beginning to its end.
+    /// Time from its beginning to its end.
     pub took: Duration,
-    /// When it ended.
+    /// Time of its end.
     pub finished: SystemTime,
 }
 
@@ -48,7 +48,7 @@ impl ReloadRequests {
         self.wanted.subscribe()
     }
 
-    /// NGINX reads everything anew, even if its text is the same: what the text refers to may have changed. Waits until it is confirmed or has failed.
+    /// NGINX reads everything again, even if its text is the same: what the text refers to may have changed. Waits until it is confirmed or has failed.
     ///
     /// What the source published before the call is part of it. A start of NGINX that was pending is an answer, too. Waits for as long as the source is not complete.
     pub async fn reload(&self) -> Arc<Attempt> {

@@ -11,9 +11,9 @@ use tracing::{info, warn};
 use crate::Feedback;
 use crate::fixed_lane::Subject;
 use crate::metrics::{Metrics, Stage};
-use crate::port::Report;
+use crate::port::Reporter;
 
-/// What the builder is woken by.
+/// The events that wake the builder.
 pub(crate) struct Inputs {
     pub(crate) snapshots: watch::Receiver<Option<Arc<Snapshot>>>,
     pub(crate) feedback: mpsc::Receiver<Feedback>,
@@ -21,7 +21,7 @@ pub(crate) struct Inputs {
     pub(crate) asked: watch::Receiver<u64>,
 }
 
-/// What it makes.
+/// The result of a build.
 pub(crate) struct Outputs {
     pub(crate) built: watch::Sender<Option<Arc<Built>>>,
     /// The numbers, once what was there before they were given out is built.
@@ -32,7 +32,7 @@ pub(crate) async fn run(
     mut builder: Builder,
     inputs: Inputs,
     Outputs { built, passed }: Outputs,
-    report: Arc<dyn Report>,
+    report: Arc<dyn Reporter>,
     metrics: Metrics,
 ) -> &'static str {
     let Inputs { mut snapshots, mut feedback, mut asked } = inputs;
@@ -74,7 +74,7 @@ pub(crate) async fn run(
     }
 }
 
-/// What a problem is about, whatever its text.
+/// The subject of a problem, whatever its text.
 fn identity(problem: &Problem) -> (&ObjectRef, &str, &'static str) {
     (&problem.object, &problem.field, problem.kind.label())
 }
@@ -91,7 +91,7 @@ fn tell(
     snapshot: &Snapshot,
     known: &mut BTreeSet<Problem>,
     served: &mut Vec<ObjectKey>,
-    report: &dyn Report,
+    report: &dyn Reporter,
     metrics: &Metrics,
 ) {
     let problems: BTreeSet<Problem> = snapshot.problems.iter().cloned().chain(built.problems()).collect();

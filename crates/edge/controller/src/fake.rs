@@ -14,7 +14,7 @@ use tokio::sync::{Notify, Semaphore, watch};
 use crate::metrics::Identity;
 use crate::port::{Loss, Old};
 use crate::{
-    Addresses, Adopted, Applied, ApplyError, Channel, Handle, LiveError, LiveState, Metrics, Nginx, Pace, Parts, Posted, Report, Tasks,
+    Addresses, Adopted, Applied, ApplyError, Channel, Handle, LiveError, LiveState, Metrics, Nginx, Pace, Parts, Posted, Reporter, Tasks,
 };
 
 type Judge = dyn Fn(&Fixed) -> Result<(), ApplyError> + Send;
@@ -23,12 +23,12 @@ type SlowJudge = dyn Fn(&Fixed) -> Duration + Send;
 #[derive(Default)]
 pub(crate) struct World {
     /// `apply`, `reload`, `restart`, `replenish`.
-    pub(crate) told: Vec<&'static str>,
-    /// What the next call comes to.
+    pub(crate) calls: Vec<&'static str>,
+    /// The error of the next call.
     pub(crate) refuses: Option<ApplyError>,
-    /// What it thinks of a text; `None`: it accepts every one.
+    /// Its judgement of a text; `None`: it accepts every one.
     pub(crate) judge: Option<Box<Judge>>,
-    /// How long it takes to test a text; `None`: no time.
+    /// Time that the test of a text takes; `None`: none.
     pub(crate) pace: Option<Box<SlowJudge>>,
     /// Tests beside those of texts that were applied.
     pub(crate) tests: usize,
@@ -36,21 +36,21 @@ pub(crate) struct World {
     pub(crate) up: bool,
     /// Old workers, each of which has a client that stays. `most` 0: they end at once.
     pub(crate) old: Old,
-    /// What it runs.
+    /// The text that it runs.
     pub(crate) runs: Fixed,
     pub(crate) adopted: Option<Adopted>,
     /// Problems as they were reported last.
     pub(crate) problems: Vec<Problem>,
     /// Failures of reloads as they were reported.
     pub(crate) failures: Vec<String>,
-    /// What it holds, by name, with the checksum.
+    /// The records that it holds, by name, with the checksum.
     pub(crate) records: BTreeMap<String, u32>,
-    /// How many records it has room for.
+    /// Number of records that it has room for.
     pub(crate) room: Option<usize>,
     pub(crate) generation: Option<String>,
     /// Posts of records.
     pub(crate) posts: usize,
-    /// How long each of them takes.
+    /// Time that each of them takes.
     pub(crate) post_takes: Duration,
     /// Whether they fail.
     pub(crate) posts_fail: bool,
@@ -85,10 +85,10 @@ impl Fake {
     }
 
     async fn take(&self, how: &'static str, fixed: &Fixed) -> Result<Applied, ApplyError> {
-        self.world().told.push(how);
+        self.world().calls.push(how);
         self.permits.acquire().await.unwrap().forget();
         let mut world = self.world();
-        let (started, revision) = (!world.up, world.told.len().to_string());
+        let (started, revision) = (!world.up, world.calls.len().to_string());
         let mut judged = world.judge.as_ref().map_or(Ok(()), |judge| judge(fixed));
         if world.pace.as_ref().is_some_and(|pace| pace(fixed) > self.patience()) {
             judged = Err(ApplyError::Slow("the test took longer than 10s".into()));
@@ -132,7 +132,7 @@ impl Nginx for Fake {
     async fn restore(&mut self, loss: Loss) -> Result<bool, ApplyError> {
         let mut world = self.world();
         let started = loss == Loss::Master;
-        world.told.push(if started { "restart" } else { "replenish" });
+        world.calls.push(if started { "restart" } else { "replenish" });
         world.up = !started || world.refuses.is_none();
         world.refuses.take().map_or(Ok(started), Err)
     }
@@ -245,7 +245,7 @@ impl Addresses for Fake {
     fn set(&self, _: OrdMap<Arc<str>, Arc<[IpAddr]>>) {}
 }
 
-impl Report for Fake {
+impl Reporter for Fake {
     fn problems(&self, problems: &[Problem]) {
         self.world().problems = problems.to_vec();
     }
@@ -266,7 +266,7 @@ fn crc32(bytes: &[u8]) -> u32 {
 
 pub(crate) struct Bed {
     pub(crate) fake: Fake,
-    /// What the files hold.
+    /// The content of the files.
     pub(crate) files: Fake,
     pub(crate) snapshots: watch::Sender<Option<Arc<Snapshot>>>,
     pub(crate) handle: Handle,
@@ -326,8 +326,8 @@ impl Bed {
         bed
     }
 
-    pub(crate) fn told(&self) -> Vec<&'static str> {
-        self.fake.world().told.clone()
+    pub(crate) fn calls(&self) -> Vec<&'static str> {
+        self.fake.world().calls.clone()
     }
 
     pub(crate) fn counted(&self, reason: &str, result: &str) -> f64 {

@@ -25,7 +25,7 @@ use tracing::{debug, error, info, warn};
 
 use crate::ask::Attempt;
 use crate::metrics::{Metrics, Stage};
-use crate::port::{Adopted, Applied, ApplyError, Loss, Nginx, Report};
+use crate::port::{Adopted, Applied, ApplyError, Loss, Nginx, Reporter};
 use crate::{Feedback, LiveStatus, Loaded, Locations, Pace};
 use causes::Causes;
 use generations::Generations;
@@ -100,16 +100,16 @@ pub(crate) async fn run<N: Nginx>(
                     // What has no workers is reloaded, with what is wanted or what runs.
                     Some(wanted) if revived || lane.down() || lane.changed(wanted) || number > lane.answered => lane.apply(wanted, number).await,
                     // Without a build what is asked for waits for the first one.
-                    None if revived => Outcome::Nothing,
-                    _ => Outcome::Failed,
+                    None if revived => TurnOutcome::Nothing,
+                    _ => TurnOutcome::Failed,
                 };
-                waits = outcome == Outcome::Waiting;
+                waits = outcome == TurnOutcome::Waiting;
                 match outcome {
-                    Outcome::Done | Outcome::Nothing | Outcome::Quarantined => {}
-                    Outcome::Waiting => due = Some(Instant::now() + LOOK),
+                    TurnOutcome::Done | TurnOutcome::Nothing | TurnOutcome::Quarantined => {}
+                    TurnOutcome::Waiting => due = Some(Instant::now() + LOOK),
                     // Who asks again and again waits as changes do.
-                    Outcome::Kept => lane.pacing.reloaded(&Causes::default(), lane.interval),
-                    Outcome::Failed => {
+                    TurnOutcome::Kept => lane.pacing.reloaded(&Causes::default(), lane.interval),
+                    TurnOutcome::Failed => {
                         patient = Some(Instant::now() + retry);
                         due = patient;
                         retry = (retry * 2).min(LAST_RETRY);
@@ -127,16 +127,16 @@ pub(crate) async fn run<N: Nginx>(
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Outcome {
+enum TurnOutcome {
     Done,
-    /// There is nothing to bring NGINX to.
+    /// There is nothing to apply.
     Nothing,
     /// The builder will come with a model without what is refused.
     Quarantined,
     /// Old workers have to end first.
     Waiting,
     Failed,
-    /// What was asked for failed, and nothing else is to be done.
+    /// A requested reload failed, and nothing else is to be done.
     Kept,
 }
 
@@ -144,9 +144,9 @@ enum Outcome {
 pub(crate) struct Lane<N> {
     nginx: N,
     ends: Ends,
-    report: Arc<dyn Report>,
+    report: Arc<dyn Reporter>,
     metrics: Metrics,
-    /// What is not there again yet.
+    /// The loss that is not repaired yet.
     lost: Option<Loss>,
     /// The data of the ConfigMap that NGINX confirmed last.
     confirmed: Data,
@@ -160,9 +160,9 @@ pub(crate) struct Lane<N> {
     before: Option<Arc<Built>>,
     /// Number of the last attempt.
     runs: u64,
-    /// What was asked for up to this number has its answer.
+    /// Requests up to this number have their answer.
     answered: u64,
-    /// What was quarantined since the last answer, for people.
+    /// The objects that were quarantined since the last answer, for people.
     quarantined: Vec<String>,
 }
 
@@ -172,12 +172,12 @@ pub(crate) struct Ends {
     pub(crate) loaded: watch::Sender<Loaded>,
     pub(crate) feedback: mpsc::Sender<Feedback>,
     pub(crate) attempts: watch::Sender<Option<Arc<Attempt>>>,
-    /// Why NGINX can't be brought to what is wanted, for as long as it can't.
+    /// The reason why the wanted configuration can't be applied, for as long as it can't.
     pub(crate) fault: watch::Sender<Option<String>>,
 }
 
 impl<N: Nginx> Lane<N> {
-    pub(crate) fn new(nginx: N, ends: Ends, report: Arc<dyn Report>, metrics: Metrics, confirmed: Data, interval: Duration) -> Self {
+    pub(crate) fn new(nginx: N, ends: Ends, report: Arc<dyn Reporter>, metrics: Metrics, confirmed: Data, interval: Duration) -> Self {
         let (held, suspects, generations, pacing, quarantined) = Default::default();
         Self {
             nginx,
@@ -237,7 +237,7 @@ impl<N: Nginx> Lane<N> {
     }
 
     /// `number`: what was asked for up to there is answered by it.
-    async fn apply(&mut self, wanted: &Arc<Built>, number: u64) -> Outcome {
+    async fn apply(&mut self, wanted: &Arc<Built>, number: u64) -> TurnOutcome {
         let loaded = self.ends.loaded.borrow().clone();
         let running = loaded.fixed.as_ref();
         let fixed = running.map_or_else(|| wanted.model.fixed.clone(), |running| pinned(&wanted.model.fixed, running));
@@ -250,7 +250,7 @@ impl<N: Nginx> Lane<N> {
             reasons.push(Reason::Asked);
         } else if !differs {
             self.sound();
-            return Outcome::Nothing;
+            return TurnOutcome::Nothing;
         }
         let causes = match running {
             Some(running) => Causes::of(running, &fixed, &reasons, wanted, self.before.as_deref()),
@@ -288,7 +288,7 @@ impl<N: Nginx> Lane<N> {
                 self.ends.loaded.send_replace(Loaded { starts, revision: applied.revision, locations, fixed: Some(fixed) });
                 self.before = Some(wanted.clone());
                 let _ = self.ends.feedback.send(Feedback::Confirmed(wanted.clone())).await;
-                Outcome::Done
+                TurnOutcome::Done
             }
             Err(error) => {
                 self.metrics.reload_failed(&labels);
@@ -298,11 +298,11 @@ impl<N: Nginx> Lane<N> {
                     // It runs this text: no object is at fault, and the caller may ask again.
                     self.report.reload(Err(&error.to_string()));
                     error!(%error, "a reload that was asked for failed: {}", self.instead());
-                    Outcome::Kept
+                    TurnOutcome::Kept
                 }
             }
         };
-        self.publish(labels, result, started.elapsed(), (outcome != Outcome::Quarantined).then_some(number));
+        self.publish(labels, result, started.elapsed(), (outcome != TurnOutcome::Quarantined).then_some(number));
         outcome
     }
 
@@ -334,36 +334,36 @@ impl<N: Nginx> Lane<N> {
         self.ends.attempts.send_replace(Some(Arc::new(Attempt { run, answers, reasons, result, serving, quarantined, took, finished })));
     }
 
-    /// What holds while a configuration is not applied.
+    /// The consequence while a configuration is not applied; for messages.
     fn instead(&self) -> &'static str {
         if self.nginx.runs() { "the last known good configuration stays active" } else { "nginx does not run, so nothing is served yet" }
     }
 
-    /// NGINX can't be brought to what is wanted, and no object is at fault. Said once for as long as it stays so.
-    fn failed(&self, message: &str) -> Outcome {
+    /// The wanted configuration can't be applied, and no object is at fault. Logged once for as long as it stays so.
+    fn failed(&self, message: &str) -> TurnOutcome {
         if self.ends.fault.borrow().as_deref() == Some(message) {
-            debug!(error = message, "nginx still can't be brought to its configuration");
+            debug!(error = message, "the configuration of nginx still can't be applied");
         } else {
             error!(
                 error = message,
-                "nginx can't be brought to its configuration, for which no object is at fault: {}; it is tried again",
+                "the configuration of nginx can't be applied, for which no object is at fault: {}; it is tried again",
                 self.instead()
             );
             self.report.reload(Err(message));
             self.ends.fault.send_replace(Some(message.to_owned()));
         }
-        Outcome::Failed
+        TurnOutcome::Failed
     }
 
     /// A reload waits for old workers to end, as those who ask for it left most of them. Said once for as long as it stays so.
-    fn waits(&self, message: &str) -> Outcome {
+    fn waits(&self, message: &str) -> TurnOutcome {
         self.metrics.waiting(true);
         if self.ends.fault.borrow().as_deref() != Some(message) {
             warn!("{message}; {}, and reloads that others need begin", self.instead());
             self.report.reload(Err(message));
             self.ends.fault.send_replace(Some(message.to_owned()));
         }
-        Outcome::Waiting
+        TurnOutcome::Waiting
     }
 
     fn sound(&self) {
@@ -393,7 +393,7 @@ impl<N: Nginx> Lane<N> {
         fixed
     }
 
-    /// Brings back what was lost, with the configuration of before. Whether all is there.
+    /// Restores what was lost, with the configuration of before. `true` if all is there.
     async fn revive(&mut self) -> bool {
         let Some(loss) = self.lost else { return true };
         match self.nginx.restore(loss).await {

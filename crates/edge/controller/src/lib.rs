@@ -37,14 +37,14 @@ pub use ask::{Attempt, ReloadRequests};
 pub use live_lane::LiveStatus;
 pub use loaded::{Loaded, Locations};
 pub use metrics::Metrics;
-pub use port::{Addresses, Adopted, Applied, ApplyError, Channel, LiveError, LiveState, Nginx, Posted, Report};
+pub use port::{Addresses, Adopted, Applied, ApplyError, Channel, LiveError, LiveState, Nginx, Posted, Reporter};
 
-/// How the lanes are paced.
+/// The pace of the lanes.
 #[derive(Debug, Clone, Copy)]
 pub struct Pace {
     /// Shortest time between two reloads (`--sync-rate-limit`).
     pub reload_interval: Duration,
-    /// How long nothing must change before the first reload after a quiet time.
+    /// Time without a change before the first reload after a quiet time.
     pub reload_debounce: Duration,
     /// Shortest time between two posts; a first change after a quiet time is posted at once.
     pub live_window: Duration,
@@ -65,11 +65,11 @@ impl Default for Pace {
 pub struct Handle {
     /// The newest build.
     pub built: watch::Receiver<Option<Arc<Built>>>,
-    /// What NGINX runs.
+    /// The configuration that NGINX runs.
     pub loaded: watch::Receiver<Loaded>,
-    /// What it holds.
+    /// The records that it holds.
     pub live: watch::Receiver<LiveStatus>,
-    /// Why NGINX can't be brought to what is wanted, for as long as it can't.
+    /// The reason why the wanted configuration can't be applied, for as long as it can't.
     pub fault: watch::Receiver<Option<String>>,
     /// For callers that want a reload.
     pub requests: ReloadRequests,
@@ -96,7 +96,7 @@ pub(crate) enum Feedback {
 /// The set of long-running tasks. One that ends gives its name; none may before the process does.
 pub type Tasks = JoinSet<&'static str>;
 
-/// What the controller works with.
+/// The parts that the controller works with.
 pub struct Parts<N, L, S> {
     /// Inputs of the build.
     pub settings: BuildOptions,
@@ -112,11 +112,11 @@ pub struct Parts<N, L, S> {
     pub addresses: Arc<dyn Addresses>,
     /// The data of the ConfigMap that NGINX confirmed for an earlier controller of the same work directory.
     pub confirmed: Data,
-    /// Where findings are reported.
-    pub report: Arc<dyn Report>,
-    /// Where it is counted.
+    /// The receiver of findings.
+    pub report: Arc<dyn Reporter>,
+    /// The metrics.
     pub metrics: Metrics,
-    /// How fast it goes.
+    /// The pace.
     pub pace: Pace,
 }
 

@@ -1,4 +1,4 @@
-//! The live lane: brings the records that NGINX holds to the newest build, a delta at a time, until each is confirmed.
+//! The live lane: applies the newest build to the records that NGINX holds, a delta at a time, until each is confirmed.
 //!
 //! Each channel ([`Channel`]) has a task and a clock of its own, so that none waits for another: that to the shared dictionaries, and that to the
 //! files which the stream block reads.
@@ -37,7 +37,7 @@ pub use status::LiveStatus;
 
 const FIRST_RETRY: Duration = Duration::from_millis(50);
 const LAST_RETRY: Duration = Duration::from_secs(5);
-/// How long a delta is sent before a newer build counts.
+/// Time for which a delta is sent before a newer build counts.
 const SLICE: Duration = Duration::from_millis(20);
 
 pub(crate) async fn run<C: Channel>(
@@ -94,12 +94,12 @@ pub(crate) async fn run<C: Channel>(
 
 struct Lane<C> {
     channel: C,
-    /// What NGINX holds, as far as `known`.
+    /// The records that NGINX holds, as far as `known`.
     held: Live,
     digest: u64,
     /// Whether `held` is true. Not after a start, a failure, or before the first look.
     known: bool,
-    /// When NGINX was last asked what it holds.
+    /// Time of the last audit.
     audited: Instant,
     /// Names of records that NGINX holds in a version that is not known: from before this process, and with no room for the wanted one or no profile
     /// for it yet.
@@ -109,16 +109,16 @@ struct Lane<C> {
     metrics: Metrics,
 }
 
-/// What of a delta was posted.
+/// The part of a delta that was posted.
 struct Sent {
-    /// How many of its changes, from its beginning.
+    /// Number of its changes, from its beginning.
     records: usize,
     /// Tables of which NGINX took records.
     tables: BTreeSet<Table>,
 }
 
 impl<C: Channel> Lane<C> {
-    /// When to look again although nothing has changed.
+    /// Time of the next look although nothing has changed.
     fn next(&self) -> Option<Instant> {
         let audit = C::AUDIT_EVERY.filter(|_| self.known).map(|every| self.audited + every);
         self.refused.next().into_iter().chain(audit).min()
@@ -141,7 +141,7 @@ impl<C: Channel> Lane<C> {
         Ok(())
     }
 
-    /// Brings NGINX as far towards `target` as the loaded profiles allow.
+    /// Applies as much of `target` as the loaded profiles allow.
     async fn turn(
         &mut self,
         target: &Built,
@@ -316,7 +316,7 @@ impl<C: Channel> Lane<C> {
     }
 }
 
-/// What workers can serve of `live` with the profiles they know. A host that waits for another one has its version of before, if there was one.
+/// The part of `live` that workers can serve with the profiles they know. A host that waits for another one has its version of before, if there was one.
 fn usable(live: &Live, before: &Live, loaded: &Loaded) -> Live {
     let known = |host: &str, record: &HostRecord| loaded.locations.have(host, &record.profiles());
     let mut usable = live.clone();

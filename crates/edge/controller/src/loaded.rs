@@ -1,20 +1,20 @@
-//! What NGINX is known to run.
+//! The configuration that NGINX is known to run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use model::{Fixed, Op, ProfileId, Shell};
 
-/// What NGINX is known to run.
+/// The configuration that NGINX is known to run.
 #[derive(Debug, Clone, Default)]
 pub struct Loaded {
     /// Counts starts of NGINX: after each, its dictionaries are empty. 0: not started yet, or it can't read our records yet.
     pub starts: u64,
     /// Revision of the confirmed configuration.
     pub revision: String,
-    /// Which locations the new workers have.
+    /// The locations that the new workers have.
     pub locations: Locations,
-    /// The text they run; `None` of an NGINX that ran before this process did, until it is brought to a text of ours.
+    /// The text they run; `None` of an NGINX that ran before this process did, until a text of ours is applied.
     pub fixed: Option<Fixed>,
 }
 
@@ -27,7 +27,7 @@ pub struct Locations {
 }
 
 impl Locations {
-    /// Those of the default server alone.
+    /// The locations of the default server alone.
     pub fn new(default: BTreeSet<ProfileId>) -> Self {
         Self { default, shells: BTreeMap::new() }
     }
@@ -40,7 +40,7 @@ impl Locations {
         self
     }
 
-    /// Those that a text has.
+    /// The locations of a text.
     pub(crate) fn of(fixed: &Fixed) -> Self {
         fixed.shells.iter().fold(Self::new(fixed.profiles.keys().cloned().collect()), |locations, (host, shell)| {
             let names = std::iter::once(host.clone()).chain(shell.aliases.iter().cloned());

@@ -168,7 +168,7 @@ impl Metrics {
         metrics
     }
 
-    /// Where they are gathered.
+    /// The registry that they are gathered in.
     pub fn registry(&self) -> &Registry {
         &self.registry
     }
@@ -186,23 +186,23 @@ impl Metrics {
         }
     }
 
-    /// How many Ingresses are served.
+    /// The number of Ingresses that are served.
     pub fn ingresses(&self, count: usize) {
         self.ingresses.set(count as i64);
     }
 
-    /// What the live lane has reached.
+    /// The progress of the live lane.
     pub fn live_status(&self, status: &LiveStatus) {
         self.held_hosts.set(status.held() as i64);
         self.without_room.set(status.without_room() as i64);
     }
 
-    /// Whether a reload waits for old workers to end, because those who ask for it left most of them.
+    /// Whether a reload waits for old workers to end, because the namespaces that ask for it left most of them.
     pub fn waiting(&self, waits: bool) {
         self.reload_waits.set(i64::from(waits));
     }
 
-    /// What all objects ask for of what is finite.
+    /// The demand of all objects for what is finite.
     pub fn usage(&self, usage: &Usage) {
         for resource in Resource::ALL {
             let set = |gauge: &IntGaugeVec, weight: &Weight| gauge.with_label_values(&[resource.label()]).set(weight.of(*resource) as i64);
@@ -252,7 +252,7 @@ impl Metrics {
         self.live_updates.with_label_values(&[table.label(), if ok { "success" } else { "failure" }]).inc_by(records);
     }
 
-    /// A change was brought to effect without a reload.
+    /// A change took effect without a reload.
     pub fn avoided(&self, table: Table) {
         self.avoided.with_label_values(&[table.row().change]).inc();
     }

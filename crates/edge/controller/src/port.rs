@@ -1,4 +1,4 @@
-//! What the controller needs of the world: an NGINX, its live interface, and somebody to tell.
+//! The ports of the controller: an NGINX, its live interface, and a receiver of reports.
 
 use std::collections::BTreeSet;
 use std::future::Future;
@@ -13,19 +13,19 @@ use crate::Locations;
 
 /// The process: start, reload, watch. Applies text and confirms it.
 pub trait Nginx: Send + 'static {
-    /// Brings NGINX to this text: starts it if it does not run, else reloads it; nothing if it runs it already.
+    /// Applies this text: starts NGINX if it does not run, else reloads it; nothing if it runs it already.
     fn apply(&mut self, fixed: &Fixed) -> impl Future<Output = Result<Applied, ApplyError>> + Send;
 
-    /// The same, but it reads everything anew even if it runs this text already.
+    /// The same, but it reads everything again even if it runs this text already.
     fn reload(&mut self, fixed: &Fixed) -> impl Future<Output = Result<Applied, ApplyError>> + Send;
 
-    /// How long the test of a text that is applied may take.
+    /// Longest test of a text that is applied.
     fn patience(&self) -> Duration;
 
     /// Whether NGINX would accept this text, and how long the test takes; after `limit` it is ended as too slow. Changes nothing.
     fn test(&mut self, fixed: &Fixed, limit: Duration) -> impl Future<Output = Result<Duration, ApplyError>> + Send;
 
-    /// Brings back what was lost, with the last text it confirmed. Whether it was started, so that its dictionaries are empty.
+    /// Restores what was lost, with the last text it confirmed. `true` if it was started, so that its dictionaries are empty.
     fn restore(&mut self, loss: Loss) -> impl Future<Output = Result<bool, ApplyError>> + Send;
 
     /// The NGINX that ran before this process did, if there is one.
@@ -50,18 +50,18 @@ pub type WorkerId = (i32, u64);
 /// Workers of earlier configurations, which finish what they have begun.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Old {
-    /// Which they are.
+    /// The processes.
     pub workers: BTreeSet<WorkerId>,
     /// A reload begins with fewer than so many.
     pub most: usize,
 }
 
-/// What NGINX has lost.
+/// The part of NGINX that is lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Loss {
-    /// It does not run.
+    /// All of it: no master runs.
     Master,
-    /// It runs, and some or all of its workers are gone for good.
+    /// The master runs, and some or all of its workers are gone for good.
     Workers,
 }
 
@@ -70,9 +70,9 @@ pub enum Loss {
 pub struct Adopted {
     /// Content address of its text.
     pub revision: String,
-    /// Which records its Lua reads ([`model::live::wire::format`]); `None` where it does not say.
+    /// The format of the records that its Lua reads ([`model::live::wire::format`]); `None` where it does not say.
     pub format: Option<String>,
-    /// Which locations its workers have.
+    /// The locations that its workers have.
     pub locations: Locations,
 }
 
@@ -83,35 +83,35 @@ pub struct Applied {
     pub revision: String,
     /// NGINX was started, so that its dictionaries are empty.
     pub started: bool,
-    /// It ran this text already: no reload was needed.
+    /// NGINX ran this text already: no reload was needed.
     pub unchanged: bool,
-    /// From the signal to the confirmation.
+    /// Time from the signal to the confirmation.
     pub duration: Duration,
 }
 
-/// Why text was not applied. The last known good configuration stays active.
+/// The reason why text was not applied. The last known good configuration stays active.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ApplyError {
     /// NGINX refuses the text, and will at any other time.
     #[error("nginx refuses the configuration: {message}")]
     Refused {
-        /// What it says.
+        /// Its message.
         message: String,
-        /// Which part it points at, when its message has a line.
+        /// The part that it points at, when its message has a line.
         culprit: Option<Part>,
     },
     /// NGINX complains, perhaps about something outside of the text: a file, the system.
     #[error("nginx does not accept the configuration: {message}")]
     Doubtful {
-        /// What it says.
+        /// Its message.
         message: String,
-        /// Which part it points at, when its message has a line.
+        /// The part that it points at, when its message has a line.
         culprit: Option<Part>,
     },
     /// The test or the confirmation took too long: because of the text, or because the machine is slow.
     #[error("{0}")]
     Slow(String),
-    /// It could not be done; trying again may help.
+    /// The attempt came to no result; another may succeed.
     #[error("{0}")]
     Failed(String),
 }
@@ -120,14 +120,14 @@ pub enum ApplyError {
 pub trait Channel: Clone + Send + Sync + 'static {
     /// Its name in logs and in the list of tasks.
     const NAME: &'static str;
-    /// Whether what it brought is lost when NGINX starts again. Nothing is posted before the first start then.
+    /// Whether its records are lost when NGINX starts again. Nothing is posted before the first start then.
     const LOST_WITH_NGINX: bool;
-    /// How often it is audited although nothing has failed; `None` where no other process can change what it brought.
+    /// Interval of audits although nothing has failed; `None` where no other process can change its records.
     const AUDIT_EVERY: Option<Duration>;
 
     /// Whether it is the one that carries a table.
     fn carries(table: Table) -> bool;
-    /// What it holds, counted anew over every record, so that counters which a killed worker left wrong are right again.
+    /// Its present state, counted again over every record, so that counters which a killed worker left wrong are right again.
     fn audit(&self) -> impl Future<Output = Result<LiveState, LiveError>> + Send;
     /// Applies lines of the live protocol; answers the state after, and what found no room.
     fn post(&self, lines: String) -> impl Future<Output = Result<Posted, LiveError>> + Send;
@@ -137,7 +137,7 @@ pub trait Channel: Clone + Send + Sync + 'static {
     fn set_generation(&self, marker: &str) -> impl Future<Output = Result<(), LiveError>> + Send;
 }
 
-/// What an NGINX holds.
+/// The records of an NGINX.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LiveState {
     /// Marker of a complete content; none after a start.
@@ -148,16 +148,16 @@ pub struct LiveState {
     pub entries: u64,
 }
 
-/// What became of posted lines.
+/// The result of posted lines.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Posted {
-    /// What NGINX holds now.
+    /// The state of NGINX after it.
     pub state: LiveState,
     /// Records (`letter\tkey`) for which a dictionary has no room: what it held of them stays. All others were applied.
     pub refused: Vec<String>,
 }
 
-/// Why a live request failed.
+/// The reason why a live request failed.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum LiveError {
     /// No answer, or not a good one. The request may have been applied in part; sending it again is safe.
@@ -171,8 +171,8 @@ pub trait Addresses: Send + Sync + 'static {
     fn set(&self, addresses: OrdMap<Arc<str>, Arc<[IpAddr]>>);
 }
 
-/// Somebody to tell.
-pub trait Report: Send + Sync + 'static {
+/// The receiver of what the controller finds and does.
+pub trait Reporter: Send + Sync + 'static {
     /// The complete list of findings after a build, in order.
     fn problems(&self, problems: &[Problem]);
     /// The Ingresses that are served now.

@@ -20,11 +20,11 @@ use crate::port::Addresses;
 
 const SHORTEST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(30);
-/// How long addresses outlive a name server that does not answer or denies the name.
+/// Time for which addresses outlive a name server that does not answer or denies the name.
 const SERVE_STALE: Duration = Duration::from_secs(60);
 const RETRY: Duration = Duration::from_secs(2);
 
-/// What is known of one name.
+/// The addresses of one name, as far as known.
 struct Name {
     addresses: Arc<[IpAddr]>,
     good_until: Option<Instant>,
@@ -34,7 +34,7 @@ struct Name {
 pub(crate) async fn run(mut built: watch::Receiver<Option<Arc<Built>>>, addresses: Arc<dyn Addresses>) -> &'static str {
     let mut names: BTreeMap<Arc<str>, Name> = BTreeMap::new();
     let mut published: OrdMap<Arc<str>, Arc<[IpAddr]>> = OrdMap::new();
-    let mut asking: JoinSet<(Arc<str>, Result<Answer, String>)> = JoinSet::new();
+    let mut requests: JoinSet<(Arc<str>, Result<Answer, String>)> = JoinSet::new();
     let mut resolver: Option<TokioResolver> = None;
     loop {
         let now = Instant::now();
@@ -48,7 +48,7 @@ pub(crate) async fn run(mut built: watch::Receiver<Option<Arc<Built>>>, addresse
                     names.entry(name).or_insert(Name { addresses: Arc::from([]), good_until: None, ask_at: Some(now) });
                 }
             }
-            Some(Ok((name, answer))) = asking.join_next(), if !asking.is_empty() => {
+            Some(Ok((name, answer))) = requests.join_next(), if !requests.is_empty() => {
                 if let Some(known) = names.get_mut(&name) {
                     known.learn(&name, answer);
                     let known = known.addresses.clone();
@@ -69,7 +69,7 @@ pub(crate) async fn run(mut built: watch::Receiver<Option<Arc<Built>>>, addresse
                     match &resolver {
                         Some(resolver) => {
                             known.ask_at = None;
-                            asking.spawn(ask(resolver.clone(), name.clone()));
+                            requests.spawn(ask(resolver.clone(), name.clone()));
                         }
                         None => known.ask_at = Some(now + RETRY),
                     }

@@ -145,7 +145,7 @@ pub fn scan_file(path: &Path) -> io::Result<Scan> {
 /// Reads a regular file, at most `limit` bytes of it.
 ///
 /// # Errors
-/// It can't be read, or something else stands there.
+/// An unreadable one, or something else stands there.
 pub fn read_file(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     use std::io::Read as _;
     let file = fs::File::open(path)?;

@@ -22,7 +22,7 @@ use tokio::net::{TcpStream, UnixStream};
 
 pub use hyper::{Method, StatusCode};
 
-/// Where requests go.
+/// The address of requests.
 #[derive(Debug, Clone)]
 pub enum Address {
     /// A unix socket, which need not exist yet.
@@ -31,7 +31,7 @@ pub enum Address {
     Tcp(SocketAddr),
 }
 
-/// What is sent.
+/// A request.
 #[derive(Debug, Clone, Default)]
 pub struct Call<'a> {
     /// GET unless it says otherwise.
@@ -56,7 +56,7 @@ pub struct Answer {
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// What is to be sent is no request: a target or a header has characters that can't stand there.
+    /// The request can't be written: a target or a header has characters that can't stand there.
     #[error("not a request")]
     Invalid(#[from] http::Error),
     /// Nothing listens there.
@@ -65,7 +65,7 @@ pub enum Error {
     /// The connection ended before the answer did.
     #[error("the connection broke")]
     Broken(#[from] hyper::Error),
-    /// It took too long.
+    /// The answer took too long.
     #[error("no answer within {0:?}")]
     Timeout(Duration),
 }

@@ -24,19 +24,19 @@ pub enum Content {
     Bytes(Vec<u8>),
     /// The content of the last reading.
     Unchanged,
-    /// It can't be read, and why: a phrase such as `permission denied`.
+    /// The reason why it can't be read: a phrase such as `permission denied`.
     Unreadable(String),
 }
 
 /// A file after reading.
 #[derive(Debug, Default)]
 pub(crate) struct FileState {
-    /// Of the content, when that could be had.
+    /// Digest of the content, when it was readable.
     digest: Option<Digest>,
     documents: Vec<Placed>,
     /// Last good objects of earlier versions that stay.
     kept: Vec<Kept>,
-    pub(crate) reports: Vec<Report>,
+    pub(crate) reports: Vec<FileProblem>,
 }
 
 #[derive(Debug)]
@@ -56,7 +56,7 @@ struct Kept {
 
 /// A Problem and the line of the file it is about.
 #[derive(Debug, Clone)]
-pub(crate) struct Report {
+pub(crate) struct FileProblem {
     pub(crate) problem: Problem,
     pub(crate) line: u32,
 }
@@ -166,7 +166,7 @@ impl FileState {
             kind: ProblemKind::Unreadable,
             detail: format!("can't be read ({reason}); {}", all_that_stays(kept.len())),
         };
-        Self { digest, documents: Vec::new(), kept, reports: vec![Report { problem, line: 1 }] }
+        Self { digest, documents: Vec::new(), kept, reports: vec![FileProblem { problem, line: 1 }] }
     }
 
     /// Finds what stays: see the head of the module. `rest` is why the end of the file could not be cut into documents.
@@ -236,7 +236,7 @@ impl FileState {
                         (reference.clone(), fault.field.clone(), ProblemKind::InvalidValue, format!("{detail}; it is ignored ({place})"))
                     }
                 };
-                Report { problem: Problem { object, field, kind, detail }, line }
+                FileProblem { problem: Problem { object, field, kind, detail }, line }
             })
             .collect();
     }

@@ -1,9 +1,9 @@
 //! A directory of manifests as a source: the same [`model::Snapshot`] as of a cluster, without one.
 //!
 //! - [`read`] is pure: files in, a [`Loaded`] out, with the objects, the Problems, and the file and line of each.
-//! - [`load`] reads a directory once; [`Source::spawn`] follows it.
+//! - [`load`] reads a directory once; [`DirectorySource::spawn`] follows it.
 //!
-//! What a directory means:
+//! The meaning of a directory:
 //!
 //! - YAML and JSON, several documents to a file, lists, sub-directories. Scalars mean what they mean to kubectl (`yes` is a boolean), and objects are checked
 //!   as the API server would check them. Kinds that don't matter here are passed over.
@@ -24,4 +24,4 @@ pub use file::{Content, MAX_FILE_BYTES};
 pub use fs_watch::Pacing;
 pub use load::{LoadError, load};
 pub use loaded::{File, Loaded, Place, Position, read};
-pub use source::{Addresses, Source, SourceHandle, SourceOptions};
+pub use source::{Addresses, DirectorySource, SourceHandle, SourceOptions};

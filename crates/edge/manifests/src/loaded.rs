@@ -10,7 +10,7 @@ use imbl::{OrdMap, OrdSet};
 use model::{ObjectRef, Problem, ProblemKind, Snapshot};
 
 use crate::document::Item;
-use crate::file::{Content, FileState, Held, Report, file_ref};
+use crate::file::{Content, FileProblem, FileState, Held, file_ref};
 use crate::object::Object;
 
 /// A directory as it was last read. A clone is cheap.
@@ -44,7 +44,7 @@ pub struct Position {
 pub struct Place {
     /// Path relative to the directory, with `/` between its parts.
     pub file: Arc<str>,
-    /// From 1.
+    /// Its number, from 1.
     pub line: u32,
 }
 
@@ -214,7 +214,7 @@ impl Loaded {
         self.files.insert(path.clone(), Arc::new(new));
     }
 
-    /// Brings the snapshot up to the claims on one object. Whether that changed it.
+    /// Updates the snapshot to the claims on one object. `true` if that changed it.
     fn settle(&mut self, reference: &ObjectRef) -> bool {
         let claims = self.claims.get(reference).map(Vec::as_slice).unwrap_or_default();
         if claims.iter().filter(|claim| !claim.kept).count() > 1 {
@@ -243,7 +243,7 @@ impl Loaded {
         let mut found: Vec<(Problem, Place)> =
             whole.into_iter().map(|problem| (place(&problem.object.name, 1), problem)).map(|(place, problem)| (problem, place)).collect();
         for (path, state) in &self.files {
-            found.extend(state.reports.iter().map(|Report { problem, line }| (problem.clone(), place(path, *line))));
+            found.extend(state.reports.iter().map(|FileProblem { problem, line }| (problem.clone(), place(path, *line))));
         }
         for reference in &self.conflicts {
             let Some((winner, losers)) = self.claims.get(reference).and_then(|claims| claims.split_first()) else { continue };

@@ -97,9 +97,9 @@ impl SourceHandle {
 
 /// A directory of manifests.
 #[derive(Debug)]
-pub struct Source;
+pub struct DirectorySource;
 
-impl Source {
+impl DirectorySource {
     /// Starts to follow a directory. The tasks go into `tasks`; one that ends gives its name.
     pub fn spawn(options: SourceOptions, tasks: &mut JoinSet<&'static str>) -> SourceHandle {
         // More wakes than fit say nothing new.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use manifests::{LoadError, Loaded, Pacing, Source, SourceHandle, SourceOptions, load};
+use manifests::{DirectorySource, LoadError, Loaded, Pacing, SourceHandle, SourceOptions, load};
 use model::Snapshot;
 use testkit::mounted::Mounted;
 use tokio::task::JoinSet;
@@ -36,7 +36,7 @@ impl Bed {
         options.pacing.safety = Duration::from_secs(3600);
         change(&mut options);
         let mut tasks = JoinSet::new();
-        let handle = Source::spawn(options, &mut tasks);
+        let handle = DirectorySource::spawn(options, &mut tasks);
         Self { scratch, handle, tasks }
     }
 

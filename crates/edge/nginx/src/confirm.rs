@@ -1,4 +1,4 @@
-//! From a signal to certainty: the new revision answers, and nobody accepts connections with the old one.
+//! Confirmation after a signal: the new revision answers, and no worker accepts connections with the old one.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,12 +12,12 @@ use crate::error::ApplyError;
 use crate::log::{BindFailure, Message, Tail};
 use crate::process::Process;
 use crate::procfs::Identity;
-use crate::state::State;
+use crate::state::NginxState;
 
-/// How long a master may be without workers that accept: it replaces what ends at once, or never.
+/// Longest time that a master may be without workers that accept: it replaces what ends at once, or never.
 const BARREN: Duration = Duration::from_secs(1);
 
-/// What is waited for.
+/// The state that is waited for.
 pub(crate) struct Expected<'a> {
     /// The master that was signalled or started.
     pub(crate) master: Identity,
@@ -26,16 +26,16 @@ pub(crate) struct Expected<'a> {
     /// Workers of the old generation. Empty after a start.
     pub(crate) old: Vec<Identity>,
     /// Whether a taken port decides only when NGINX gives up. A reload has time, for the old configuration serves; so has a
-    /// start after somebody who is just leaving. Any other start fails with the first attempt.
+    /// start while another process is just leaving the port. Any other start fails with the first attempt.
     pub(crate) patient: bool,
-    /// How long to wait.
+    /// Longest wait.
     pub(crate) patience: Duration,
-    /// Which flag sets which port.
+    /// The flags by the ports that they set.
     pub(crate) flags: &'a BTreeMap<u16, &'static str>,
 }
 
 /// Watches the master, its workers, its log and the control socket until the outcome is known.
-pub(crate) async fn confirm<P: Process>(process: &P, tail: &mut Tail, expected: &Expected<'_>) -> Result<State, ApplyError> {
+pub(crate) async fn confirm<P: Process>(process: &P, tail: &mut Tail, expected: &Expected<'_>) -> Result<NginxState, ApplyError> {
     let mut watch = Watch::begin();
     let deadline = Instant::now() + expected.patience;
     let mut answered = None;

@@ -1,4 +1,4 @@
-//! What NGINX's stub status page says.
+//! The figures of NGINX's stub status page.
 
 use std::str::FromStr;
 
@@ -15,7 +15,7 @@ pub struct Connections {
     pub waiting: u64,
     /// Accepted since the start.
     pub accepted: u64,
-    /// Of these, those that were not closed for lack of room.
+    /// Number of these that were not closed for lack of room.
     pub handled: u64,
     /// Requests since the start.
     pub requests: u64,

@@ -12,12 +12,12 @@ use crate::log::Tail;
 use crate::orphans;
 use crate::process::{Process, Tested};
 use crate::procfs::{Identity, Worker};
-use crate::state::State;
+use crate::state::NginxState;
 use crate::store::{self, Store, StoreError};
 use crate::supervisor::Applied;
 use crate::verdict;
 
-/// How long a killed process may take to go.
+/// Longest time that a killed process may take to go.
 const KILL_PATIENCE: Duration = Duration::from_secs(2);
 /// Old workers for each current one that may still finish connections when a reload begins. Each holds its memory until then.
 pub(crate) const MOST_OLD_WORKERS: usize = 16;
@@ -43,9 +43,9 @@ pub(crate) struct Cycle<P> {
     past: Vec<Identity>,
     /// Orphans that finish what they have begun; looked at now and then, because they may have become our children.
     leaving: Vec<Worker>,
-    /// What served last.
+    /// The file set that served last.
     good: Option<FileSet>,
-    /// Whether the disk took what was to be kept last.
+    /// Whether the last good set could be written when it was last kept.
     keeps: bool,
 }
 
@@ -61,7 +61,7 @@ impl<P: Process> Cycle<P> {
         self.good.as_ref().map_or(Ok(()), |good| self.store.restore(good))
     }
 
-    /// Takes over a master that somebody else started.
+    /// Takes over a master that another process started.
     pub(crate) fn adopt(&mut self, master: Identity) {
         self.past.retain(|past| *past != master);
         self.master = Some(master);
@@ -77,7 +77,7 @@ impl<P: Process> Cycle<P> {
         self.master
     }
 
-    /// Brings NGINX to this file set.
+    /// Applies this file set.
     pub(crate) async fn apply(&mut self, set: &FileSet) -> Result<Applied, ApplyError> {
         self.apply_set(set, false).await
     }
@@ -86,7 +86,7 @@ impl<P: Process> Cycle<P> {
     pub(crate) async fn apply_set(&mut self, set: &FileSet, force: bool) -> Result<Applied, ApplyError> {
         let began = Instant::now();
         self.notice_ends();
-        // Orphans answer too, but nobody can reload them.
+        // Orphans answer too, but without a master they can't be reloaded.
         let running = if self.master.is_some() { self.process.state().await } else { None };
         if running.is_some() {
             self.retire_orphans().await;
@@ -142,7 +142,7 @@ impl<P: Process> Cycle<P> {
         (old, most)
     }
 
-    /// How long a test may take.
+    /// Longest test.
     pub(crate) fn patience(&self) -> Duration {
         self.limits.start_timeout
     }
@@ -259,7 +259,7 @@ impl<P: Process> Cycle<P> {
         }
     }
 
-    async fn reload(&self, master: Identity, revision: &str) -> Result<State, ApplyError> {
+    async fn reload(&self, master: Identity, revision: &str) -> Result<NginxState, ApplyError> {
         let workers = self.process.workers(master);
         let old = workers.into_iter().filter(|worker| !worker.leaving).map(|worker| worker.id).collect();
         let mut tail = Tail::new(&self.paths.error_log());
@@ -278,7 +278,7 @@ impl<P: Process> Cycle<P> {
         result
     }
 
-    /// Nobody can say what an unconfirmed master runs, so it is told to read the files that served.
+    /// What an unconfirmed master runs is unknown, so it is signalled to read the files that served.
     async fn reload_previous(&self, master: Identity) -> &'static str {
         let Some(good) = &self.good else {
             return "there is no previous configuration";
@@ -291,7 +291,7 @@ impl<P: Process> Cycle<P> {
 
     /// A master whose control socket is gone, or that is about to end, can't be reloaded: another takes its place.
     ///
-    /// It is killed, not told to finish: it would close and unlink its sockets at a time of its own. Its workers go on as
+    /// It is killed, not asked to finish: it would close and unlink its sockets at a time of its own. Its workers go on as
     /// orphans until the new ones serve, and then finish what they have begun.
     async fn replace(&mut self, master: Identity) -> Result<(), ApplyError> {
         tracing::warn!(pid = master.pid, "NGINX does not listen on its control socket: it is replaced");
@@ -302,7 +302,7 @@ impl<P: Process> Cycle<P> {
     }
 
     /// Starts a master. Orphans serve until it does; where their sockets are unavailable, until just before.
-    async fn start(&mut self, revision: &str) -> Result<State, ApplyError> {
+    async fn start(&mut self, revision: &str) -> Result<NginxState, ApplyError> {
         self.end_strays().await;
         let orphans = self.orphans();
         let sockets = self.process.listening(&orphans);

@@ -1,4 +1,4 @@
-//! What the NGINX and the machine at hand can do: asked once, when the program starts.
+//! Capabilities of the NGINX and the machine at hand: detected once, when the program starts.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -18,7 +18,7 @@ use tokio::process::Command;
 const OLDEST: (u32, u32, u32) = (1, 22, 0);
 /// Users whom distributions make for NGINX.
 const WORKER_USERS: [&str; 3] = ["www-data", "nginx", "nobody"];
-/// Modules without which nothing works, with the Debian package that brings them.
+/// Modules without which nothing works, with the Debian package that has them.
 const REQUIRED: [(&str, &str); 2] = [("ndk_http_module", "libnginx-mod-http-ndk"), ("ngx_http_lua_module", "libnginx-mod-http-lua")];
 
 /// There is no NGINX that can be used. Nothing changes by trying again.
@@ -27,13 +27,13 @@ pub enum DetectError {
     /// No binary.
     #[error("no nginx in {looked}: install the Debian packages nginx and libnginx-mod-http-lua")]
     NotFound {
-        /// Where it was looked for.
+        /// The directory that was searched.
         looked: String,
     },
     /// The binary does not run.
     #[error("{binary:?} -V could not be run")]
     Spawn {
-        /// Which binary.
+        /// The binary.
         binary: PathBuf,
         /// Why.
         source: io::Error,
@@ -41,7 +41,7 @@ pub enum DetectError {
     /// The binary is something else.
     #[error("{binary:?} -V was expected to answer \"nginx version: nginx/...\", it answers {answer:?}")]
     NotNginx {
-        /// Which binary.
+        /// The binary.
         binary: PathBuf,
         /// The first line of its answer.
         answer: String,
@@ -49,7 +49,7 @@ pub enum DetectError {
     /// The binary is too old.
     #[error("{binary:?} is NGINX {}.{}.{}: {}.{} or newer was expected, as in Debian 12", version.0, version.1, version.2, OLDEST.0, OLDEST.1)]
     TooOld {
-        /// Which binary.
+        /// The binary.
         binary: PathBuf,
         /// Its version.
         version: (u32, u32, u32),
@@ -59,9 +59,9 @@ pub enum DetectError {
     ModuleMissing {
         /// File stem of the module.
         module: &'static str,
-        /// Where it was looked for.
+        /// The directory that was searched.
         directory: PathBuf,
-        /// What brings it.
+        /// The package that has it.
         package: &'static str,
     },
 }
@@ -113,7 +113,7 @@ pub async fn detect(binary: Option<&Path>) -> Result<Capabilities, DetectError> 
     })
 }
 
-/// Where images and distributions put the OWASP core rule set: a file of includes, or its settings and its rules.
+/// Paths of the OWASP core rule set in images and distributions: a file of includes, or its settings and its rules.
 fn core_rules() -> Vec<String> {
     const LAYOUTS: [&[&str]; 2] = [
         &["/etc/nginx/owasp-modsecurity-crs/nginx-modsecurity.conf"],
@@ -147,7 +147,7 @@ fn modules(directory: &Path) -> BTreeSet<String> {
 fn worker_user() -> Option<String> {
     let user = WORKER_USERS.into_iter().find_map(|name| User::from_name(name).ok().flatten())?;
     if !exists("/proc/self/uid_map", user.uid.as_raw()) || !exists("/proc/self/gid_map", user.gid.as_raw()) {
-        // An ordinary user's own namespace has one user only, who is root in there and nobody in particular outside.
+        // An ordinary user's own namespace has one user only, who is root inside and unprivileged outside.
         return Some("root".to_owned());
     }
     let group = Group::from_gid(user.gid).ok().flatten().map(|group| group.name).filter(|group| *group != user.name);

@@ -1,4 +1,4 @@
-//! What can go wrong between a file set and a confirmed NGINX.
+//! Errors between a file set and a confirmed NGINX.
 
 use std::io;
 use std::path::PathBuf;
@@ -11,9 +11,9 @@ use crate::store::StoreError;
 /// Whether the same operation can succeed later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Retry {
-    /// The same input is refused again: only another file set or other flags help.
+    /// Not with the same input: only another file set or other flags help.
     Never,
-    /// It depends on something outside that may change: try again with backoff.
+    /// Perhaps: it depends on something outside that may change. Try again with backoff.
     Later,
 }
 
@@ -38,9 +38,9 @@ pub enum OpenError {
     Owner {
         /// The work directory.
         path: PathBuf,
-        /// Who it belongs to.
+        /// Its owner.
         owner: String,
-        /// Who we are.
+        /// The user of this process.
         us: String,
     },
     /// Another controller uses the directory.
@@ -48,15 +48,15 @@ pub enum OpenError {
     Locked {
         /// The work directory.
         path: PathBuf,
-        /// Who holds it, as far as it said.
+        /// The holder, as far as it said.
         pid: Option<u32>,
     },
     /// Something below the work directory could not be made or repaired.
     #[error("{what} {path:?} failed")]
     WorkDir {
-        /// What was tried: `making the directory`, ...
+        /// The operation: `making the directory`, ...
         what: &'static str,
-        /// On which path.
+        /// Its path.
         path: PathBuf,
         /// Why it failed.
         source: io::Error,
@@ -76,7 +76,7 @@ impl OpenError {
     }
 }
 
-/// What NGINX says against a configuration.
+/// The complaint of NGINX about a configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Complaint {
     /// NGINX's words without time, pid and place.
@@ -137,21 +137,21 @@ pub enum ApplyError {
     Unconfirmed {
         /// The revision that was expected.
         revision: String,
-        /// How long it was waited for.
+        /// Time that was waited for it.
         waited: Duration,
         /// The revision that was answered last.
         answered: Option<String>,
-        /// What became of the previous configuration.
+        /// The fate of the previous configuration.
         restored: &'static str,
-        /// What NGINX logged in the meantime.
+        /// Messages of NGINX in the meantime.
         log: Vec<String>,
     },
     /// The master ended before it answered.
     #[error("NGINX exited before it served{}{}", status.as_deref().map(|status| format!(" ({status})")).unwrap_or_default(), said(log))]
     Exited {
-        /// How it ended, where it is known.
+        /// Its exit, where it is known.
         status: Option<String>,
-        /// What it logged.
+        /// Its messages.
         log: Vec<String>,
     },
     /// `nginx -t` takes too long: of the text, or the machine is starved.
@@ -160,7 +160,7 @@ pub enum ApplyError {
     /// The binary could not be run.
     #[error("{binary:?} could not be run")]
     Spawn {
-        /// Which binary.
+        /// The binary.
         binary: PathBuf,
         /// Why.
         source: io::Error,
@@ -184,7 +184,7 @@ pub enum ApplyError {
         crate::cycle::MOST_OLD_WORKERS
     )]
     ManyOldWorkers {
-        /// How many there are.
+        /// Number of them.
         old: usize,
         /// The number that is too many.
         most: usize,
@@ -207,7 +207,7 @@ fn said(log: &[String]) -> String {
 }
 
 impl ApplyError {
-    /// With the process that has a port which is taken.
+    /// The same error, with the process that has a port which is taken.
     pub(crate) fn with_holder(self) -> Self {
         match self {
             Self::PortTaken { address, port, flag, .. } => Self::PortTaken { holder: listener(port), address, port, flag },

@@ -13,11 +13,11 @@ use crate::procfs::{self, Identity};
 
 /// More than a master takes to replace a worker that ended.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Where some are left, and reloads don't help.
+/// The patience where some are left, and reloads don't help.
 const LAST_PATIENCE: Duration = Duration::from_secs(256);
 const POLL: Duration = Duration::from_millis(250);
 
-/// How many workers accept connections, and since when some are missing. Clones share it.
+/// Number of workers that accept connections, and the time since when some are missing. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Headcount(Arc<Mutex<Count>>);
 

@@ -1,7 +1,7 @@
 //! The only crate that spawns NGINX: it finds it, writes what it reads, tests, starts, reloads, confirms, restarts, drains
 //! it, and talks to the Lua inside it.
 //!
-//! Exit codes prove nothing here: with a listen port taken by somebody else, `nginx -t` and a reload both succeed while the
+//! Exit codes prove nothing here: with a listen port taken by another process, `nginx -t` and a reload both succeed while the
 //! master goes on with the old configuration. So a change counts only when it is confirmed:
 //!
 //! 1. the files are staged next to what serves, and `nginx -t` reads exactly these bytes;
@@ -9,8 +9,8 @@
 //! 3. the control socket answers with the new revision, and no worker of the old generation accepts connections any more;
 //! 4. on any failure the files on disk become what they were, and the old configuration goes on.
 //!
-//! What serves outlives us. NGINX runs in a process group of its own, and the next controller adopts it by the work
-//! directory ([`Supervisor::adopted`]); the workers of a master that was killed go on serving until its successor has taken
+//! A serving NGINX outlives us. NGINX runs in a process group of its own, and the next controller adopts it by the work
+//! directory ([`Supervisor::adopted`]); the workers of a master that was killed serve until its successor has taken
 //! over their listening sockets ([`Supervisor::restart`]).
 //!
 //! Modules: `detect` (capabilities), `workdir` (directories, lock), `store` (files, the last good set), `process` (the seam to
@@ -43,7 +43,7 @@ pub use detect::{DetectError, detect, find_binary};
 pub use error::{ApplyError, Complaint, OpenError, Retry};
 pub use live::{Key, LiveClient, LiveError, RecordError};
 pub use signposts::Signposts;
-pub use state::{Dictionary, ShellState, State};
+pub use state::{Dictionary, NginxState, ShellState};
 pub use store::StoreError;
 pub use supervisor::{Applied, Options, Supervisor};
 pub use usage::Usage;

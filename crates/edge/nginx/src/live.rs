@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use crate::connections::Connections;
 use crate::error::Retry;
-use crate::state::State;
+use crate::state::NginxState;
 
 /// A worker applies a batch within milliseconds; it may wait behind others while the worker is busy.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -30,7 +30,7 @@ pub struct RecordError {
     /// `<letter>\t<key>`, as far as it could be read.
     #[serde(default)]
     pub key: String,
-    /// What is wrong.
+    /// The reason.
     #[serde(default)]
     pub error: String,
 }
@@ -59,7 +59,7 @@ pub enum LiveError {
     #[error("a shared dictionary of NGINX is full, {} records were not stored{}", errors.len(), first(errors))]
     Full {
         /// The state after the batch.
-        state: Option<Box<State>>,
+        state: Option<Box<NginxState>>,
         /// The lines that were not applied.
         errors: Vec<RecordError>,
     },
@@ -67,7 +67,7 @@ pub enum LiveError {
     #[error("NGINX can't read {} of the posted records{}", errors.len(), first(errors))]
     Malformed {
         /// The state after the batch.
-        state: Option<Box<State>>,
+        state: Option<Box<NginxState>>,
         /// The lines that were not applied.
         errors: Vec<RecordError>,
     },
@@ -97,7 +97,7 @@ impl LiveError {
     }
 }
 
-/// What stands beside the state where lines were not applied.
+/// The part of an answer beside the state where lines were not applied.
 #[derive(Deserialize)]
 struct Rejected {
     #[serde(default)]
@@ -128,8 +128,8 @@ impl Answer {
         LiveError::Unexpected { request: self.request, status: self.status.as_u16(), body: text.chars().take(QUOTED).collect() }
     }
 
-    fn state(self) -> Result<State, LiveError> {
-        let state: Option<Box<State>> = serde_json::from_slice(&self.body).ok();
+    fn state(self) -> Result<NginxState, LiveError> {
+        let state: Option<Box<NginxState>> = serde_json::from_slice(&self.body).ok();
         let errors = || serde_json::from_slice(&self.body).map_or(Vec::new(), |Rejected { errors }| errors);
         match (self.status, state) {
             (StatusCode::OK, Some(state)) => Ok(*state),
@@ -166,28 +166,28 @@ impl LiveClient {
     }
 
     /// The state as the worker of a kept connection sees it.
-    pub async fn state(&self) -> Result<State, LiveError> {
+    pub async fn state(&self) -> Result<NginxState, LiveError> {
         self.request("GET /state", "/state", None, TIMEOUT).await?.state()
     }
 
     /// The state of whichever worker takes a new connection.
-    pub async fn fresh_state(&self) -> Result<State, LiveError> {
+    pub async fn fresh_state(&self) -> Result<NginxState, LiveError> {
         let request = "GET /state";
         send(&self.fresh, request, &call("/state", None, None), STATE_TIMEOUT).await?.state()
     }
 
     /// Applies lines in order, at most 200: `=<letter>\t<key>\t<value>` sets a record, `-<letter>\t<key>` removes it.
-    pub async fn post(&self, lines: String) -> Result<State, LiveError> {
+    pub async fn post(&self, lines: String) -> Result<NginxState, LiveError> {
         self.request("POST /live", "/live", Some(lines), TIMEOUT).await?.state()
     }
 
     /// Marks that everything was sent. At most 64 characters.
-    pub async fn set_generation(&self, marker: &str) -> Result<State, LiveError> {
+    pub async fn set_generation(&self, marker: &str) -> Result<NginxState, LiveError> {
         self.request("POST /generation", "/generation", Some(marker.to_owned()), TIMEOUT).await?.state()
     }
 
     /// Says that a reload begins, so that connections end with their answers, or that one has failed.
-    pub async fn closing(&self, begins: bool) -> Result<State, LiveError> {
+    pub async fn closing(&self, begins: bool) -> Result<NginxState, LiveError> {
         let by = if begins { "1" } else { "-1" };
         self.request("POST /closing", "/closing", Some(by.to_owned()), STATE_TIMEOUT).await?.state()
     }
@@ -206,8 +206,8 @@ impl LiveClient {
         text.lines().map(|line| key(line).ok_or_else(|| unexpected(line))).collect()
     }
 
-    /// The state with digest and number counted anew over what the dictionaries hold.
-    pub async fn audit(&self) -> Result<State, LiveError> {
+    /// The state with digest and number counted again over what the dictionaries hold.
+    pub async fn audit(&self) -> Result<NginxState, LiveError> {
         self.request("GET /audit", "/audit", None, WALK_TIMEOUT).await?.state()
     }
 
@@ -231,7 +231,7 @@ impl LiveClient {
         self.request_any("GET /requests", &target).await?.text()
     }
 
-    /// What NGINX's stub status page says.
+    /// The figures of NGINX's stub status page.
     pub async fn connections(&self) -> Result<Connections, LiveError> {
         let page = self.request("GET /status", "/status", None, TIMEOUT).await?.text()?;
         page.parse().map_err(|()| LiveError::Unexpected { request: "GET /status", status: 200, body: page.chars().take(QUOTED).collect() })

@@ -20,7 +20,7 @@ const POLL: Duration = Duration::from_millis(1);
 pub(crate) async fn retire<P: Process>(process: &P, workers: &[Worker]) {
     for worker in accepting(process, workers, Duration::ZERO).await {
         if let Err(error) = process.signal(worker.id, Signal::SIGQUIT) {
-            tracing::warn!(%error, "an orphaned worker can't be told to finish");
+            tracing::warn!(%error, "an orphaned worker can't be signalled to finish");
         }
     }
     if accepting(process, workers, PATIENCE).await.is_empty() {

@@ -20,18 +20,18 @@ use crate::error::ApplyError;
 use crate::live::LiveClient;
 use crate::procfs::{self, Identity, Worker};
 use crate::sockets;
-use crate::state::State;
+use crate::state::NginxState;
 
 /// The end of an `nginx -t`.
 #[derive(Debug, Clone)]
 pub(crate) struct Tested {
-    /// How it ended.
+    /// Its exit.
     pub(crate) status: ExitStatus,
     /// Everything it printed.
     pub(crate) stderr: String,
 }
 
-/// What the state machine does to NGINX, and what it sees of it.
+/// The operations of the state machine on NGINX, and its view of it.
 pub(crate) trait Process: Send + Sync {
     /// Runs `nginx -t` on a configuration file, for so long at most.
     fn test(&self, conf: &Path, limit: Duration) -> impl Future<Output = Result<Tested, ApplyError>> + Send;
@@ -41,7 +41,7 @@ pub(crate) trait Process: Send + Sync {
     fn signal(&self, id: Identity, signal: Signal) -> Result<(), ApplyError>;
     /// Whether the process lives.
     fn alive(&self, id: Identity) -> bool;
-    /// How the master that was started last ended, if it has ended.
+    /// Exit of the master that was started last, if it has ended.
     fn exit_status(&self) -> Option<String>;
     /// The masters that run our configuration. More than one only after a fault.
     fn masters(&self) -> Vec<Identity>;
@@ -53,15 +53,15 @@ pub(crate) trait Process: Send + Sync {
     fn refresh(&self, worker: Identity) -> Option<Worker>;
     /// Duplicates of the sockets on which these workers listen; none where that is not permitted.
     fn listening(&self, workers: &[Worker]) -> Vec<OwnedFd>;
-    /// Whether somebody listens on the control socket.
+    /// Whether a process listens on the control socket.
     fn reachable(&self) -> impl Future<Output = bool> + Send;
     /// The state of the worker that takes a new connection.
-    fn state(&self) -> impl Future<Output = Option<State>> + Send;
+    fn state(&self) -> impl Future<Output = Option<NginxState>> + Send;
     /// Has the workers end connections in order, because a reload begins, or has failed.
     fn announce(&self, begins: bool) -> impl Future<Output = ()> + Send;
-    /// Removes socket files on which nobody listens; with `control`, the control socket in any case.
+    /// Removes socket files without a listener; with `control`, the control socket in any case.
     fn clear_sockets(&self, control: bool) -> impl Future<Output = ()> + Send;
-    /// The address on which somebody listens on this port; `None` if it is free.
+    /// The address of a listener on this port; `None` if it is free.
     fn listener_on(&self, port: u16) -> Option<&'static str>;
 }
 
@@ -110,7 +110,7 @@ impl Process for Nginx {
     fn start(&self, sockets: Vec<OwnedFd>) -> Result<Identity, ApplyError> {
         let mut command = self.command(&self.paths.conf());
         command.arg("-e").arg(self.paths.error_log()).process_group(0);
-        // Its access log opens /dev/stdout anew, which a socket (of a journal, say) or another user's terminal refuses.
+        // Its access log opens /dev/stdout again, which a socket (of a journal, say) or another user's terminal refuses.
         if let Err(error) = std::fs::OpenOptions::new().append(true).open("/dev/stdout") {
             tracing::warn!(%error, "standard output can't be opened by NGINX: an access log to it is dropped; set access-log-path to a file");
             command.stdout(std::process::Stdio::null());
@@ -169,12 +169,12 @@ impl Process for Nginx {
     }
 
     async fn reachable(&self) -> bool {
-        // A full queue of connections is an error too, and means that somebody listens.
-        let nobody = |error: io::Error| matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused);
-        !UnixStream::connect(self.paths.control_socket()).await.is_err_and(nobody)
+        // A full queue of connections is an error too, and means that a process listens.
+        let is_absent = |error: io::Error| matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused);
+        !UnixStream::connect(self.paths.control_socket()).await.is_err_and(is_absent)
     }
 
-    async fn state(&self) -> Option<State> {
+    async fn state(&self) -> Option<NginxState> {
         self.client.fresh_state().await.ok()
     }
 
@@ -196,7 +196,7 @@ impl Process for Nginx {
         let socket = self.paths.control_socket();
         let inner = self.paths.inner_dir();
         for path in sockets_in(&self.paths.run_dir()).into_iter().chain(sockets_in(&inner)) {
-            // The inner ones serve nobody without the control socket.
+            // The inner ones serve no client without the control socket.
             let ours = control && (path == socket || path.starts_with(&inner));
             let refused = |error: io::Error| error.kind() == io::ErrorKind::ConnectionRefused;
             if ours || UnixStream::connect(&path).await.is_err_and(refused) {

@@ -1,4 +1,4 @@
-//! What a worker says about itself: the answer to `GET /state`.
+//! The state of a worker: the answer to `GET /state`.
 
 use std::collections::BTreeMap;
 
@@ -6,13 +6,13 @@ use serde::{Deserialize, Deserializer};
 
 /// The state of one worker, and of the dictionaries that all workers share.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct State {
+pub struct NginxState {
     /// The revision of the file set that this worker runs.
     pub revision: String,
     /// The marker that was set after everything was sent; `None` in an NGINX that was started and not filled.
     #[serde(default)]
     pub generation: Option<String>,
-    /// Which records its Lua reads; `None` in one of an older version.
+    /// Format of the records that its Lua reads; `None` in one of an older version.
     #[serde(default)]
     pub format: Option<String>,
     /// Number of applied batches since the start of the master.
@@ -33,7 +33,7 @@ pub struct State {
     /// Profiles that the worker knows; empty but in the answer to `GET /state`.
     #[serde(default)]
     pub profiles: Vec<String>,
-    /// Those of server blocks of single hosts, by the host; there as well.
+    /// Profiles of server blocks of single hosts, by the host; empty but there as well.
     #[serde(default)]
     pub shells: BTreeMap<String, ShellState>,
     /// The shared dictionaries by name.
@@ -83,7 +83,7 @@ mod tests {
     fn the_documented_answer_is_read() {
         let text = r#"{"revision":"00ff","generation":null,"rev":3,"digest":"18446744073709551615","entries":2,"pid":77,"worker":1,
             "dicts":{"configuration_data":{"capacity":1048576,"free":1000000}}}"#;
-        let state: State = serde_json::from_str(text).unwrap();
+        let state: NginxState = serde_json::from_str(text).unwrap();
         assert_eq!((state.revision.as_str(), state.generation, state.rev, state.digest), ("00ff", None, 3, u64::MAX));
         assert_eq!((state.entries, state.pid, state.worker), (2, 77, 1));
         assert_eq!(state.dicts["configuration_data"], Dictionary { capacity: 1_048_576, free: 1_000_000 });
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn a_digest_that_is_no_number_is_an_error() {
-        let error = serde_json::from_str::<State>(r#"{"revision":"a","digest":"-1"}"#).unwrap_err();
+        let error = serde_json::from_str::<NginxState>(r#"{"revision":"a","digest":"-1"}"#).unwrap_err();
         assert!(error.to_string().contains("digest \"-1\""), "{error}");
     }
 }

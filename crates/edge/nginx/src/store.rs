@@ -6,7 +6,7 @@
 //! A [`Staged`] that is dropped before [`Staged::keep`] takes everything back.
 //!
 //! Nothing is synced to the disk: NGINX reads what was written without it, a killed process loses nothing, and after a
-//! crash of the machine nobody serves and every file is compared and written anew. On a busy disk a sync was seen to take
+//! crash of the machine no NGINX serves and every file is compared and written again. On a busy disk a sync was seen to take
 //! minutes, for which a reload would have to wait. The last good set has a checksum instead.
 
 use std::fs;
@@ -34,9 +34,9 @@ pub enum StoreError {
     /// The operating system refuses.
     #[error("{what} {path:?} failed")]
     Io {
-        /// What was tried: `writing`, `renaming`, ...
+        /// The operation: `writing`, `renaming`, ...
         what: &'static str,
-        /// On which path.
+        /// Its path.
         path: PathBuf,
         /// Why it failed.
         source: io::Error,
@@ -87,7 +87,7 @@ impl Store {
         Self { paths }
     }
 
-    /// Where the staged `nginx.conf` lies.
+    /// Path of the staged `nginx.conf`.
     pub(crate) fn staged_conf(&self) -> PathBuf {
         self.paths.work_dir.join(STAGED_CONF)
     }

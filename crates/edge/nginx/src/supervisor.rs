@@ -14,14 +14,14 @@ use crate::headcount::Headcount;
 use crate::live::LiveClient;
 use crate::process::{Nginx, Process};
 use crate::procfs::{self, Identity};
-use crate::state::State;
+use crate::state::NginxState;
 use crate::store::{self, StoreError};
 use crate::workdir::{self, Lock};
 
 const LOCK_PATIENCE: Duration = Duration::from_millis(500);
 const LOCK_POLL: Duration = Duration::from_millis(20);
 
-/// What a supervisor needs to know.
+/// The options of a supervisor.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// The NGINX to run ([`crate::find_binary`]).
@@ -30,9 +30,9 @@ pub struct Options {
     pub paths: Paths,
     /// The user of the workers, as `user` or `user:group` ([`render::Capabilities::worker_user`]).
     pub worker_user: Option<String>,
-    /// How long a new master may take until its workers answer, and `nginx -t` until it has judged. Default 10 s.
+    /// Longest time until the workers of a new master answer, and until `nginx -t` has judged. Default 10 s.
     pub start_timeout: Duration,
-    /// How long a reload may take until the new workers answer and the old ones accept no more. Default 10 s.
+    /// Longest time of a reload until the new workers answer and the old ones accept no more. Default 10 s.
     pub confirm_timeout: Duration,
     /// The listen ports with the flag that sets each: looked at before a start, and named in messages. Default: none.
     pub port_flags: BTreeMap<u16, &'static str>,
@@ -61,7 +61,7 @@ pub struct Applied {
     pub started: bool,
     /// NGINX was reloaded. With `started` false too, it ran this revision already.
     pub reloaded: bool,
-    /// From the call to the confirmation.
+    /// Time from the call to the confirmation.
     pub duration: Duration,
     /// Warnings of `nginx -t`.
     pub warnings: Vec<String>,
@@ -76,7 +76,7 @@ pub struct Supervisor {
     cycle: Cycle<Nginx>,
     headcount: Headcount,
     live: LiveClient,
-    adopted: Option<State>,
+    adopted: Option<NginxState>,
     paths: Paths,
     _lock: Lock,
 }
@@ -104,12 +104,12 @@ impl Supervisor {
         Ok(Self { cycle, headcount: Headcount::default(), live, adopted, paths: kept_paths, _lock: lock })
     }
 
-    /// What the NGINX that was found running says; `None` if none was found or it does not answer.
-    pub fn adopted(&self) -> Option<&State> {
+    /// The state of the NGINX that was found running; `None` if none was found or it does not answer.
+    pub fn adopted(&self) -> Option<&NginxState> {
         self.adopted.as_ref()
     }
 
-    /// Brings NGINX to this file set: writes, tests, starts or reloads, confirms. Nothing is signalled if it runs already.
+    /// Applies this file set: writes, tests, starts or reloads, confirms. Nothing is signalled if it runs already.
     ///
     /// On an error the files on disk are those of before, and NGINX goes on with the configuration of before.
     pub async fn apply(&mut self, set: &FileSet) -> Result<Applied, ApplyError> {
@@ -117,7 +117,7 @@ impl Supervisor {
         self.confirmed(applied)
     }
 
-    /// As [`Self::apply`], but NGINX reads everything anew even if it runs this file set already: what the files refer to may have changed.
+    /// As [`Self::apply`], but NGINX reads everything again even if it runs this file set already: what the files refer to may have changed.
     ///
     /// Then new workers with the same revision confirm it: those of before are leaving.
     pub async fn reload(&mut self, set: &FileSet) -> Result<Applied, ApplyError> {
@@ -136,7 +136,7 @@ impl Supervisor {
         (old.into_iter().map(|worker| (worker.pid, worker.start)).collect(), most)
     }
 
-    /// How long the test of a file set that is applied may take.
+    /// Longest test of a file set that is applied.
     pub fn patience(&self) -> Duration {
         self.cycle.patience()
     }
@@ -245,7 +245,7 @@ fn past(paths: &Paths) -> Vec<Identity> {
     past
 }
 
-async fn adopt<P: Process>(cycle: &mut Cycle<P>) -> Option<State> {
+async fn adopt<P: Process>(cycle: &mut Cycle<P>) -> Option<NginxState> {
     let found = cycle.process.masters();
     let state = cycle.process.state().await;
     let answering = state.as_ref().and_then(|state| procfs::parent(i32::try_from(state.pid).ok()?));

@@ -1,4 +1,4 @@
-//! What the processes of one NGINX use, from `/proc`: the master and its children, and nobody else's.
+//! Resource usage of one NGINX, from `/proc`: its master and the children of that, no others.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ const TICKS: u64 = 100;
 /// Sums over the processes of an NGINX.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Usage {
-    /// How many there are.
+    /// Number of processes.
     pub processes: u64,
     /// Workers of earlier configurations, which finish what they have begun.
     pub old_workers: u64,
@@ -27,12 +27,12 @@ pub struct Usage {
     pub resident_bytes: u64,
     /// Address space.
     pub virtual_bytes: u64,
-    /// When the oldest was started, as unix time.
+    /// Start of the oldest, as unix time.
     pub oldest_start_seconds: f64,
 }
 
 impl Usage {
-    /// Of the NGINX that runs on a work directory. `None` if there is none.
+    /// Usage of the NGINX that runs on a work directory. `None` if there is none.
     pub fn read(paths: &Paths, binary: &Path) -> Option<Self> {
         let master: i32 = fs::read_to_string(paths.pid()).ok()?.trim().parse().ok()?;
         procfs::is_master(master, binary, &paths.conf()).then_some(())?;

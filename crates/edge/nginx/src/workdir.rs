@@ -39,7 +39,7 @@ pub(crate) fn open(paths: &Paths, worker_user: Option<&str>) -> Result<Lock, Ope
     directory(&paths.certs_dir(), 0o700)?;
     directory(&paths.lua_dir(), 0o755)?;
     directory(&paths.temp_dir(), 0o700)?;
-    // Workers of another user may pass, and change nothing: we and the master write there as root.
+    // Workers of another user may traverse it, and change nothing: we and the master write there as root.
     directory(&paths.inner_dir(), if worker_user.is_some() { 0o710 } else { 0o700 })?;
     if let Some(user) = worker_user {
         give_to_workers(paths, user)?;
@@ -50,7 +50,7 @@ pub(crate) fn open(paths: &Paths, worker_user: Option<&str>) -> Result<Lock, Ope
 /// Refuses a work directory of another user, who could put anything into it. One that does not exist yet will be ours.
 ///
 /// # Errors
-/// It, or the link that leads to it, belongs to neither us nor root.
+/// The directory, or the link that leads to it, belongs to neither us nor root.
 fn check_owner(work_dir: &Path) -> Result<(), OpenError> {
     let us = Uid::effective();
     let owners = [fs::symlink_metadata(work_dir), fs::metadata(work_dir)];

@@ -13,7 +13,7 @@ pub struct Arguments {
     pub globals: Option<String>,
     /// `-e`: the log until the configuration names another.
     pub error_log: Option<String>,
-    /// It doesn't serve: it tests, sends a signal, or prints something.
+    /// `true` if it doesn't serve: it tests, sends a signal, or prints something.
     pub transient: bool,
 }
 
@@ -44,7 +44,7 @@ impl Arguments {
         found
     }
 
-    /// Reads the title of a master, `nginx: master process /usr/sbin/nginx -g daemon off;`, in which blanks no longer tell the arguments apart:
+    /// Reads the title of a master, `nginx: master process /usr/sbin/nginx -g daemon off;`, in which spaces no longer separate the arguments unambiguously:
     /// the directives of `-g` end with a `;` before the next option.
     pub fn of_title(title: &str) -> Self {
         let command = title.split_once("master process ").map_or("", |(_, command)| command);
@@ -78,7 +78,7 @@ impl Arguments {
     }
 }
 
-/// What a process of NGINX does, by its title.
+/// The role of a process of NGINX, by its title.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// Reads the configuration and starts the others; workers bear this title for a moment, too.
@@ -89,7 +89,7 @@ pub enum Role {
     Leaving,
     /// Something else: looks after a cache.
     Helper,
-    /// It has not set a title.
+    /// None yet: it has not set a title.
     Untitled,
 }
 

@@ -7,13 +7,13 @@ use tokio::net::unix::pipe;
 
 use crate::procfs::{self, Identity};
 
-/// Where the kernel has no pidfd, the process is looked at this often.
+/// Interval of looks at the process where the kernel has no pidfd.
 const POLL: Duration = Duration::from_millis(50);
 
 /// Resolves when the process is gone; at once if it already is.
 pub async fn exited(id: Identity) {
     let descriptor = Pid::from_raw(id.pid).and_then(|pid| pidfd_open(pid, PidfdFlags::NONBLOCK).ok());
-    // The descriptor stands for whoever has the pid now, so this question comes after it was opened.
+    // The descriptor stands for the process that has the pid now, so this question comes after it was opened.
     if !procfs::alive(id) {
         return;
     }

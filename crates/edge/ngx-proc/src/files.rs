@@ -42,7 +42,7 @@ pub fn create(directory: &OwnedFd, name: &OsStr, mode: u32) -> io::Result<fs::Fi
     Ok(openat(directory, name, flags, Mode::from_raw_mode(mode))?.into())
 }
 
-/// Replaces a file that everybody may read, in a directory where other users may write.
+/// Replaces a file that all users may read, in a directory where other users may write.
 ///
 /// # Errors
 /// The operating system refuses; the path is in the text.

@@ -11,10 +11,10 @@ use crate::procfs::{self, Identity};
 
 /// A process may seem to begin so much later than it wrote its pid file: clocks of file systems and of processes are coarse.
 const CLOCK: Duration = Duration::from_secs(2);
-/// Of a long command line a message shows so many characters.
+/// Characters of a long command line that a message shows.
 const TITLE: usize = 80;
 
-/// How to find it.
+/// The way to find it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Locator {
     /// A file with its pid, and the name of its program: a process that is neither called so nor an NGINX master is another one,
@@ -29,11 +29,11 @@ pub enum Locator {
 /// A running master, or a process of another program that takes signals.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Master {
-    /// Which process.
+    /// The process.
     pub id: Identity,
     /// Its program, as it sees it; `None` where we may not look.
     pub binary: Option<PathBuf>,
-    /// How it was started.
+    /// Its command line.
     pub arguments: Arguments,
     /// Whether it is an NGINX (or a descendant of it) by its title.
     pub is_nginx: bool,
@@ -61,11 +61,11 @@ pub enum FindError {
         path: PathBuf,
         /// What it holds.
         pid: i32,
-        /// What runs there.
+        /// The process that runs there.
         title: String,
-        /// What was expected.
+        /// The expectation.
         name: String,
-        /// What else may be the reason.
+        /// Another possible reason.
         hint: &'static str,
     },
     /// The pid belongs to another process by now.
@@ -78,7 +78,7 @@ pub enum FindError {
         path: PathBuf,
         /// What it holds.
         pid: i32,
-        /// How much later the process began.
+        /// Time by which the process began later.
         by: Duration,
     },
     /// No process is called so.
@@ -86,7 +86,7 @@ pub enum FindError {
     NotFound {
         /// The name.
         name: String,
-        /// What may be the reason.
+        /// A possible reason.
         hint: &'static str,
     },
     /// Several masters.
@@ -103,12 +103,12 @@ fn list(pids: &[i32]) -> String {
     pids.iter().map(i32::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// What decides whether a process is meant.
+/// The criteria by which a process is meant.
 #[derive(Debug, Clone)]
 struct Process {
     pid: i32,
     parent: i32,
-    /// What it may be called: the names of its program and of its first argument, and the kernel's.
+    /// Its possible names: the names of its program and of its first argument, and the kernel's.
     names: Vec<String>,
     role: Role,
     transient: bool,
@@ -220,7 +220,7 @@ fn choose(processes: &[Process], name: &str, top: Option<i32>) -> Result<i32, Fi
         .iter()
         .filter(|process| called(process) && below(process.pid) && !by_pid.get(&process.parent).is_some_and(|parent| called(parent)))
         .collect();
-    // Workers whose master is gone, and whoever else has no such title.
+    // Workers whose master is gone, and other processes without such a title.
     if found.iter().any(|process| process.role == Role::Master) {
         found.retain(|process| process.role == Role::Master);
     } else {

@@ -17,9 +17,9 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(25);
 /// A child of a master.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Child {
-    /// Which process.
+    /// The process.
     pub id: Identity,
-    /// What it does.
+    /// Its role.
     pub role: Role,
 }
 
@@ -55,12 +55,12 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// From now on.
+    /// A wait from now on.
     pub fn begin() -> Self {
         Self { begun: Instant::now(), pause: FIRST_PAUSE }
     }
 
-    /// How long it has been.
+    /// Time since its beginning.
     pub fn elapsed(&self) -> Duration {
         self.begun.elapsed()
     }

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
 
-/// Nobody reads more of it, and NGINX appends, so it may be cut at any time.
+/// No more of it is read, and NGINX appends, so it may be cut at any time.
 const LONGEST_LOG: u64 = 4 << 20;
-/// As much of the news as is read.
+/// Bytes of the news that are read at most.
 const LONGEST_NEWS: u64 = 256 << 10;
 
 /// One message.
@@ -16,7 +16,7 @@ const LONGEST_NEWS: u64 = 256 << 10;
 pub struct Message {
     /// `emerg`, `warn`, ...
     pub level: String,
-    /// Who says it; `None` in the short form before NGINX knows.
+    /// The process that says it; `None` in the short form before NGINX knows.
     pub pid: Option<i32>,
     /// The text without time, level and pid.
     pub text: String,
@@ -97,14 +97,14 @@ pub struct Tail {
 }
 
 impl Tail {
-    /// From now on. A log that has grown long is emptied.
+    /// A tail from now on. A log that has grown long is emptied.
     pub fn new(path: &Path) -> Self {
         let length = path.metadata().map_or(0, |metadata| metadata.len());
         let emptied = length > LONGEST_LOG && OpenOptions::new().write(true).open(path).and_then(|file| file.set_len(0)).is_ok();
         Self { path: path.to_owned(), offset: if emptied { 0 } else { length }, unfinished: Vec::new(), messages: Vec::new() }
     }
 
-    /// From now on, of a log that belongs to somebody else: it is never cut.
+    /// A tail from now on, of a log that belongs to another program: it is never cut.
     pub fn follow(path: &Path) -> Self {
         let offset = path.metadata().map_or(0, |metadata| metadata.len());
         Self { path: path.to_owned(), offset, unfinished: Vec::new(), messages: Vec::new() }

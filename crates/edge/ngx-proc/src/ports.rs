@@ -1,4 +1,4 @@
-//! Who listens on a port, as far as `/proc` tells: only root sees the sockets of other users.
+//! The listeners on a port, as far as `/proc` shows them: only root sees the sockets of other users.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -28,7 +28,7 @@ pub fn listener(port: u16) -> Option<Listener> {
     Some(Listener { pid, name })
 }
 
-/// What `/proc/PID/fd` calls the sockets of a table that listen on a port.
+/// The names in `/proc/PID/fd` of the sockets of a table that listen on a port.
 fn sockets(table: &str, port: u16) -> impl Iterator<Item = String> {
     table.lines().skip(1).filter_map(move |line| {
         let mut fields = line.split_ascii_whitespace();

@@ -1,6 +1,6 @@
-//! Processes as `/proc` shows them: who lives, who is whose child, what a title says.
+//! Processes as `/proc` shows them: which live, their parents, their titles.
 //!
-//! A pid alone names nobody: it is used again. Here a process is its pid and its start time.
+//! A pid alone names no process: it is used again. Here a process is its pid and its start time.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -25,9 +25,9 @@ pub struct Identity {
 /// A worker process of NGINX.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Worker {
-    /// Which process.
+    /// The process.
     pub id: Identity,
-    /// It has closed its listening sockets and finishes what it has begun.
+    /// `true` if it has closed its listening sockets and finishes what it has begun.
     pub leaving: bool,
 }
 
@@ -101,7 +101,7 @@ fn parse_handled(status: &str, signal: i32) -> Option<bool> {
     Some((mask("SigCgt:")? | mask("SigIgn:")?) & bit != 0)
 }
 
-/// How long the process has been running. By the kernel's own clock: some containers have a `/proc/uptime` that is the container's.
+/// Running time of the process. By the kernel's own clock: some containers have a `/proc/uptime` that is the container's.
 pub fn age(id: Identity) -> Option<Duration> {
     let uptime: Duration = rustix::time::clock_gettime(rustix::time::ClockId::Boottime).try_into().ok()?;
     let ticks = rustix::param::clock_ticks_per_second().max(1);
@@ -109,7 +109,7 @@ pub fn age(id: Identity) -> Option<Duration> {
     Some(uptime.saturating_sub(started))
 }
 
-/// When the process began, by the clock of files.
+/// Start of the process, by the clock of files.
 pub fn began(id: Identity) -> Option<SystemTime> {
     SystemTime::now().checked_sub(age(id)?)
 }
@@ -143,7 +143,7 @@ pub fn workers(master: i32) -> Vec<Worker> {
     children(master).into_iter().filter_map(worker).collect()
 }
 
-/// How many workers of a master accept connections; `None` where that can't be seen, for want of descriptors, say.
+/// Number of workers of a master that accept connections; `None` where that can't be seen, for want of descriptors, say.
 pub fn accepting(master: i32) -> Option<usize> {
     let list = fs::read_to_string(format!("/proc/{master}/task/{master}/children")).ok()?;
     let mut count = 0;
@@ -180,7 +180,7 @@ pub fn group(leader: i32) -> Vec<Identity> {
 /// Worker processes in the process group of a master that is gone.
 ///
 /// A master of ours leads a process group, and a number stays taken as long as a group bears it. So the group tells its
-/// orphans from everybody else's workers, without a list that could be out of date.
+/// orphans from the workers of others, without a list that could be out of date.
 pub fn orphans(master: i32) -> Vec<Worker> {
     if master <= 1 || identity(master).is_some() {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! What NGINX says of a configuration: at the end of an `nginx -t`, and in its log when it was told to read one.
+//! The judgement of NGINX about a configuration: at the end of an `nginx -t`, and in its log when it was signalled to read one.
 //!
 //! A status other than 0 proves little by itself: a test that was killed, or that found no memory, no descriptor, no module or no directory, says
 //! nothing about the configuration. There are three kinds:
@@ -63,12 +63,12 @@ fn of_grammar(message: &str) -> bool {
     !system && !resource.iter().any(|begin| message.starts_with(begin))
 }
 
-/// What a master has against the configuration that it was told to read.
+/// The objection of a master to the configuration that it was signalled to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Objection {
     /// Other sockets are in the way, in the order in which it found them. It tries five times, half a second apart, and may yet succeed.
     Waiting(Vec<BindFailure>),
-    /// It has given up.
+    /// The master has given up.
     Final {
         /// Its message, without time, level and pid.
         message: String,
@@ -77,7 +77,7 @@ pub enum Objection {
     },
 }
 
-/// Reads what the log has from a master since it was told; `None`: nothing against it. What workers say (`emerg` too) doesn't decide: the master may
+/// Reads what the log has from a master since the signal; `None`: no objection. What workers say (`emerg` too) doesn't decide: the master may
 /// start others.
 pub fn objection(messages: &[Message], master: i32) -> Option<Objection> {
     let by_master = |message: &&Message| message.level == "emerg" && message.pid == Some(master);

@@ -11,14 +11,14 @@ use axum::response::Response;
 use axum::routing::get;
 use tokio::net::UnixListener;
 
-/// What `narthex conf` asks for.
+/// The query of `narthex conf`.
 #[derive(Debug, Clone, Copy)]
 pub struct ConfQuery<'a> {
-    /// What serves this host; absent: the whole `nginx.conf`.
+    /// A host, for what serves it; absent: the whole `nginx.conf`.
     pub host: Option<&'a str>,
-    /// Of the host, what this path means.
+    /// A path of the host, for its meaning.
     pub path: Option<&'a str>,
-    /// As JSON.
+    /// `true` for JSON.
     pub json: bool,
 }
 

@@ -14,12 +14,12 @@ pub struct Family {
 }
 
 impl Family {
-    /// What only grows.
+    /// A value that only grows.
     pub const fn counter(name: &'static str, help: &'static str) -> Self {
         Self { name, help, kind: "counter" }
     }
 
-    /// What goes up and down.
+    /// A value that goes up and down.
     pub const fn gauge(name: &'static str, help: &'static str) -> Self {
         Self { name, help, kind: "gauge" }
     }

@@ -26,13 +26,13 @@ pub use health::{Check, Health};
 pub use readiness::{Finding, Readiness, ReadinessCheck};
 pub use requests::{Labels, RequestMetrics, RequestOptions, Taken};
 
-/// Metrics that are fetched when somebody asks for them.
+/// Metrics that are fetched when a client asks for them.
 pub trait Fetched: Send + Sync {
     /// Families in the text format, of other names than those in the registry.
     fn text(&self) -> Pin<Box<dyn Future<Output = String> + Send + '_>>;
 }
 
-/// What the server shows.
+/// The content of the server.
 #[derive(Clone)]
 pub struct Ops {
     /// `--health-check-path`.

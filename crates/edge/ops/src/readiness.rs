@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-/// What a check finds.
+/// The finding of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Finding {
     /// All is well.

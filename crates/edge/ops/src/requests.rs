@@ -16,7 +16,7 @@ const MOST_CLIENT_HOSTS: usize = 10_000;
 /// The label of rules without a host.
 const NO_HOST: &str = "_";
 
-/// What differs from one controller to the next.
+/// The options of request metrics, which differ from one controller to the next.
 #[derive(Debug, Clone)]
 pub struct RequestOptions {
     /// Constant labels, `name="value"` with commas between them.
@@ -27,7 +27,7 @@ pub struct RequestOptions {
     pub status_classes: bool,
     /// `--exclude-socket-metrics`: families without their prefix; names of no family are ignored.
     pub excluded: Vec<String>,
-    /// What names the bounds, on both sides.
+    /// The name of the bounds, on both sides.
     pub key: String,
     /// Seconds.
     pub time: Vec<f64>,
@@ -47,7 +47,7 @@ impl RequestOptions {
     }
 }
 
-/// What was counted since the controller started. Memory: the number of series.
+/// The sums since the controller started. Memory: the number of series.
 #[derive(Debug)]
 pub struct RequestMetrics {
     options: RequestOptions,
@@ -61,10 +61,10 @@ struct Counted {
     client_hosts: HashSet<Box<str>>,
 }
 
-/// What became of an answer of NGINX.
+/// The result of taking an answer of NGINX.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Taken {
-    /// What acknowledges it.
+    /// The text that acknowledges it.
     pub number: String,
     /// Lines that can't be read: a fault of this program. The first one.
     pub unreadable: Option<String>,

@@ -14,7 +14,7 @@ use tokio::task::{AbortHandle, JoinSet};
 
 /// Connections at one time. One more ends the oldest: a probe always finds its way in.
 const MOST_CONNECTIONS: usize = 64;
-/// How long a connection may be without a whole head of a request.
+/// Longest time of a connection without a whole head of a request.
 const IDLE: Duration = Duration::from_secs(15);
 /// After an error of the listener, which a lack of descriptors is.
 const PAUSE: Duration = Duration::from_millis(100);

@@ -13,7 +13,7 @@ use std::time::Duration;
 use anyhow::{Context, bail, ensure};
 use clap::builder::BoolishValueParser;
 use clap::{Args, ValueEnum};
-use rollout::{Check, Kind, Rules, Source, Strategy};
+use rollout::{Check, ContentKind, Kind, Rules, Strategy};
 
 use super::duration::duration;
 use super::{ApiArgs, selector};
@@ -241,17 +241,17 @@ impl ScopeArgs {
         }
     }
 
-    /// Those of `--namespaces-to-ignore`.
+    /// The namespaces of `--namespaces-to-ignore`.
     pub(crate) fn ignored(&self) -> BTreeSet<String> {
         given(&self.namespaces_to_ignore).map(str::to_owned).collect()
     }
 
-    fn sources(&self) -> anyhow::Result<BTreeSet<Source>> {
-        let mut sources = BTreeSet::from(Source::ALL);
+    fn sources(&self) -> anyhow::Result<BTreeSet<ContentKind>> {
+        let mut sources = BTreeSet::from(ContentKind::ALL);
         for text in given(&self.resources_to_ignore) {
             match text.to_ascii_lowercase().as_str() {
-                "configmaps" => sources.remove(&Source::ConfigMap),
-                "secrets" => sources.remove(&Source::Secret),
+                "configmaps" => sources.remove(&ContentKind::ConfigMap),
+                "secrets" => sources.remove(&ContentKind::Secret),
                 _ => bail!("--resources-to-ignore {text:?}: expected configMaps or secrets"),
             };
         }

@@ -10,7 +10,7 @@ use migrate::address::Address;
 use migrate::compare::{Comparison, Options};
 use migrate::known;
 use migrate::probe::{self, probes};
-use migrate::report::{Report, Style};
+use migrate::report::{CompareReport, Style};
 use migrate::request::{Request, Scheme};
 use migrate::site::{Scope, Site, sites};
 use migrate::traffic::{self, LogSelection};
@@ -116,7 +116,7 @@ fn nothing(args: &CompareArgs, ingresses: usize, sites: usize) -> String {
     }
 }
 
-fn print(report: &Report, args: &CompareArgs) -> anyhow::Result<()> {
+fn print(report: &CompareReport, args: &CompareArgs) -> anyhow::Result<()> {
     let text = match args.output {
         Format::Json => serde_json::to_string_pretty(&report.json())? + "\n",
         Format::Text => report.text(Style { all: args.all, colours: io::stdout().is_terminal() }),
@@ -131,7 +131,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Of so many requests.
+    /// The progress of this many requests.
     pub(crate) fn new(total: usize) -> Self {
         Self { total, shown: io::stderr().is_terminal() }
     }

@@ -17,7 +17,7 @@ use crate::output;
 
 /// Path of the controller's own socket, relative to the work directory.
 pub(crate) const SOCKET: &str = "run/narthex.sock";
-/// How long the controller may take: it prints all hosts within a second.
+/// Longest time of the controller: it prints all hosts within a second.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Prints what serves a host, or the whole `nginx.conf`: computed here, or asked of the running controller.
@@ -44,7 +44,7 @@ pub(crate) fn conf(args: &ConfArgs, log: &LogArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The answer to a query. `running` is the text of NGINX's workers, `model` what they are brought to.
+/// The answer to a query. `running` is the text of NGINX's workers, `model` the one that is applied to them.
 pub(crate) fn answer(running: &Fixed, model: &Model, caps: &Capabilities, paths: &Paths, query: ConfQuery<'_>) -> anyhow::Result<String> {
     let Some(host) = query.host else {
         let set = render::render(running, caps, paths)?;

@@ -12,7 +12,7 @@ use crate::args::{ExplainArgs, ExplainNameArgs, Subject};
 use crate::output;
 use key::Key;
 
-/// What the names of annotations begin with by default.
+/// The default prefix of annotations.
 const PREFIX: &str = "nginx.ingress.kubernetes.io";
 
 /// Explains what goes by a name, or lists all.
@@ -95,7 +95,7 @@ fn text(entry: &Description) -> String {
     let mut row = |name: &str, value: &str| {
         let _ = writeln!(text, "{name:<12}{value}");
     };
-    row("Takes", &plain(entry.value));
+    row("Value", &plain(entry.value));
     match (entry.config_key, &entry.default) {
         (Some(key), Some(default)) => row("Default", &format!("the ConfigMap's {key}, which is {default} by default")),
         (Some(key), None) => row("Default", &format!("the ConfigMap's {key}, which is empty by default")),
@@ -104,7 +104,7 @@ fn text(entry: &Description) -> String {
     if let Some(needs) = entry.needs {
         row("Needs", needs);
     }
-    row("Holds for", &format!("the {}", entry.scope));
+    row("Scope", &format!("the {}", entry.scope));
     row("A change is", &entry.applies);
     row("Risk", &entry.risk);
     row("Else", &entry.on_invalid);
@@ -158,7 +158,7 @@ mod tests {
         for expected in [
             "Default     not set",
             "Needs       rewrite-target",
-            "Holds for   the location",
+            "Scope       the location",
             "Risk        Medium",
             "Else        Ingress refused",
             "      nginx.ingress.kubernetes.io/rewrite-target: \"/$2\"",

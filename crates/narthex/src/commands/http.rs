@@ -30,7 +30,7 @@ pub(crate) async fn bind(args: &HttpArgs) -> anyhow::Result<Option<Listener>> {
         if tokio::net::UnixStream::connect(&path).await.is_ok() {
             bail!("{}: another process listens there", failed());
         }
-        // A leftover on which nobody listens.
+        // A leftover without a listener.
         let _ = std::fs::remove_file(&path);
         return Ok(Some(Listener::Unix(UnixListener::bind(&path).with_context(failed)?)));
     }
@@ -46,13 +46,13 @@ fn access(args: &HttpArgs) -> Access {
     Access { allow: args.allow.clone(), token_file: args.token_file.clone() }
 }
 
-/// What the command of `--before` needs.
+/// The needs of the command of `--before`.
 pub(crate) struct Means {
     pub(crate) lock: Arc<dyn Lock>,
     pub(crate) children: Children,
 }
 
-/// What makes sure that one replica alone runs the command of `--before`.
+/// The lock by which one replica alone runs the command of `--before`.
 pub(crate) async fn lock(args: &HttpArgs, api: &ApiArgs) -> anyhow::Result<Arc<dyn Lock>> {
     Ok(match (&args.lock_file, &args.lock_lease) {
         (Some(path), _) => {
@@ -72,7 +72,7 @@ fn warn_of_access(access: &Access) {
             "/reload and /status are refused: on a TCP port they need --token-file, or the address of who asks in --allow; --listen unix:PATH needs neither"
         ),
         (Some(_), None, true) => warn!(
-            "--allow lets this machine ask for reloads without a token, and with it everyone who can lead an NGINX here to this port; --token-file or --listen unix:PATH excludes them"
+            "--allow lets this machine ask for reloads without a token, and with it every client that can have an NGINX here connect to this port; --token-file or --listen unix:PATH excludes them"
         ),
         (Some(_), _, false) => warn!(
             "--allow is in place of the loopback addresses: requests from this machine, or this Pod, are refused; 127.0.0.0/8,::1 adds them"

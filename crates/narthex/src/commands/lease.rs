@@ -10,9 +10,9 @@ use nginx_watch::{Boxed, Contender, Lock, Tried, Wanted, Work, mark};
 use super::pod::env;
 use crate::args::ApiArgs;
 
-/// How long a replica that died keeps it.
+/// Time for which a replica that died keeps it.
 const TTL: Duration = Duration::from_secs(15);
-/// Between two looks at a Lease that somebody else holds.
+/// Interval of looks at a Lease that another process holds.
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// The lock; who wants it asks the API server.
@@ -75,7 +75,7 @@ impl Contender for Candidate {
             }
             let result = tokio::select! {
                 result = work => result,
-                // Somebody else may run it now: ours is ended.
+                // Another replica may run it now: ours is ended.
                 lost = self.0.keep() => Err(format!("the command of --before was ended: {}", chain(&lost))),
             };
             self.0.release(result.is_ok().then(|| mark(jiff::Timestamp::now()))).await;

@@ -32,7 +32,7 @@ pub(crate) fn plan(args: &PlanArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What can't be read below a directory, a line for each.
+/// The unreadable files below a directory, a line for each.
 fn unread(dir: &Path, read: &Directory) -> Vec<String> {
     let line = |(place, problem): (Option<(String, u64)>, _)| match place {
         Some((file, line)) => format!("{}:{line}: {problem}", dir.join(file).display()),
@@ -50,8 +50,8 @@ struct Both<'a> {
 impl Both<'_> {
     /// The Ingresses behind a reason: those that ask for it, or else those that did.
     fn behind(&self, reason: &Reason) -> Vec<ObjectKey> {
-        let asking = self.new.behind(reason);
-        if asking.is_empty() { self.old.behind(reason) } else { asking }
+        let origins = self.new.behind(reason);
+        if origins.is_empty() { self.old.behind(reason) } else { origins }
     }
 }
 

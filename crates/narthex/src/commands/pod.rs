@@ -1,4 +1,4 @@
-//! What we know of the Pod that we run in, and of its cluster.
+//! The Pod that we run in and its cluster, as far as known.
 
 use model::ObjectKey;
 

@@ -15,7 +15,7 @@ pub(crate) fn quit(args: &QuitArgs, log: &LogArgs) -> anyhow::Result<ExitCode> {
     match (args.output, &outcome) {
         (Format::Json, outcome) => output::line(serde_json::to_string(outcome)?)?,
         (Format::Text, QuitOutcome::Gone { took_ms }) => output::line(format_args!("gone after {took_ms} ms"))?,
-        (Format::Text, QuitOutcome::Told { pid }) => output::line(format_args!("process {pid} was signalled; it is not waited for"))?,
+        (Format::Text, QuitOutcome::Signalled { pid }) => output::line(format_args!("process {pid} was signalled; it is not waited for"))?,
         (Format::Text, QuitOutcome::Late { pids }) => {
             let pids: Vec<String> = pids.iter().map(i32::to_string).collect();
             output::line(format_args!("after {:?} still there: {}", args.timeout, pids.join(", ")))?;

@@ -197,7 +197,7 @@ fn serve_health(listener: TcpListener, tasks: &mut Tasks) -> anyhow::Result<()> 
     Ok(())
 }
 
-/// It is well as long as it answers.
+/// Healthy as long as it answers.
 fn alive() -> Health {
     Health { checks: vec![Check { name: "ping", run: Box::new(|| Ok(())) }] }
 }

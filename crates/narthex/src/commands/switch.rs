@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use anyhow::bail;
 use cluster::Editor;
 use migrate::switch::decide::plain;
-use migrate::switch::record::{Record, State};
+use migrate::switch::record::{EntryState, Record};
 use migrate::switch::run::{End, run};
 use migrate::switch::undo::undo;
 
@@ -37,7 +37,7 @@ async fn forth(args: &SwitchArgs, editor: Editor) -> anyhow::Result<ExitCode> {
     let Prepared { mut record, resumed, notes, checks } = prepare::prepare(args, &editor, &mut objects).await?;
     let printer = Printer::new(args.output);
     printer.notes(&notes);
-    let open: Vec<_> = record.in_state(&[State::Planned, State::Moving, State::Moved]).cloned().collect();
+    let open: Vec<_> = record.in_state(&[EntryState::Planned, EntryState::Moving, EntryState::Moved]).cloned().collect();
     if open.is_empty() && !(resumed && record.is_open()) {
         printer.nothing(&record, &notes)?;
         return Ok(ExitCode::SUCCESS);
@@ -61,7 +61,7 @@ async fn forth(args: &SwitchArgs, editor: Editor) -> anyhow::Result<ExitCode> {
     printer.say(&format!("the record is {}; to go back: {}", objects.place(&record.id), print::undo_command(args, &record.id)));
     let end = run(&mut objects, &mut checks, &mut record, args.pause, |event| printer.event(&event, true)).await;
     printer.end(&record, &end, &print::undo_command(args, &record.id), &notes)?;
-    let left = record.in_state(&[State::Left]).count();
+    let left = record.in_state(&[EntryState::Left]).count();
     Ok(if end == End::Done && left == 0 { ExitCode::SUCCESS } else { ExitCode::from(crate::FAILED) })
 }
 
@@ -116,7 +116,7 @@ fn new_record(goal: migrate::switch::record::Goal) -> Record {
         id,
         created: now.to_string(),
         goal,
-        status: migrate::switch::record::Status::Running,
+        status: migrate::switch::record::SwitchStatus::Running,
         reason: None,
         entries: Vec::new(),
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use children::Children;
-use nginx_watch::{ChildProcess, Handle, Outcome, Report, SignalRequest, Signals, Source};
+use nginx_watch::{ChildProcess, Handle, ReloadOutcome, ReloadReport, SignalRequest, Signals, TriggerSource};
 use nix::sys::signal::Signal;
 use tokio::process::Command;
 use tokio::task::JoinSet;
@@ -112,7 +112,7 @@ async fn attend(
         };
         match (asked, child.as_mut()) {
             (SignalRequest::Reload, _) => {
-                handle.queue.trigger(Source::Signal);
+                handle.queue.trigger(TriggerSource::Signal);
             }
             (SignalRequest::Stop(signal), None) => {
                 info!(signal, "stopping; NGINX is left running");
@@ -145,7 +145,7 @@ fn farewell(code: u8, asked: bool) -> u8 {
 }
 
 /// For `--once`.
-fn print(report: &Report, form: Format) -> anyhow::Result<u8> {
+fn print(report: &ReloadReport, form: Format) -> anyhow::Result<u8> {
     match form {
         Format::Json => output::line(serde_json::to_string_pretty(report)?)?,
         Format::Text => {
@@ -156,5 +156,5 @@ fn print(report: &Report, form: Format) -> anyhow::Result<u8> {
             }
         }
     }
-    Ok(if matches!(report.result, Outcome::Applied | Outcome::Tested) { 0 } else { crate::FAILED })
+    Ok(if matches!(report.result, ReloadOutcome::Applied | ReloadOutcome::Tested) { 0 } else { crate::FAILED })
 }

@@ -21,7 +21,7 @@ spec:
     )
 }
 
-/// What the Ingresses need.
+/// The objects that the Ingresses need.
 pub(crate) const REST: &str = "---
 {apiVersion: networking.k8s.io/v1, kind: IngressClass, metadata: {name: nginx}, spec: {controller: k8s.io/ingress-nginx}}
 ---
@@ -33,7 +33,7 @@ pub(crate) const REST: &str = "---
 /// A directory with files.
 pub(crate) struct Directory(tempfile::TempDir);
 
-/// What a command left.
+/// The result of a command.
 pub(crate) struct Output {
     pub(crate) stdout: String,
     pub(crate) stderr: String,

@@ -25,7 +25,7 @@ async fn with_shared_file(more: &[&str]) -> Bed {
     bed
 }
 
-/// What only a reload makes NGINX read: no manifest changes.
+/// A file that only a reload makes NGINX read: no manifest changes.
 fn answer(bed: &Bed, text: &str) {
     let server = format!("server {{ listen {}; location / {{ return 200 '{text}'; }} }}\n", bed.own());
     fs::write(bed.path("extra.conf"), server).unwrap();

@@ -120,17 +120,17 @@ impl Bed {
         (Ipv4Addr::LOCALHOST, self.ports[index]).into()
     }
 
-    /// Where NGINX listens.
+    /// Address of NGINX.
     pub(crate) fn http(&self) -> SocketAddr {
         self.address(0)
     }
 
-    /// Where something of the test's own can listen.
+    /// Address for a listener of the test's own.
     pub(crate) fn own(&self) -> SocketAddr {
         self.address(3)
     }
 
-    /// Where this host is redirected to, if it is.
+    /// Target of the redirect of this host, if there is one.
     pub(crate) async fn target(&self, host: &str) -> anyhow::Result<String> {
         let response = Request::get(self.address(0), "/").host(host).header("Connection", "close").send().await?;
         Ok(response.header("location").map_or_else(|| format!("status {}", response.status), str::to_owned))

@@ -41,7 +41,7 @@ pub(crate) async fn bed() -> Bed {
     bed
 }
 
-/// What must not grow: resident kilobytes and descriptors of the master, of these without the two for each worker, and descriptors of the controller.
+/// Figures that must not grow: resident kilobytes and descriptors of the master, of these without the two for each worker, and the controller's.
 #[derive(Debug, Clone, Copy)]
 struct Footprint {
     master_kilobytes: usize,
@@ -50,7 +50,7 @@ struct Footprint {
 }
 
 impl Footprint {
-    /// When workers without websockets have ended.
+    /// The footprint when workers without websockets have ended.
     async fn of(bed: &Bed) -> Self {
         bed.until("workers without websockets have ended", || async {
             let children = bed.children().len();

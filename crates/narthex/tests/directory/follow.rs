@@ -1,4 +1,4 @@
-//! What happens to the directory, and what is served.
+//! Changes of the directory, and what is served.
 
 use std::fs;
 
@@ -81,8 +81,8 @@ async fn a_broken_file_keeps_its_last_good_content_and_stops_nobody_else() {
     bed.leads("c.example.com", TWO).await;
     bed.says("b.yaml").await;
     let log = bed.log();
-    let told = log.lines().find(|line| line.contains("b.yaml") && line.contains("WARN")).unwrap();
-    assert!(told.contains("document 1, line 1") && told.contains("the last good version of 1 object stays"), "{told}");
+    let warning = log.lines().find(|line| line.contains("b.yaml") && line.contains("WARN")).unwrap();
+    assert!(warning.contains("document 1, line 1") && warning.contains("the last good version of 1 object stays"), "{warning}");
     assert_eq!(bed.target("b.example.com").await.unwrap(), ONE);
     assert_eq!(bed.metric("narthex_problems", "Unreadable").await, 1.0, "{log}");
     // Its neighbours go on changing.

@@ -18,7 +18,7 @@ use testkit::manifests;
 use testkit::ports::Ports;
 use testkit::{clock, poll, processes};
 
-/// What NGINX passes on to its workers of the environment.
+/// The environment that NGINX passes on to its workers.
 const KEPT: &str = "env FAKETIME_TIMESTAMP_FILE; env FAKETIME_NO_CACHE; env FAKETIME_DONT_FAKE_MONOTONIC;";
 
 /// Longer than anything takes that does happen; the machine may be busy.
@@ -37,7 +37,7 @@ pub(crate) struct Bed {
     pub(crate) most_descriptors: Option<u32>,
     /// Whether [`Self::clock`] sets the clock of the controller and its NGINX.
     pub(crate) own_clock: bool,
-    /// Where each host is to be redirected to.
+    /// The wanted target of each host's redirect.
     pub(crate) truth: BTreeMap<String, String>,
 }
 
@@ -216,7 +216,7 @@ impl Bed {
         (Ipv4Addr::LOCALHOST, self.ports[index]).into()
     }
 
-    /// Where a host is redirected to.
+    /// Target of the redirect of a host.
     pub(crate) async fn target(&self, host: &str) -> anyhow::Result<String> {
         let host = format!("{host}.example.com");
         let response = Request::get(self.address(0), "/").host(&host).header("Connection", "close").send().await?;

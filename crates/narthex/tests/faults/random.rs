@@ -10,10 +10,10 @@ use testkit::processes::signal;
 
 use crate::bed::Bed;
 
-/// From the last repair to the state that is wanted.
+/// Longest time from the last repair to the wanted state.
 const REPAIR: Duration = Duration::from_secs(10);
 
-/// What happens; what stays broken is repaired at the end of the sequence at the latest.
+/// The faults; what stays broken is repaired at the end of the sequence at the latest.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Step {
     KillMaster,

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// What requests with credentials bring besides these.
+/// The header that requests with credentials have besides these.
 pub(crate) const INVITED: &str = "X-Invited";
 
 pub(crate) struct Backend {
@@ -29,7 +29,7 @@ impl Backend {
         Self { address, uninvited }
     }
 
-    /// How many requests without credentials arrived.
+    /// Number of requests that arrived without credentials.
     pub(crate) fn uninvited(&self) -> u64 {
         self.uninvited.load(Ordering::SeqCst)
     }

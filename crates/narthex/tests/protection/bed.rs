@@ -39,11 +39,11 @@ pub(crate) struct Bed {
     narthex: Option<Child>,
     gate: Gate,
     client: Certificate,
-    /// Of the hosts that are always protected, and of the last one, which is not always.
+    /// Backends of the hosts that are always protected, and of the last one, which is not always.
     pub(crate) guarded: Backend,
     pub(crate) late: Backend,
     pub(crate) hosts: Vec<Host>,
-    /// Of the settings, so far.
+    /// Version of the settings, so far.
     texts: usize,
 }
 
@@ -198,9 +198,9 @@ impl Bed {
         Ok(is_ready && get("/metrics").await?.text().lines().any(|line| line == "narthex_held_hosts 0"))
     }
 
-    /// Waits until every host lets those pass who may, and all is as it is to be.
+    /// Waits until every host answers requests with credentials, and all is as it is to be.
     pub(crate) async fn settled(&self) {
-        self.until("every host lets in who may", || async {
+        self.until("every host answers requests with credentials", || async {
             for (host, state) in self.hosts.iter().enumerate() {
                 let request = Request::get(self.https(), "/").tls(name(host)).host(name(host));
                 let Some((request, expected)) = state.guard.invite(request, &self.client) else { continue };

@@ -7,7 +7,7 @@ use crate::backend::INVITED;
 
 pub(crate) const USER: (&str, &str) = ("user", "secret");
 
-/// How a host is protected.
+/// The protection of a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Guard {
     /// Not at all.

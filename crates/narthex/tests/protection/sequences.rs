@@ -10,7 +10,7 @@ use crate::guard::Guard;
 /// The last one is open at times.
 const HOSTS: usize = 5;
 
-/// What happens.
+/// A step of a sequence.
 #[derive(Debug, Clone, Copy)]
 enum Step {
     /// The global settings change: a reload, and workers that drain.
@@ -52,7 +52,7 @@ fn step() -> impl Strategy<Value = Step> {
 struct Run<'a> {
     bed: &'a mut Bed,
     begun: Vec<Half>,
-    /// How many requests had reached the last host's backend when it was last seen to be protected.
+    /// Number of requests that had reached the last host's backend when it was last seen to be protected.
     closed: Option<u64>,
 }
 
@@ -166,7 +166,7 @@ fn under_changes_no_request_reaches_a_backend_without_its_protection_4() {
     run(4);
 }
 
-/// What the others rely on.
+/// The assumption of the other tests.
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_whose_end_comes_later_reach_a_backend_that_is_open() {
     let bed = Bed::serving(HOSTS).await;

@@ -234,7 +234,7 @@ http {{ access_log off; {temp} include {dir}/conf.d/*.conf; }}
         Request::new(method, Peer::Unix(self.path("narthex.sock")), path).host("n").timeout(LIMIT).send().await.unwrap()
     }
 
-    /// How many runs ended so.
+    /// Number of runs that ended so.
     pub(crate) async fn runs(&self, result: &str) -> u64 {
         count(&self.ask("GET", "/metrics").await.text(), result)
     }
@@ -252,7 +252,7 @@ pub(crate) fn is_root() -> bool {
 
 impl Drop for Bed {
     fn drop(&mut self) {
-        // The master first by its pid file: it may be somebody else's child, and its workers end with it.
+        // The master first by its pid file: it may be the child of another process, and its workers end with it.
         let master = fs::read_to_string(self.path("nginx.pid")).ok().and_then(|text| text.trim().parse().ok());
         if let Some(narthex) = &mut self.narthex {
             let _ = narthex.kill();

@@ -35,7 +35,7 @@ async fn a_child_follows_and_ends_in_order() {
     fs::write(bed.path("conf.d/site.conf"), with_slow("v1")).unwrap();
     bed.serves("v1").await;
 
-    // Logs are opened anew.
+    // Logs are opened again.
     fs::rename(bed.path("error.log"), bed.path("error.log.1")).unwrap();
     let pid = bed.narthex().id();
     bed.signal(pid, Signal::SIGUSR1);

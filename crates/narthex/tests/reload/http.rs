@@ -136,7 +136,7 @@ async fn a_hundred_callers_share_two_reloads() {
     for _ in 0..100 {
         calls.spawn(async move { reload(address).send().await.unwrap() });
     }
-    // The first run waits for the test; everybody else waits for the one after it.
+    // The first run waits for the test; all other requests wait for the one after it.
     testkit::poll(LIMIT, || async {
         let metrics = metrics().await;
         anyhow::ensure!(metrics.contains("narthex_watch_waiting_requests 100\n"), "{metrics}");
@@ -148,7 +148,7 @@ async fn a_hundred_callers_share_two_reloads() {
     for response in calls.join_all().await {
         let body = json(&response);
         assert_eq!((response.status, &body["ok"]), (200, &true.into()), "{body:#}");
-        // Written before anybody asked: every answer is about it.
+        // Written before the first request: every answer is about it.
         assert_eq!(body["revision"], body["serving"], "{body:#}");
     }
     assert_eq!(bed.body("/").await.unwrap(), "v1");
@@ -208,7 +208,7 @@ async fn a_command_before_the_reload_decides_whether_there_is_one() {
 /// Two replicas with one volume: their configurations name a certificate, here a file that the command writes.
 async fn replicas(flags: &[&str]) -> ((Bed, SocketAddr), (Bed, SocketAddr)) {
     let port = Ports::one().unwrap();
-    // Not the address of an interface: those are this machine's own, and not told.
+    // Not the address of an interface: those are this machine's own, and not notified.
     let (here, there) = ([127, 0, 0, 2], [127, 0, 0, 3]);
     let peers = [here, there].map(|ip| format!("{}:{port}", IpAddr::from(ip)));
     // Each tells the other.
@@ -217,7 +217,7 @@ async fn replicas(flags: &[&str]) -> ((Bed, SocketAddr), (Bed, SocketAddr)) {
     (first, second)
 }
 
-/// Waits until a replica has reloaded because somebody asked.
+/// Waits until a replica has reloaded on request.
 async fn asked(address: SocketAddr) {
     let seen = testkit::poll(LIMIT, || async {
         let metrics = Request::get(address, "/metrics").host("n").send().await?.text();
@@ -268,7 +268,7 @@ async fn by_the_clock_one_of_two_replicas_renews_and_tells_the_other() {
     let command = format!("echo x >> {}", log.display());
     let flags = ["--before", &command, "--before-every", "1h", "--lock-file", lock.to_str().unwrap()];
     let port = Ports::one().unwrap();
-    // The other one listens already, without a clock, so that it can be told.
+    // The other one listens already, without a clock, so that it can be notified.
     let peer = format!("127.0.0.2:{port}");
     let (_second, there) = on_port([127, 0, 0, 2], port, &[]).await;
     let (_first, here) = on_port([127, 0, 0, 1], port, &[&flags[..], &["--peers", &peer]].concat()).await;

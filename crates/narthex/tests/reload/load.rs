@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::process::{Output, Stdio};
 
 use testkit::http::Request;
-use testkit::load::{Load, Report, Running};
+use testkit::load::{Load, LoadReport, Running};
 use testkit::ports::Ports;
 
 use crate::bed::Bed;
@@ -29,11 +29,11 @@ impl Loads {
         }
     }
 
-    /// Ends them. A machine that is too slow for the rate is told, and is no failure.
+    /// Ends them. A machine that is too slow for the rate is reported, and is no failure.
     #[expect(clippy::print_stdout, reason = "figures of a test")]
     async fn all_answered(self, bed: &Bed) {
         let mut sum = 0.0;
-        let mut reports: Vec<(&str, Report)> = Vec::new();
+        let mut reports: Vec<(&str, LoadReport)> = Vec::new();
         for (name, load) in self.0 {
             let report = load.stop().await;
             println!("{name}: {report}");

@@ -57,13 +57,13 @@ async fn a_pid_file_that_is_older_than_the_nginx_it_names_is_stale() {
 #[tokio::test]
 async fn another_program_with_a_handler_is_signalled_when_it_is_named() {
     let bed = Bed::new();
-    let told = bed.path("told").display().to_string();
-    let script = format!("trap 'echo x >> {told}' HUP; echo ready >> {told}; while :; do sleep 0.02; done");
+    let signals = bed.path("signals").display().to_string();
+    let script = format!("trap 'echo x >> {signals}' HUP; echo ready >> {signals}; while :; do sleep 0.02; done");
     let program = bed.path("proxy");
     fs::copy("/bin/bash", &program).unwrap();
     let child = Running(Command::new(&program).args(["-c", &script]).spawn().unwrap());
-    until("it has its handler", || holds(&bed.path("told"), "ready")).await;
+    until("it has its handler", || holds(&bed.path("signals"), "ready")).await;
     fs::write(bed.path("nginx.pid"), child.0.id().to_string()).unwrap();
     assert_eq!(once(&bed, &["--process-name", "proxy"]).status.code(), Some(0), "{}", bed.logs());
-    until("it got the signal", || holds(&bed.path("told"), "x")).await;
+    until("it got the signal", || holds(&bed.path("signals"), "x")).await;
 }

@@ -7,7 +7,7 @@ use testkit::poll;
 
 use crate::bed::{Bed, LIMIT, Running, is_root};
 
-/// The first process of the Pod. What NGINX's container has: the volume at another path, and its program where nobody else has one.
+/// The first process of the Pod. What NGINX's container has: the volume at another path, and its program where no other container has one.
 const POD: &str = r#"
 set -e
 dir=$1 narthex=$2; shift 2
@@ -22,7 +22,7 @@ $SIDECAR "$narthex" watch --config-dir "$dir/conf.d" --status-file "$dir/status.
 wait
 "#;
 
-/// What a container runtime leaves to root.
+/// The capabilities that a container runtime leaves to root.
 const USUAL: &str =
     "setpriv --bounding-set=-all,+chown,+dac_override,+fowner,+fsetid,+kill,+setgid,+setuid,+setpcap,+net_bind_service,+sys_chroot";
 

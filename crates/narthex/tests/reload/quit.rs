@@ -28,7 +28,7 @@ async fn open_requests_are_finished_before_it_says_that_nginx_is_gone() {
     .await
     .unwrap();
 
-    // Too short a time is told, and nothing is cut off.
+    // Too short a time is reported, and nothing is cut off.
     let late = bed.command(&["quit", "--pid-file", &pid, "--wait", "--timeout", "1ms", "--output", "json"]).output().unwrap();
     assert_eq!(late.status.code(), Some(1), "{late:?}");
     assert!(String::from_utf8_lossy(&late.stdout).starts_with("{\"result\":\"late\",\"pids\":["), "{late:?}");
@@ -45,8 +45,8 @@ async fn open_requests_are_finished_before_it_says_that_nginx_is_gone() {
     assert!(gone.status.success() && String::from_utf8_lossy(&gone.stdout).starts_with("gone after "), "{gone:?}");
     assert!(bed.body("/").await.is_err());
 
-    let nobody = bed.command(&["quit", "--pid-file", &pid]).output().unwrap();
-    assert_eq!(nobody.status.code(), Some(1));
+    let absent = bed.command(&["quit", "--pid-file", &pid]).output().unwrap();
+    assert_eq!(absent.status.code(), Some(1));
     assert!(bed.logs().contains("narthex: there is nothing to quit: "), "{}", bed.logs());
     assert_eq!(bed.command(&["quit", "--process-name", "no-such-program"]).output().unwrap().status.code(), Some(1));
     assert_eq!(bed.command(&["quit", "--timeout", "soon"]).output().unwrap().status.code(), Some(2));

@@ -1,4 +1,4 @@
-//! What is followed has to be what NGINX reads; and a directory of it that vanishes is no change.
+//! The followed files have to be those that NGINX reads; and a directory of it that vanishes is no change.
 
 use std::fs;
 use std::process::Output;

@@ -6,7 +6,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 
 use crate::bed::{Bed, holds, is_root, until};
 
-/// Somebody writes into `from`; NGINX reads `conf.d`.
+/// Another program writes into `from`; NGINX reads `conf.d`.
 async fn staged(more: &[&str]) -> Bed {
     let mut bed = Bed::new();
     fs::create_dir(bed.path("from")).unwrap();

@@ -1,4 +1,4 @@
-//! What is wrong with the flags shows at the start, and messages are for people.
+//! Wrong flags are reported at the start, with messages for people.
 
 use std::fs;
 use std::net::SocketAddr;

@@ -64,7 +64,7 @@ async fn a_broken_file_never_reaches_nginx_and_says_why() {
     assert!(message.contains("unknown directive \"nonsense\"") && message.contains("conf.d/broken.conf:1"), "{message}");
     until("the error file", || holds(&error, "unknown directive \"nonsense\"")).await;
     assert_eq!(bed.body("/").await.unwrap(), "v1");
-    // The master was never told: it would have complained.
+    // The master was never signalled: it would have complained.
     assert!(!holds(&bed.path("error.log"), "nonsense"), "{}", bed.logs());
 
     // Good files beside a broken one wait for it; all are applied when it is repaired.
@@ -79,7 +79,7 @@ async fn what_only_the_reload_refuses_is_told_in_its_words() {
     let mut bed = Bed::new();
     bed.start_nginx().await;
     bed.watch(&[]).await;
-    // `nginx -t` is content with a port that somebody else has.
+    // `nginx -t` is content with a port that another process has.
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port();
     fs::write(bed.path("conf.d/more.conf"), format!("server {{ listen 127.0.0.1:{port}; }}\n")).unwrap();

@@ -55,7 +55,7 @@ pub struct Shown {
     pub fingerprint: String,
     /// Names: the common name, then the alternative names; for people.
     pub names: String,
-    /// It is one that a controller made for itself because there was no other.
+    /// `true` if a controller made it for itself because there was no other.
     pub generated: bool,
 }
 
@@ -100,7 +100,7 @@ impl fmt::Display for FailureKind {
 }
 
 /// The outcome of a request.
-pub type Outcome = Result<Answer, Failure>;
+pub type RequestOutcome = Result<Answer, Failure>;
 
 /// Headers as they are compared, from those that came. `own` are more names, in lower case, that are left out.
 pub fn headers<'a>(raw: impl IntoIterator<Item = (&'a str, &'a str)>, own: &BTreeSet<String>) -> BTreeMap<String, Vec<String>> {

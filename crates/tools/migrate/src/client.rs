@@ -22,7 +22,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use tokio_rustls::TlsConnector;
 
 use crate::address::Address;
-use crate::answer::{self, Answer, Failure, FailureKind, Outcome};
+use crate::answer::{self, Answer, Failure, FailureKind, RequestOutcome};
 use crate::request::{Request, Scheme};
 use pool::{Link, Pool, Use};
 
@@ -86,7 +86,7 @@ impl Client {
     }
 
     /// Sends a request and reads the answer. Only a connection that can't be made, or one that had been idle and was found closed, is tried again.
-    pub async fn ask(&self, request: &Request) -> Outcome {
+    pub async fn ask(&self, request: &Request) -> RequestOutcome {
         let deadline = Instant::now() + self.settings.timeout;
         let wanted: Use = (request.scheme, request.host.clone());
         // What may have been received once is not sent twice, unless that does no harm.
@@ -142,7 +142,7 @@ impl Client {
         handshake(stream, certificate).await
     }
 
-    async fn exchange(&self, mut link: Link, request: &Request, deadline: Instant) -> Outcome {
+    async fn exchange(&self, mut link: Link, request: &Request, deadline: Instant) -> RequestOutcome {
         let message = self.message(request)?;
         let broken = |error: hyper::Error| failure(FailureKind::Broken, error.to_string());
         let sent = async {

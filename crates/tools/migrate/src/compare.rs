@@ -8,12 +8,12 @@ use tokio::sync::Mutex;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use crate::address::Address;
-use crate::answer::{Failure, Outcome};
+use crate::answer::{Failure, RequestOutcome};
 use crate::client::{Client, NoTls, Settings};
 use crate::ignore::Ignore;
-use crate::judge::{Verdict, judge};
+use crate::judge::{RequestVerdict, judge};
 use crate::known::Context;
-use crate::report::Report;
+use crate::report::CompareReport;
 use crate::request::{Request, Scheme};
 
 /// Options of a comparison.
@@ -50,7 +50,7 @@ pub struct Unreached {
     pub flag: &'static str,
     /// Its value.
     pub address: Address,
-    /// With or without TLS.
+    /// The scheme: with TLS or without.
     pub scheme: Scheme,
     /// The failure.
     pub failure: Failure,
@@ -58,8 +58,8 @@ pub struct Unreached {
 
 /// The result of the rounds of a request.
 struct Judged {
-    verdict: Verdict,
-    first: (Outcome, Outcome),
+    verdict: RequestVerdict,
+    first: (RequestOutcome, RequestOutcome),
 }
 
 /// A comparison in the making.
@@ -111,9 +111,9 @@ impl Comparison {
     }
 
     /// Sends every request to both. `progress` is called with the number of requests that are done.
-    pub async fn run(&self, requests: Vec<Request>, context: &Context, progress: impl Fn(usize)) -> Report {
+    pub async fn run(&self, requests: Vec<Request>, context: &Context, progress: impl Fn(usize)) -> CompareReport {
         let hosts: BTreeSet<&str> = requests.iter().map(|request| request.host.as_str()).collect();
-        let mut report = Report { hosts: hosts.len(), ..Report::default() };
+        let mut report = CompareReport { hosts: hosts.len(), ..CompareReport::default() };
         let mut judged = stream::iter(&requests)
             .map(|request| async move { (request, self.judge(request).await) })
             .buffered(self.options.concurrency.max(1));
@@ -143,19 +143,19 @@ impl Comparison {
     }
 
     /// One turn: both at the same time.
-    async fn round(&self, request: &Request) -> (Outcome, Outcome) {
+    async fn round(&self, request: &Request) -> (RequestOutcome, RequestOutcome) {
         self.turn().await;
         tokio::join!(self.old.ask(request), self.new.ask(request))
     }
 
     /// Asks only the old controller.
-    pub(crate) async fn ask_old(&self, request: &Request) -> Outcome {
+    pub(crate) async fn ask_old(&self, request: &Request) -> RequestOutcome {
         self.turn().await;
         self.old.ask(request).await
     }
 
     /// Asks only the new controller.
-    pub(crate) async fn ask_new(&self, request: &Request) -> Outcome {
+    pub(crate) async fn ask_new(&self, request: &Request) -> RequestOutcome {
         self.turn().await;
         self.new.ask(request).await
     }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::answer::{Answer, Outcome, Shown};
+use crate::answer::{Answer, RequestOutcome, Shown};
 
 /// An aspect that can differ. Ordered by weight.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -85,7 +85,7 @@ impl Serialize for Change {
 }
 
 /// Everything that differs, in order of weight. Of answers with different statuses, headers and bodies are not looked at: they follow from the status.
-pub fn differences(old: &Outcome, new: &Outcome) -> Vec<Change> {
+pub fn differences(old: &RequestOutcome, new: &RequestOutcome) -> Vec<Change> {
     let change = |aspect: Aspect, old: String, new: String| Change { aspect, old, new };
     let (old, new) = match (old, new) {
         (Ok(old), Ok(new)) => (old, new),
@@ -132,7 +132,7 @@ fn certificate(shown: &Shown) -> String {
 }
 
 /// An outcome in a word or two.
-pub fn summary(outcome: &Outcome) -> String {
+pub fn summary(outcome: &RequestOutcome) -> String {
     match outcome {
         Ok(answer) => answer.status.to_string(),
         Err(failure) => failure.kind.to_string(),
@@ -176,7 +176,7 @@ pub(crate) mod tests {
 
     #[test]
     fn failures_are_compared_by_kind() {
-        let failed = |kind, detail: &str| Outcome::Err(Failure { kind, detail: detail.into() });
+        let failed = |kind, detail: &str| RequestOutcome::Err(Failure { kind, detail: detail.into() });
         let refused = failed(FailureKind::Connect, "refused");
         assert!(differences(&refused, &failed(FailureKind::Connect, "reset")).is_empty());
         let found = differences(&Ok(answer(200, &[])), &refused);

@@ -1,11 +1,11 @@
-//! Differences between the controllers, told from what varies by itself.
+//! Differences between the controllers, as opposed to what varies by itself.
 
-use crate::answer::{FailureKind, Outcome};
+use crate::answer::{FailureKind, RequestOutcome};
 use crate::difference::{Aspect, Change, differences};
 
 /// The result of the rounds of one request. All empty: both answer alike.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Verdict {
+pub struct RequestVerdict {
     /// Differences that were the same in every round.
     pub confirmed: Vec<Change>,
     /// Aspects that differed in one round and not, or otherwise, in another.
@@ -15,9 +15,9 @@ pub struct Verdict {
 }
 
 /// Judges rounds of the same request, each the answers of the old and of the new controller. The first round decides what is looked at.
-pub fn judge(rounds: &[(Outcome, Outcome)]) -> Verdict {
-    let Some(((old, new), later)) = rounds.split_first() else { return Verdict::default() };
-    let mut verdict = Verdict { unreachable: is_silence(old) && is_silence(new), ..Verdict::default() };
+pub fn judge(rounds: &[(RequestOutcome, RequestOutcome)]) -> RequestVerdict {
+    let Some(((old, new), later)) = rounds.split_first() else { return RequestVerdict::default() };
+    let mut verdict = RequestVerdict { unreachable: is_silence(old) && is_silence(new), ..RequestVerdict::default() };
     let later: Vec<Vec<Change>> = later.iter().map(|(old, new)| differences(old, new)).collect();
     for change in differences(old, new) {
         if later.iter().all(|round| round.contains(&change)) {
@@ -30,7 +30,7 @@ pub fn judge(rounds: &[(Outcome, Outcome)]) -> Verdict {
 }
 
 /// `true` if nothing came at all. A refused handshake is an answer: configurations may demand it.
-pub(crate) fn is_silence(outcome: &Outcome) -> bool {
+pub(crate) fn is_silence(outcome: &RequestOutcome) -> bool {
     matches!(outcome, Err(failure) if matches!(failure.kind, FailureKind::Connect | FailureKind::Timeout))
 }
 
@@ -40,7 +40,7 @@ mod tests {
     use crate::answer::Failure;
     use crate::difference::tests::answer;
 
-    fn pod(name: &str) -> Outcome {
+    fn pod(name: &str) -> RequestOutcome {
         Ok(answer(200, &[("x-pod", name)]))
     }
 
@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn silence_on_both_sides_says_nothing() {
-        let failed = |kind| Outcome::Err(Failure { kind, detail: String::new() });
+        let failed = |kind| RequestOutcome::Err(Failure { kind, detail: String::new() });
         assert!(judge(&[(failed(FailureKind::Connect), failed(FailureKind::Connect))]).unreachable);
         assert!(!judge(&[(failed(FailureKind::Handshake), failed(FailureKind::Handshake))]).unreachable);
         assert!(!judge(&[(pod("a"), failed(FailureKind::Connect))]).unreachable);

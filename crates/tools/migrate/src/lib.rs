@@ -2,7 +2,7 @@
 //!
 //! - Asking: [`site`] has the rules of Ingresses, [`probe`] and [`traffic`] make requests of them and of access logs, [`client`] sends one.
 //! - Judging: [`difference`] finds what differs, [`judge`] throws out what varies by itself, [`known`] says what is meant to differ.
-//! - [`compare`] does all of it and fills a [`report::Report`].
+//! - [`compare`] does all of it and fills a [`report::CompareReport`].
 //!
 //! - [`switch`] moves Ingresses or a Service.
 //!

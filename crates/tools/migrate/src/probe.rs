@@ -15,9 +15,9 @@ const ORIGIN: &str = "https://narthex-probe.invalid";
 /// The requests that probes may be.
 #[derive(Debug, Clone)]
 pub struct Style {
-    /// With or without TLS.
+    /// The schemes: with TLS, without, or both.
     pub schemes: Vec<Scheme>,
-    /// Also `OPTIONS`, which backends may see.
+    /// Whether `OPTIONS` is sent as well, which backends may see.
     pub all_methods: bool,
 }
 

@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use model::ObjectKey;
 use serde_json::{Value, json};
 
-use crate::answer::Outcome;
+use crate::answer::RequestOutcome;
 use crate::difference::{Aspect, Change};
 use crate::ignore::Ignore;
-use crate::judge::Verdict;
+use crate::judge::RequestVerdict;
 use crate::known::{Context, Known, explain};
 use crate::request::Request;
 
@@ -19,7 +19,7 @@ pub(crate) use text::printable;
 
 /// Differences between two controllers, those that are alike together.
 #[derive(Debug, Default)]
-pub struct Report {
+pub struct CompareReport {
     /// Requests that both were asked.
     pub requests: usize,
     /// Hosts that these were for.
@@ -60,14 +60,21 @@ pub struct Explained {
     pub groups: Vec<Group>,
 }
 
-impl Report {
+impl CompareReport {
     /// `true` if there is nothing to look at: no difference that counts, and every request was answered.
     pub fn is_equal(&self) -> bool {
         self.differences.is_empty() && self.unreachable.is_empty() && !self.explained.iter().any(|explained| explained.known.counts)
     }
 
     /// Takes what a request came to. `first` are the answers of the first round.
-    pub fn add(&mut self, request: &Request, verdict: &Verdict, first: &(Outcome, Outcome), context: &Context, ignores: &[Ignore]) {
+    pub fn add(
+        &mut self,
+        request: &Request,
+        verdict: &RequestVerdict,
+        first: &(RequestOutcome, RequestOutcome),
+        context: &Context,
+        ignores: &[Ignore],
+    ) {
         self.requests += 1;
         if verdict.unreachable {
             self.unreachable.push(request.to_string());
@@ -103,7 +110,7 @@ impl Report {
         &mut self.explained[at].groups
     }
 
-    /// Brings everything into its order.
+    /// Puts everything into its order.
     pub fn sort(&mut self) {
         let by_weight = |group: &Group| (group.change.aspect.clone(), group.host.clone(), group.change.clone());
         self.differences.sort_by_key(by_weight);

@@ -50,7 +50,7 @@ pub struct Traffic {
 /// Reads a log to its end.
 ///
 /// # Errors
-/// It can't be read.
+/// The log can't be read.
 pub fn read(log: impl BufRead, sites: &[Site], taste: &LogSelection) -> std::io::Result<Traffic> {
     let mut reader = Reader {
         hosts: Hosts::new(sites, taste.host.clone()),

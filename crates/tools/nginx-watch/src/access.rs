@@ -45,7 +45,7 @@ impl fmt::Display for Peer {
 
 /// Access control of requests.
 ///
-/// An address of this machine proves little: an NGINX here may pass on what an unknown client sends. So without a token it counts only where
+/// An address of this machine proves little: an NGINX here may forward what an unknown client sends. So without a token it counts only where
 /// [`Access::allow`] names it.
 #[derive(Debug, Clone)]
 pub struct Access {
@@ -58,15 +58,15 @@ pub struct Access {
 /// The reason why a request is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Denied {
-    /// Not from there.
+    /// An address that may not ask.
     #[error("the address is not one of --allow")]
     Address,
-    /// From this machine, without a token.
+    /// A client of this machine without a token.
     #[error(
-        "requests of this machine need --token-file, or their address in --allow, as a proxy here may pass them on; --listen unix:PATH needs neither"
+        "requests of this machine need --token-file, or their address in --allow, as a proxy here may forward them; --listen unix:PATH needs neither"
     )]
     Machine,
-    /// Without the token, or with another one.
+    /// No token, or another one.
     #[error("the token of --token-file is missing or another one")]
     Token,
     /// The token file can't be read.

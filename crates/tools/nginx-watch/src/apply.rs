@@ -29,7 +29,7 @@ pub(crate) enum ApplyError {
         "process {pid} has no handler for {signal}, which would end it, and set none up within {waited:?}: expected an NGINX that has started; it was not signalled"
     )]
     Deaf { signal: &'static str, pid: i32, waited: Duration },
-    /// It said no.
+    /// The master refused.
     #[error("NGINX refuses it, the last known good configuration stays active: {message}")]
     Refused { message: String },
     /// No new workers.

@@ -28,16 +28,16 @@ pub struct Before {
     pub lock: Arc<dyn Lock>,
     /// Longest run, and longest wait for another one's.
     pub timeout: Duration,
-    /// Those that are waited for.
+    /// The commands that are waited for.
     pub children: Children,
 }
 
 /// The way in which the command was run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Done {
-    /// It ran here.
+    /// The command ran here.
     Here,
-    /// It ran for another replica or another request meanwhile, or not long ago.
+    /// The command ran for another replica or another request meanwhile, or not long ago.
     Elsewhere,
 }
 
@@ -57,7 +57,7 @@ impl BeforeHandle {
     /// Runs it, or waits until another replica has.
     ///
     /// # Errors
-    /// It failed or took too long, or there is no lock.
+    /// The command failed or took too long, or there is no lock.
     pub(crate) async fn run(&self, wanted: Wanted) -> Result<Done, String> {
         let (answer, answered) = oneshot::channel();
         let gone = || "the process is ending".to_owned();

@@ -112,7 +112,7 @@ impl ChildProcess {
     /// Starts it, in a process group of its own: what a terminal sends goes to us alone.
     ///
     /// # Errors
-    /// It can't be started.
+    /// The program can't be started.
     pub fn start(mut command: Command, name: &str, patience: Duration, children: &Children) -> io::Result<Self> {
         let own = children.spawn(command.process_group(0))?;
         let locator = Locator::Below(own.pid, name.to_owned());

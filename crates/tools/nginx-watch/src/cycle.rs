@@ -15,13 +15,13 @@ use nix::sys::signal::Signal;
 use tokio::time::Instant;
 
 use crate::apply::apply;
-use crate::queue::Source;
+use crate::queue::TriggerSource;
 use crate::reading::{Reading, Reads, missed};
-use crate::report::{Outcome, Report, Tested};
+use crate::report::{ReloadOutcome, ReloadReport, Tested};
 use crate::snapshot::{Roots, Snapshot};
 use crate::staging::Staging;
-use crate::state::{Known, State};
-use crate::tester::{Subject, TestOptions, Tester, Verdict};
+use crate::state::{CycleState, Known};
+use crate::tester::{SnapshotVerdict, Subject, TestOptions, Tester};
 use children::Children;
 
 /// Attempts when the files change under the eyes.
@@ -63,7 +63,7 @@ pub(crate) struct Cycle {
     options: Arc<CycleOptions>,
     tester: Tester,
     reading: Reading,
-    state: State,
+    state: CycleState,
     /// Directories with files, of the content that was good last: by root and path below it.
     populated: BTreeSet<(PathBuf, String)>,
 }
@@ -72,7 +72,7 @@ pub(crate) struct Cycle {
 #[derive(Debug)]
 pub(crate) struct Turn {
     /// The report of the run.
-    pub report: Report,
+    pub report: ReloadReport,
     /// `true` if it is to be reported: something was done, or fails in a new way.
     pub is_new: bool,
     /// Time until the next attempt.
@@ -83,11 +83,11 @@ impl Cycle {
     /// A cycle that knows nothing yet.
     pub(crate) fn new(options: CycleOptions, children: Children) -> Self {
         let tester = Tester::new(options.test.clone(), children);
-        Self { options: Arc::new(options), tester, reading: Reading::default(), state: State::default(), populated: BTreeSet::new() }
+        Self { options: Arc::new(options), tester, reading: Reading::default(), state: CycleState::default(), populated: BTreeSet::new() }
     }
 
     /// One run. `force`: NGINX reloads even if it runs what stands there.
-    pub(crate) async fn run(&mut self, number: u64, triggers: &[Source], force: bool) -> Turn {
+    pub(crate) async fn run(&mut self, number: u64, triggers: &[TriggerSource], force: bool) -> Turn {
         let begun = Instant::now();
         let mut outcome = None;
         for _ in 0..ATTEMPTS {
@@ -97,30 +97,30 @@ impl Cycle {
             }
         }
         let (mut report, is_new) = outcome.unwrap_or_else(|| {
-            let report = Report::new(number, Outcome::Unreadable);
+            let report = ReloadReport::new(number, ReloadOutcome::Unreadable);
             self.fail(report, "the files change faster than they can be tested: nothing is applied until they rest".to_owned())
         });
         report.serving = self.state.serving().cloned();
         // Files that can't be read are looked at again by the follower.
-        let is_retried = !report.result.is_good() && report.result != Outcome::Unreadable;
+        let is_retried = !report.result.is_good() && report.result != ReloadOutcome::Unreadable;
         let retry_in = self.state.retry_in(Instant::now()).filter(|_| is_retried);
         report.retry_in_ms = retry_in.map(|wait| wait.as_millis().try_into().unwrap_or(u64::MAX));
         Turn { report: report.complete(triggers, begun.elapsed()), is_new, retry_in }
     }
 
-    fn fail(&mut self, mut report: Report, message: String) -> (Report, bool) {
+    fn fail(&mut self, mut report: ReloadReport, message: String) -> (ReloadReport, bool) {
         let (is_new, _) = self.state.failed(report.result, report.revision.clone(), &message, Instant::now());
         report.message = Some(message);
         (report, is_new)
     }
 
     /// `None` when the files changed meanwhile.
-    async fn attempt(&mut self, number: u64, force: bool) -> Option<(Report, bool)> {
-        let mut report = Report::new(number, Outcome::Applied);
+    async fn attempt(&mut self, number: u64, force: bool) -> Option<(ReloadReport, bool)> {
+        let mut report = ReloadReport::new(number, ReloadOutcome::Applied);
         let snapshot = match self.snapshot().await {
             Ok(snapshot) => snapshot,
             Err(why) => {
-                report.result = Outcome::Unreadable;
+                report.result = ReloadOutcome::Unreadable;
                 return Some(self.fail(report, why));
             }
         };
@@ -128,7 +128,7 @@ impl Cycle {
         let master = match find(&self.options.locator) {
             Ok(master) => master,
             Err(error) => {
-                report.result = Outcome::NoTarget;
+                report.result = ReloadOutcome::NoTarget;
                 return Some(self.fail(report, chain(&error)));
             }
         };
@@ -143,12 +143,12 @@ impl Cycle {
         if !force && self.has_read(&master, &snapshot) {
             tracing::info!(pid = master.id.pid, revision = %snapshot.revision, "NGINX was started with what stands there");
             self.succeeded(&master, &snapshot);
-            report.result = Outcome::Unchanged;
+            report.result = ReloadOutcome::Unchanged;
             return Some((report, false));
         }
 
         if let Some(refused) = self.options.staging.as_ref().and_then(|staging| staging.refuses(&snapshot)) {
-            report.result = Outcome::Rejected;
+            report.result = ReloadOutcome::Rejected;
             return Some(self.fail(report, refused));
         }
         let places = self.options.places();
@@ -158,19 +158,19 @@ impl Cycle {
             return None;
         }
         match verdict {
-            Verdict::Refused { tested, message } => {
+            SnapshotVerdict::Refused { tested, message } => {
                 report.tested = Some(tested);
-                report.result = Outcome::Rejected;
+                report.result = ReloadOutcome::Rejected;
                 return Some(self.fail(report, message));
             }
-            Verdict::Accepted { tested, warnings } => {
+            SnapshotVerdict::Accepted { tested, warnings } => {
                 report.tested = Some(tested);
                 report.warnings = warnings;
             }
-            Verdict::Unable(_) => report.tested = Some(Tested::Not),
+            SnapshotVerdict::Unable(_) => report.tested = Some(Tested::Not),
         }
         if self.options.dry_run {
-            report.result = Outcome::Tested;
+            report.result = ReloadOutcome::Tested;
             self.state.settled();
             return Some((report, true));
         }
@@ -187,14 +187,14 @@ impl Cycle {
     }
 
     /// A result that is known without doing anything.
-    fn known(&mut self, report: &Report, master: &Master, snapshot: &Snapshot) -> Option<(Report, bool)> {
-        let report = |result| Report { result, ..report.clone() };
+    fn known(&mut self, report: &ReloadReport, master: &Master, snapshot: &Snapshot) -> Option<(ReloadReport, bool)> {
+        let report = |result| ReloadReport { result, ..report.clone() };
         match self.state.known(master.id, &snapshot.revision, Instant::now()) {
             Known::Runs => {
                 self.state.settled();
-                Some((report(Outcome::Unchanged), false))
+                Some((report(ReloadOutcome::Unchanged), false))
             }
-            Known::Failed(failed) => Some((Report { message: Some(failed.message), ..report(failed.outcome) }, false)),
+            Known::Failed(failed) => Some((ReloadReport { message: Some(failed.message), ..report(failed.outcome) }, false)),
             Known::Stranger | Known::Other => None,
         }
     }
@@ -205,20 +205,20 @@ impl Cycle {
     }
 
     /// The reason why nothing of this may be applied, whatever it is.
-    async fn unfit(&mut self, master: &Master, snapshot: &Snapshot) -> Option<(Outcome, String)> {
+    async fn unfit(&mut self, master: &Master, snapshot: &Snapshot) -> Option<(ReloadOutcome, String)> {
         let options = self.options.clone();
         let reads = if options.indirect { Reads::Yes } else { self.reading.check(&mut self.tester, master, &options.places()).await };
         if let Reads::No(why) = reads {
-            return Some((Outcome::NotRead, why));
+            return Some((ReloadOutcome::NotRead, why));
         }
         if let Some(staging) = options.staging.as_ref().filter(|staging| !options.dry_run && !staging.to.exists()) {
             let to = staging.to.display();
             if reads == Reads::Unknown {
                 let why = format!("--to {to} does not exist, and it can't be checked whether NGINX reads it: make it");
-                return Some((Outcome::NotRead, why));
+                return Some((ReloadOutcome::NotRead, why));
             }
             if let Err(error) = std::fs::create_dir(&staging.to) {
-                return Some((Outcome::Failed, format!("--to {to} does not exist and can't be made: {error}")));
+                return Some((ReloadOutcome::Failed, format!("--to {to} does not exist and can't be made: {error}")));
             }
             tracing::info!(path = %to, "made, as NGINX's configuration names it");
         }
@@ -228,7 +228,7 @@ impl Cycle {
         if gone.is_empty() {
             return None;
         }
-        missed(&self.tester, master, &gone).await.map(|why| (Outcome::Unreadable, why))
+        missed(&self.tester, master, &gone).await.map(|why| (ReloadOutcome::Unreadable, why))
     }
 
     /// `true` if an NGINX that we know nothing of has read just these files: they are older than its workers.
@@ -259,21 +259,23 @@ impl Cycle {
     }
 
     /// Makes NGINX read the tested files. On failure everything is as it was.
-    async fn switch(&mut self, master: &Master, snapshot: &Snapshot, tested: Option<Tested>) -> Result<(), (Outcome, String)> {
+    async fn switch(&mut self, master: &Master, snapshot: &Snapshot, tested: Option<Tested>) -> Result<(), (ReloadOutcome, String)> {
         let options = self.options.clone();
         let Some(staging) = options.staging.clone() else {
-            return apply(master, options.signal, options.confirm_timeout).await.map_err(|error| (Outcome::Failed, error.to_string()));
+            return apply(master, options.signal, options.confirm_timeout)
+                .await
+                .map_err(|error| (ReloadOutcome::Failed, error.to_string()));
         };
-        let failed = |message: String| (Outcome::Failed, message);
+        let failed = |message: String| (ReloadOutcome::Failed, message);
         let tree = snapshot.trees.first().cloned().ok_or_else(|| failed("nothing is followed".to_owned()))?;
         let installed = blocking(move || staging.install(&tree))
             .await
             .map_err(|why| failed(format!("the files can't be installed, and the old ones stay: {why}")))?;
         let mut result = Ok(());
         if tested == Some(Tested::Not)
-            && let Verdict::Refused { message, .. } = self.tester.in_place(master).await
+            && let SnapshotVerdict::Refused { message, .. } = self.tester.in_place(master).await
         {
-            result = Err((Outcome::Rejected, message));
+            result = Err((ReloadOutcome::Rejected, message));
         }
         if result.is_ok() {
             result = apply(master, options.signal, options.confirm_timeout).await.map_err(|error| failed(error.to_string()));

@@ -10,7 +10,7 @@ use tokio::time::sleep;
 use crate::before::Done;
 use crate::http::HttpServer;
 use crate::lock::Wanted;
-use crate::report::{Outcome, Report};
+use crate::report::{ReloadOutcome, ReloadReport};
 
 /// The clock is not asked more often than this.
 const SHORTEST: Duration = Duration::from_secs(1);
@@ -22,18 +22,18 @@ pub(crate) struct OverallResult {
     /// 2xx only when what was asked for has happened, everywhere.
     pub(crate) status: StatusCode,
     /// Here.
-    pub(crate) report: Arc<Report>,
+    pub(crate) report: Arc<ReloadReport>,
     /// The answers of the peers: fields for the answer.
     pub(crate) extra: Value,
 }
 
 /// 2xx only when what was asked for has happened.
-const fn status_of(outcome: Outcome) -> StatusCode {
+const fn status_of(outcome: ReloadOutcome) -> StatusCode {
     match outcome {
-        Outcome::Applied | Outcome::Unchanged | Outcome::Tested => StatusCode::OK,
-        Outcome::Rejected => StatusCode::UNPROCESSABLE_ENTITY,
-        Outcome::Failed => StatusCode::INTERNAL_SERVER_ERROR,
-        Outcome::NoTarget | Outcome::NotRead | Outcome::Unreadable => StatusCode::SERVICE_UNAVAILABLE,
+        ReloadOutcome::Applied | ReloadOutcome::Unchanged | ReloadOutcome::Tested => StatusCode::OK,
+        ReloadOutcome::Rejected => StatusCode::UNPROCESSABLE_ENTITY,
+        ReloadOutcome::Failed => StatusCode::INTERNAL_SERVER_ERROR,
+        ReloadOutcome::NoTarget | ReloadOutcome::NotRead | ReloadOutcome::Unreadable => StatusCode::SERVICE_UNAVAILABLE,
     }
 }
 

@@ -8,7 +8,7 @@ use fs_watch::{Doubts, Pacing, Scan, Sight, Watcher, settle};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, sleep_until};
 
-use crate::queue::{Queue, Source};
+use crate::queue::{Queue, TriggerSource};
 use crate::snapshot::Roots;
 
 /// Options of the follower.
@@ -69,7 +69,7 @@ pub(crate) async fn follow(roots: Roots, options: FollowOptions, queue: Queue, r
     let pacing = options.pacing;
     let mut looker = Some(Looker { roots: roots.clone(), options, watcher, believed });
     let never = Notify::new();
-    let mut source = Source::Start;
+    let mut source = TriggerSource::Start;
     while let Some(mut looking) = looker.take() {
         let looked = tokio::task::spawn_blocking(move || {
             let look = looking.look();
@@ -88,14 +88,14 @@ pub(crate) async fn follow(roots: Roots, options: FollowOptions, queue: Queue, r
         };
         if look.believe {
             queue.trigger(source);
-            source = Source::Files;
+            source = TriggerSource::Files;
         }
         tokio::select! {
             wake = wakes.recv() => {
                 let Some(wake) = wake else { return };
                 settle(&pacing, wake, &mut wakes, &never).await;
             }
-            () = retry.notified() => source = Source::Retry,
+            () = retry.notified() => source = TriggerSource::Retry,
             () = sleep_until(Instant::now() + look.again) => {}
         }
     }

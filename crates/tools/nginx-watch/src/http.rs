@@ -18,36 +18,36 @@ use crate::before::{BeforeHandle, Done};
 use crate::everywhere::OverallResult;
 use crate::lock::Wanted;
 use crate::peers::{Peers, RELAYED};
-use crate::queue::Source;
-use crate::report::Report;
+use crate::queue::TriggerSource;
+use crate::report::ReloadReport;
 use crate::service::Handle;
 
 /// Something that can reload and report the result. [`Handle`] is one; a process that runs NGINX by other means can be another.
 pub trait Reloads: Send + Sync + 'static {
     /// Reloads, with the content of a time after the call; calls at the same time share a reload.
-    fn reload(&self) -> Pin<Box<dyn Future<Output = Arc<Report>> + Send + '_>>;
+    fn reload(&self) -> Pin<Box<dyn Future<Output = Arc<ReloadReport>> + Send + '_>>;
     /// The last result.
-    fn last(&self) -> Option<Arc<Report>>;
+    fn last(&self) -> Option<Arc<ReloadReport>>;
     /// The metrics to show here; `None`: they are elsewhere.
     fn registry(&self) -> Option<Registry>;
     /// `Ok` if NGINX is known to run what was read, now or earlier.
     ///
     /// # Errors
-    /// It is not known, and this is why.
+    /// Unknown, with the reason.
     fn ready(&self) -> Result<(), String>;
 }
 
 impl Reloads for Handle {
-    fn reload(&self) -> Pin<Box<dyn Future<Output = Arc<Report>> + Send + '_>> {
+    fn reload(&self) -> Pin<Box<dyn Future<Output = Arc<ReloadReport>> + Send + '_>> {
         Box::pin(async {
             // Wanted before it is counted as one that waits.
-            let number = self.queue.trigger(Source::Http);
+            let number = self.queue.trigger(TriggerSource::Http);
             let _waiting = self.metrics.wait();
             self.queue.after(number).await
         })
     }
 
-    fn last(&self) -> Option<Arc<Report>> {
+    fn last(&self) -> Option<Arc<ReloadReport>> {
         self.reports().borrow().clone()
     }
 
@@ -146,7 +146,7 @@ async fn metrics(State(server): State<HttpServer>) -> Response {
 }
 
 /// The report, whether all is well, and what else is to be said.
-fn answer(status: StatusCode, report: &Report, extra: Value) -> Response {
+fn answer(status: StatusCode, report: &ReloadReport, extra: Value) -> Response {
     let mut body = serde_json::to_value(report).unwrap_or_default();
     body["ok"] = json!(status.is_success() && report.result.is_good());
     if let (Some(body), Value::Object(extra)) = (body.as_object_mut(), extra) {

@@ -25,7 +25,7 @@ pub(crate) struct Job {
 pub(crate) struct Overlay {
     /// The directory; it exists.
     pub(crate) directory: PathBuf,
-    /// In the order of their bytes.
+    /// The files in the order of their bytes.
     pub(crate) files: Vec<Item>,
 }
 

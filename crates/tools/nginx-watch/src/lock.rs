@@ -73,7 +73,7 @@ impl Wanted {
 pub enum Tried {
     /// The work was done here.
     Ran,
-    /// It is not wanted: it was done before, at this time.
+    /// The work is not wanted: it was done before, at this time.
     Done(Mark),
     /// Another replica holds the lock. Its mark now.
     Held(Mark),
@@ -129,7 +129,7 @@ impl FileLock {
     /// A check that it can be taken at all, by this user and at this place.
     ///
     /// # Errors
-    /// It can't be opened.
+    /// The file can't be opened.
     pub fn check(&self) -> io::Result<()> {
         open(&self.path).map(drop)
     }

@@ -2,7 +2,7 @@
 
 use prometheus::{Histogram, HistogramOpts, IntCounterVec, IntGauge, Opts, Registry};
 
-use crate::report::{Outcome, Report};
+use crate::report::{ReloadOutcome, ReloadReport};
 
 /// The metrics of the cycle.
 #[derive(Debug, Clone)]
@@ -53,7 +53,7 @@ impl Metrics {
             .buckets(BUCKETS.to_vec());
         let duration = Histogram::with_opts(options).expect(valid);
         let waiting = IntGauge::new("narthex_watch_waiting_requests", "Requests that wait for a run").expect(valid);
-        for outcome in Outcome::ALL {
+        for outcome in ReloadOutcome::ALL {
             runs.with_label_values(&[outcome.label()]);
         }
         registry.register(Box::new(runs.clone())).expect(valid);
@@ -77,7 +77,7 @@ impl Metrics {
     }
 
     /// Counts a run.
-    pub(crate) fn note(&self, report: &Report, is_new: bool) {
+    pub(crate) fn note(&self, report: &ReloadReport, is_new: bool) {
         for trigger in &report.triggers {
             self.triggers.with_label_values(&[*trigger]).inc();
         }
@@ -85,7 +85,7 @@ impl Metrics {
         if is_new {
             self.runs.with_label_values(&[report.result.label()]).inc();
         }
-        if report.result == Outcome::Applied {
+        if report.result == ReloadOutcome::Applied {
             self.applied_at.set(jiff::Timestamp::now().as_second());
             self.duration.observe(std::time::Duration::from_millis(report.duration_ms).as_secs_f64());
         }
@@ -99,9 +99,9 @@ mod tests {
     #[test]
     fn runs_are_counted_by_result() {
         let metrics = Metrics::new();
-        metrics.note(&Report { triggers: vec!["files"], ..Report::new(1, Outcome::Applied) }, true);
-        metrics.note(&Report::new(2, Outcome::Unchanged), false);
-        metrics.note(&Report::new(3, Outcome::Rejected), true);
+        metrics.note(&ReloadReport { triggers: vec!["files"], ..ReloadReport::new(1, ReloadOutcome::Applied) }, true);
+        metrics.note(&ReloadReport::new(2, ReloadOutcome::Unchanged), false);
+        metrics.note(&ReloadReport::new(3, ReloadOutcome::Rejected), true);
         assert_eq!(metrics.runs.with_label_values(&["applied"]).get(), 1);
         assert_eq!(metrics.runs.with_label_values(&["unchanged"]).get(), 0);
         assert_eq!(metrics.triggers.with_label_values(&["files"]).get(), 1);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use ngx_proc::files::{remove, replace_text};
 
-use crate::report::{Outcome, Report, Tested};
+use crate::report::{ReloadOutcome, ReloadReport, Tested};
 use crate::state_change::EventReporter;
 
 /// The places where results are written.
@@ -36,7 +36,7 @@ impl Writer {
     }
 
     /// Takes a report. `is_new`: it goes into the log, too.
-    pub(crate) fn take(&mut self, report: &Report, is_new: bool) {
+    pub(crate) fn take(&mut self, report: &ReloadReport, is_new: bool) {
         if is_new {
             log(report);
         }
@@ -58,13 +58,13 @@ impl Writer {
         }
     }
 
-    fn write_error(&mut self, report: &Report) -> io::Result<()> {
+    fn write_error(&mut self, report: &ReloadReport) -> io::Result<()> {
         let Some(path) = &self.outlets.error_file else { return Ok(()) };
         let wanted = match report.result {
-            Outcome::Applied | Outcome::Unchanged | Outcome::Tested => None,
+            ReloadOutcome::Applied | ReloadOutcome::Unchanged | ReloadOutcome::Tested => None,
             // Not the fault of these files.
-            Outcome::NoTarget => return Ok(()),
-            Outcome::Rejected | Outcome::Failed | Outcome::NotRead | Outcome::Unreadable => {
+            ReloadOutcome::NoTarget => return Ok(()),
+            ReloadOutcome::Rejected | ReloadOutcome::Failed | ReloadOutcome::NotRead | ReloadOutcome::Unreadable => {
                 report.message.as_ref().map(|message| format!("{}\n", message.trim_end()))
             }
         };
@@ -80,8 +80,8 @@ impl Writer {
     }
 }
 
-fn log(report: &Report) {
-    let Report { run, revision, pid, message, duration_ms, tested, .. } = report;
+fn log(report: &ReloadReport) {
+    let ReloadReport { run, revision, pid, message, duration_ms, tested, .. } = report;
     let revision = revision.as_ref().map(tracing::field::display);
     let triggers = report.triggers.join(",");
     let tested = tested.map(Tested::label);
@@ -90,10 +90,10 @@ fn log(report: &Report) {
     }
     let message = message.as_deref();
     match report.result {
-        Outcome::Applied => tracing::info!(run, revision, pid, triggers, tested, duration_ms, "applied: new workers serve"),
-        Outcome::Tested => tracing::info!(run, revision, tested, "tested, and not applied"),
-        Outcome::Unchanged => tracing::debug!(run, revision, "unchanged"),
-        Outcome::Rejected => {
+        ReloadOutcome::Applied => tracing::info!(run, revision, pid, triggers, tested, duration_ms, "applied: new workers serve"),
+        ReloadOutcome::Tested => tracing::info!(run, revision, tested, "tested, and not applied"),
+        ReloadOutcome::Unchanged => tracing::debug!(run, revision, "unchanged"),
+        ReloadOutcome::Rejected => {
             tracing::error!(
                 run,
                 revision,
@@ -102,10 +102,10 @@ fn log(report: &Report) {
                 "refused: NGINX was not signalled, the last known good configuration stays active"
             )
         }
-        Outcome::Failed => tracing::error!(run, revision, pid, error = message, "not applied"),
-        Outcome::NoTarget => tracing::warn!(run, error = message, "there is no NGINX to signal"),
-        Outcome::NotRead => tracing::error!(run, pid, error = message, "nothing is applied: NGINX does not read what is followed"),
-        Outcome::Unreadable => {
+        ReloadOutcome::Failed => tracing::error!(run, revision, pid, error = message, "not applied"),
+        ReloadOutcome::NoTarget => tracing::warn!(run, error = message, "there is no NGINX to signal"),
+        ReloadOutcome::NotRead => tracing::error!(run, pid, error = message, "nothing is applied: NGINX does not read what is followed"),
+        ReloadOutcome::Unreadable => {
             tracing::warn!(run, error = message, "the configuration can't be read: the last known good one stays active")
         }
     }
@@ -122,19 +122,19 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let (error, status) = (scratch.path().join("nginx_error_output"), scratch.path().join("status.json"));
         let mut writer = Writer::new(Outlets { status_file: Some(status.clone()), error_file: Some(error.clone()) });
-        let report = |result, message: Option<&str>| Report { message: message.map(str::to_owned), ..Report::new(1, result) };
-        writer.take(&report(Outcome::Rejected, Some("no in /a:1")), true);
+        let report = |result, message: Option<&str>| ReloadReport { message: message.map(str::to_owned), ..ReloadReport::new(1, result) };
+        writer.take(&report(ReloadOutcome::Rejected, Some("no in /a:1")), true);
         assert_eq!(fs::read_to_string(&error).unwrap(), "no in /a:1\n");
         assert!(fs::read_to_string(&status).unwrap().contains("\"rejected\""));
         // That NGINX is away says nothing about the files.
-        writer.take(&report(Outcome::NoTarget, Some("none")), true);
+        writer.take(&report(ReloadOutcome::NoTarget, Some("none")), true);
         assert!(error.exists());
-        writer.take(&report(Outcome::Unchanged, None), false);
+        writer.take(&report(ReloadOutcome::Unchanged, None), false);
         assert!(!error.exists());
         assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 1);
         // One that an earlier process left goes away, too.
         fs::write(&error, "old\n").unwrap();
-        Writer::new(Outlets { status_file: None, error_file: Some(error.clone()) }).take(&report(Outcome::Applied, None), true);
+        Writer::new(Outlets { status_file: None, error_file: Some(error.clone()) }).take(&report(ReloadOutcome::Applied, None), true);
         assert!(!error.exists());
     }
 }

@@ -24,7 +24,7 @@ pub struct Policy {
     pub is_strict: bool,
     /// Refused as well.
     pub deny: Vec<NamePattern>,
-    /// Let through whatever else is said, arguments too.
+    /// Allowed whatever else is said, arguments too.
     pub allow: Vec<NamePattern>,
 }
 

@@ -28,11 +28,11 @@ pub struct QuitOptions {
 pub enum QuitOutcome {
     /// Master and workers are gone.
     Gone {
-        /// From the signal on, in milliseconds.
+        /// Time from the signal on, in milliseconds.
         took_ms: u64,
     },
-    /// It was signalled and not waited for.
-    Told {
+    /// NGINX was signalled and not waited for.
+    Signalled {
         /// Pid of the master.
         pid: i32,
     },
@@ -46,16 +46,16 @@ pub enum QuitOutcome {
 /// The reason why it could not be signalled.
 #[derive(Debug, thiserror::Error)]
 pub enum QuitError {
-    /// It is not clear which one.
+    /// No process, or not clear which one.
     #[error("there is nothing to quit")]
     Find(#[from] FindError),
-    /// It would not finish its requests.
+    /// NGINX would not finish its requests.
     #[error("process {pid} is no NGINX and has no handler for SIGQUIT, which would end it at once: it was not signalled")]
     Deaf {
         /// The process.
         pid: i32,
     },
-    /// It can't be signalled.
+    /// NGINX can't be signalled.
     #[error("SIGQUIT can't be sent to process {pid} ({errno}): run as the same user as NGINX, or with the capability KILL")]
     Signal {
         /// The master.
@@ -84,7 +84,7 @@ pub async fn quit(options: &QuitOptions) -> Result<QuitOutcome, QuitError> {
         Ok(()) | Err(Errno::ESRCH) => {}
         Err(errno) => return Err(QuitError::Signal { pid: master.pid, errno }),
     }
-    let Some(patience) = options.wait else { return Ok(QuitOutcome::Told { pid: master.pid }) };
+    let Some(patience) = options.wait else { return Ok(QuitOutcome::Signalled { pid: master.pid }) };
     let begun = Instant::now();
     loop {
         // Workers of an earlier generation, too; and one that was started just now.

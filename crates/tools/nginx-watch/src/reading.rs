@@ -17,11 +17,11 @@ const LINKS: usize = 8;
 /// The knowledge about a master.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Reads {
-    /// It reads what is followed.
+    /// NGINX reads what is followed.
     Yes,
-    /// It reads nothing of it, but something else.
+    /// NGINX reads nothing of it, but something else.
     No(String),
-    /// It can't be seen.
+    /// Unknown: it can't be seen.
     Unknown,
 }
 

@@ -4,18 +4,18 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::queue::Source;
+use crate::queue::TriggerSource;
 use crate::snapshot::Revision;
 
 /// The kind of end of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Outcome {
+pub enum ReloadOutcome {
     /// NGINX runs what stands there now: its new workers serve.
     Applied,
     /// NGINX ran it already.
     Unchanged,
-    /// It was tested, and not applied (`--dry-run`).
+    /// The files were tested, and not applied (`--dry-run`).
     Tested,
     /// The test or the policy refuses it: NGINX got no signal.
     Rejected,
@@ -29,7 +29,7 @@ pub enum Outcome {
     Unreadable,
 }
 
-impl Outcome {
+impl ReloadOutcome {
     /// The name in reports and metrics.
     pub const fn label(self) -> &'static str {
         match self {
@@ -82,11 +82,11 @@ impl Tested {
 
 /// A run and what it led to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Report {
+pub struct ReloadReport {
     /// Its number, from 1.
     pub run: u64,
     /// The kind of end.
-    pub result: Outcome,
+    pub result: ReloadOutcome,
     /// The sources of its triggers, in order.
     pub triggers: Vec<&'static str>,
     /// The revision of the files.
@@ -101,7 +101,7 @@ pub struct Report {
     pub message: Option<String>,
     /// Warnings of the test.
     pub warnings: Vec<String>,
-    /// From its beginning to its end, in milliseconds.
+    /// Time from its beginning to its end, in milliseconds.
     pub duration_ms: u64,
     /// Its end, in the form of RFC 3339.
     pub finished: String,
@@ -109,9 +109,9 @@ pub struct Report {
     pub retry_in_ms: Option<u64>,
 }
 
-impl Report {
+impl ReloadReport {
     /// An empty one.
-    pub fn new(run: u64, result: Outcome) -> Self {
+    pub fn new(run: u64, result: ReloadOutcome) -> Self {
         Self {
             run,
             result,
@@ -129,7 +129,7 @@ impl Report {
     }
 
     /// Notes the triggers, the time that it took and its end now.
-    pub(crate) fn complete(mut self, triggers: &[Source], took: Duration) -> Self {
+    pub(crate) fn complete(mut self, triggers: &[TriggerSource], took: Duration) -> Self {
         self.triggers = triggers.iter().map(|source| source.label()).collect();
         self.duration_ms = took.as_millis().try_into().unwrap_or(u64::MAX);
         self.finished = format!("{:.3}", jiff::Timestamp::now());
@@ -143,7 +143,8 @@ mod tests {
 
     #[test]
     fn a_report_is_json_that_scripts_can_read() {
-        let report = Report::new(3, Outcome::NoTarget).complete(&[Source::Files, Source::Http], Duration::from_millis(42));
+        let report =
+            ReloadReport::new(3, ReloadOutcome::NoTarget).complete(&[TriggerSource::Files, TriggerSource::Http], Duration::from_millis(42));
         let json = serde_json::to_value(&report).unwrap();
         assert_eq!(json["result"], "no-target");
         assert_eq!(json["triggers"], serde_json::json!(["files", "http"]));
@@ -152,7 +153,7 @@ mod tests {
         for tested in [Tested::Exact, Tested::InPlace, Tested::Command, Tested::Not] {
             assert_eq!(serde_json::to_value(tested).unwrap(), tested.label());
         }
-        for outcome in Outcome::ALL {
+        for outcome in ReloadOutcome::ALL {
             assert_eq!(serde_json::to_value(outcome).unwrap(), outcome.label());
         }
     }

@@ -11,8 +11,8 @@ use crate::cycle::{Cycle, CycleOptions};
 use crate::follower::{FollowOptions, follow};
 use crate::metrics::Metrics;
 use crate::outlet::{Outlets, Writer};
-use crate::queue::{Queue, Source};
-use crate::report::Report;
+use crate::queue::{Queue, TriggerSource};
+use crate::report::ReloadReport;
 use children::Children;
 
 /// Options of the service.
@@ -42,10 +42,10 @@ impl Handle {
         Self { queue: Queue::default(), metrics: Metrics::new(), was_good: Arc::default() }
     }
 
-    /// `Ok` if NGINX was ever known to run what was read. It goes on with that whatever happens later.
+    /// `Ok` if NGINX was ever known to run what was read: the last known good configuration stays active whatever happens later.
     ///
     /// # Errors
-    /// It was not, and what the last run said.
+    /// When it was not; with the message of the last run.
     pub fn ready(&self) -> Result<(), String> {
         if self.was_good.load(Ordering::Relaxed) {
             return Ok(());
@@ -55,7 +55,7 @@ impl Handle {
     }
 
     /// Reports as they come.
-    pub fn reports(&self) -> watch::Receiver<Option<Arc<Report>>> {
+    pub fn reports(&self) -> watch::Receiver<Option<Arc<ReloadReport>>> {
         self.queue.reports()
     }
 }
@@ -80,10 +80,10 @@ pub fn spawn(options: Options, children: Children, tasks: &mut JoinSet<&'static 
 }
 
 /// One forced run, without following anything.
-pub async fn once(options: Options, children: Children) -> Report {
+pub async fn once(options: Options, children: Children) -> ReloadReport {
     let handle = Handle::new();
     let mut runner = Runner::new(options.cycle, options.outlets, children, &handle);
-    runner.run(1, &[Source::Start], true).await;
+    runner.run(1, &[TriggerSource::Start], true).await;
     let report = handle.reports().borrow().clone();
     report.map_or_else(|| unreachable!("a run leaves its report"), Arc::unwrap_or_clone)
 }
@@ -118,7 +118,7 @@ impl Runner {
         }
     }
 
-    async fn run(&mut self, number: u64, sources: &[Source], force: bool) {
+    async fn run(&mut self, number: u64, sources: &[TriggerSource], force: bool) {
         let turn = self.cycle.run(number, sources, force).await;
         self.retry_at = turn.retry_in.map(|wait| Instant::now() + wait);
         self.handle.metrics.note(&turn.report, turn.is_new);

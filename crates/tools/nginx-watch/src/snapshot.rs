@@ -92,7 +92,7 @@ impl Roots {
     /// Looks at one of the roots.
     ///
     /// # Errors
-    /// It is not there, or can't be read.
+    /// A file that is not there, or can't be read.
     pub fn scan(&self, root: &Path) -> io::Result<Scan> {
         if root.is_dir() { scan(root, &self.names()) } else { scan_file(root) }
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use ngx_proc::procfs::Identity;
 use tokio::time::Instant;
 
-use crate::report::Outcome;
+use crate::report::ReloadOutcome;
 use crate::snapshot::Revision;
 
 /// Waits before a failed run is repeated.
@@ -31,7 +31,7 @@ impl Backoff {
 
 /// The memory of the cycle.
 #[derive(Debug, Default)]
-pub(crate) struct State {
+pub(crate) struct CycleState {
     /// The master and the revision that it runs, as far as is known.
     running: Option<(Identity, Revision)>,
     failed: Option<Failed>,
@@ -40,7 +40,7 @@ pub(crate) struct State {
 /// A failure that is not over.
 #[derive(Debug, Clone)]
 pub(crate) struct Failed {
-    pub(crate) outcome: Outcome,
+    pub(crate) outcome: ReloadOutcome,
     pub(crate) revision: Option<Revision>,
     pub(crate) message: String,
     failures: u32,
@@ -50,17 +50,17 @@ pub(crate) struct Failed {
 /// The knowledge about a master and the present files, before anything is done.
 #[derive(Debug)]
 pub(crate) enum Known {
-    /// It runs just that.
+    /// The master runs just that.
     Runs,
     /// Just that failed, and it is not yet time to try again.
     Failed(Failed),
     /// Another master than before, or the first: what it runs is not known.
     Stranger,
-    /// It runs something else.
+    /// The master runs something else.
     Other,
 }
 
-impl State {
+impl CycleState {
     pub(crate) fn known(&self, master: Identity, revision: &Revision, now: Instant) -> Known {
         match &self.running {
             Some((running, known)) if *running == master && known == revision => return Known::Runs,
@@ -88,12 +88,12 @@ impl State {
     }
 
     /// Notes a failure: whether it is news, and how long to wait for the next attempt.
-    pub(crate) fn failed(&mut self, outcome: Outcome, revision: Option<Revision>, message: &str, now: Instant) -> (bool, Duration) {
+    pub(crate) fn failed(&mut self, outcome: ReloadOutcome, revision: Option<Revision>, message: &str, now: Instant) -> (bool, Duration) {
         let same = self.failed.as_ref().filter(|failed| failed.outcome == outcome && failed.revision == revision);
         let is_new = same.is_none_or(|failed| failed.message != message);
         let failures = same.map_or(0, |failed| failed.failures) + 1;
         let backoff = match outcome {
-            Outcome::NoTarget | Outcome::NotRead | Outcome::Unreadable => ABSENT,
+            ReloadOutcome::NoTarget | ReloadOutcome::NotRead | ReloadOutcome::Unreadable => ABSENT,
             _ => REFUSED,
         };
         let wait = backoff.wait(failures);
@@ -121,21 +121,21 @@ mod tests {
     fn what_failed_is_tried_again_less_and_less_often_and_other_content_at_once() {
         let (start, master) = (Instant::now(), Identity { pid: 7, start: 1 });
         let (good, bad) = (revision("good"), revision("bad"));
-        let mut state = State::default();
+        let mut state = CycleState::default();
         assert!(matches!(state.known(master, &good, start), Known::Stranger));
         state.succeeded(master, good.clone());
         assert!(matches!(state.known(master, &good, start), Known::Runs));
         assert!(matches!(state.known(master, &bad, start), Known::Other));
         assert!(matches!(state.known(Identity { pid: 7, start: 2 }, &good, start), Known::Stranger));
 
-        assert_eq!(state.failed(Outcome::Rejected, Some(bad.clone()), "x", start), (true, Duration::from_secs(1)));
+        assert_eq!(state.failed(ReloadOutcome::Rejected, Some(bad.clone()), "x", start), (true, Duration::from_secs(1)));
         assert!(matches!(state.known(master, &bad, start), Known::Failed(_)));
         assert!(matches!(state.known(master, &good, start), Known::Runs));
         let later = start + Duration::from_secs(1);
         assert!(matches!(state.known(master, &bad, later), Known::Other));
-        assert_eq!(state.failed(Outcome::Rejected, Some(bad.clone()), "x", later), (false, Duration::from_secs(2)));
+        assert_eq!(state.failed(ReloadOutcome::Rejected, Some(bad.clone()), "x", later), (false, Duration::from_secs(2)));
         assert_eq!(state.retry_in(later), Some(Duration::from_secs(2)));
-        assert_eq!(state.failed(Outcome::Rejected, Some(bad), "y", later), (true, Duration::from_secs(4)));
+        assert_eq!(state.failed(ReloadOutcome::Rejected, Some(bad), "y", later), (true, Duration::from_secs(4)));
         assert_eq!(state.serving(), Some(&good));
         state.settled();
         assert_eq!(state.retry_in(later), None);

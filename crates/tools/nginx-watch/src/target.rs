@@ -18,9 +18,9 @@ pub(crate) struct Credentials {
 /// The way to the files as a process sees them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// It sees what we see.
+    /// The same files that we see.
     Ours,
-    /// It has mounts or a root of its own: `/proc/PID/root`.
+    /// Mounts or a root of its own: `/proc/PID/root`.
     Other(PathBuf),
 }
 

@@ -30,10 +30,10 @@ pub struct TestOptions {
 
 /// The result of a test.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Verdict {
-    /// It is good.
+pub(crate) enum SnapshotVerdict {
+    /// The configuration is good.
     Accepted { tested: Tested, warnings: Vec<String> },
-    /// It is not, and what the tester said.
+    /// The configuration is refused, with the message of the tester.
     Refused { tested: Tested, message: String },
     /// There is no way to test, and why.
     Unable(String),
@@ -65,7 +65,7 @@ impl Tester {
     }
 
     /// Tests as exactly as it can be done.
-    pub(crate) async fn test(&mut self, master: &Master, subject: Subject<'_>) -> Verdict {
+    pub(crate) async fn test(&mut self, master: &Master, subject: Subject<'_>) -> SnapshotVerdict {
         if let Some(command) = self.options.command.clone() {
             return self.by_command(&command, subject).await;
         }
@@ -77,13 +77,13 @@ impl Tester {
             Ok(verdict) => verdict,
             Err(why) => {
                 self.warn_once(format!("the files are tested where they stand, not a copy of them: {why}"));
-                if subject.in_place { self.in_place(master).await } else { Verdict::Unable(why) }
+                if subject.in_place { self.in_place(master).await } else { SnapshotVerdict::Unable(why) }
             }
         }
     }
 
     /// Tests what stands there.
-    pub(crate) async fn in_place(&mut self, master: &Master) -> Verdict {
+    pub(crate) async fn in_place(&mut self, master: &Master) -> SnapshotVerdict {
         let job = match self.job(master, "-t") {
             Ok((job, _)) => job,
             Err(why) => return self.unable(why),
@@ -125,7 +125,7 @@ impl Tester {
     }
 
     /// Over the bytes of the snapshot alone.
-    async fn exact(&self, job: &Job, subject: Subject<'_>, place: &Place, pid: i32) -> Result<Verdict, String> {
+    async fn exact(&self, job: &Job, subject: Subject<'_>, place: &Place, pid: i32) -> Result<SnapshotVerdict, String> {
         let mut job = job.clone();
         let mut trees = Vec::new();
         for (tree, path) in subject.snapshot.trees.iter().zip(subject.places) {
@@ -168,12 +168,14 @@ impl Tester {
         }
     }
 
-    /// With the environment that says where the copy is and what it is of.
-    async fn by_command(&self, text: &str, subject: Subject<'_>) -> Verdict {
+    /// The command with the environment that says where the copy is and what it is of.
+    async fn by_command(&self, text: &str, subject: Subject<'_>) -> SnapshotVerdict {
         let tested = Tested::Command;
         let copies = match crate::tree::Copies::make(subject.snapshot) {
             Ok(copies) => copies,
-            Err(error) => return Verdict::Refused { tested, message: format!("the files can't be copied for --test-command: {error}") },
+            Err(error) => {
+                return SnapshotVerdict::Refused { tested, message: format!("the files can't be copied for --test-command: {error}") };
+            }
         };
         let mut command = Command::new("/bin/sh");
         command
@@ -183,13 +185,13 @@ impl Tester {
             .stdin(Stdio::null());
         match self.children.output(command, Vec::new(), late(self.options.timeout)).await {
             Ok(output) => judge(&output, tested),
-            Err(error) => Verdict::Refused { tested, message: self.failure(&error) },
+            Err(error) => SnapshotVerdict::Refused { tested, message: self.failure(&error) },
         }
     }
 
-    fn unable(&mut self, why: String) -> Verdict {
+    fn unable(&mut self, why: String) -> SnapshotVerdict {
         self.warn_once(format!("no test before a reload, NGINX itself is the judge: {why}"));
-        Verdict::Unable(why)
+        SnapshotVerdict::Unable(why)
     }
 
     /// Complains, once.
@@ -202,15 +204,18 @@ impl Tester {
 }
 
 /// Reads the end of a test. A command may use other words than NGINX: all of them count then.
-fn judge(output: &Output, tested: Tested) -> Verdict {
+fn judge(output: &Output, tested: Tested) -> SnapshotVerdict {
     let text = String::from_utf8_lossy(&output.stderr);
     match ngx_proc::verdict::judge(output.status, &text) {
-        TestVerdict::Accepted { warnings } => Verdict::Accepted { tested, warnings },
-        TestVerdict::Refused(message) | TestVerdict::Doubtful(message) => Verdict::Refused { tested, message },
+        TestVerdict::Accepted { warnings } => SnapshotVerdict::Accepted { tested, warnings },
+        TestVerdict::Refused(message) | TestVerdict::Doubtful(message) => SnapshotVerdict::Refused { tested, message },
         TestVerdict::Failed(_) => {
             let said = format!("{}\n{}", text.trim(), String::from_utf8_lossy(&output.stdout).trim());
             let silent = || format!("the test ended with {} and no word", output.status);
-            Verdict::Refused { tested, message: Some(said.trim()).filter(|said| !said.is_empty()).map_or_else(silent, str::to_owned) }
+            SnapshotVerdict::Refused {
+                tested,
+                message: Some(said.trim()).filter(|said| !said.is_empty()).map_or_else(silent, str::to_owned),
+            }
         }
     }
 }
@@ -236,9 +241,9 @@ mod tests {
             ),
             Tested::Exact,
         );
-        assert_eq!(refused, Verdict::Refused { tested: Tested::Exact, message: "unknown directive \"x\" in /a:2".into() });
+        assert_eq!(refused, SnapshotVerdict::Refused { tested: Tested::Exact, message: "unknown directive \"x\" in /a:2".into() });
         let accepted = judge(&output(0, "nginx: [warn] w in /a:1\nnginx: ok\n"), Tested::InPlace);
-        assert_eq!(accepted, Verdict::Accepted { tested: Tested::InPlace, warnings: vec!["w in /a:1".into()] });
-        assert!(matches!(judge(&output(3, ""), Tested::Command), Verdict::Refused { message, .. } if message == "out"));
+        assert_eq!(accepted, SnapshotVerdict::Accepted { tested: Tested::InPlace, warnings: vec!["w in /a:1".into()] });
+        assert!(matches!(judge(&output(3, ""), Tested::Command), SnapshotVerdict::Refused { message, .. } if message == "out"));
     }
 }

@@ -46,7 +46,7 @@ impl<K: Ord + Clone> Agenda<K> {
         self.entries.insert(key, Entry { first: Some(first), due });
     }
 
-    /// It is to be looked at then, unless it is before.
+    /// Sets the time of its next look, unless an earlier one is set.
     pub(crate) fn at(&mut self, key: K, when: Instant) {
         let entry = self.entries.entry(key).or_insert(Entry { first: None, due: when });
         entry.due = entry.due.min(when);

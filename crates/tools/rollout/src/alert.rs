@@ -168,7 +168,7 @@ impl Sender {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kind::Source;
+    use crate::kind::ContentKind;
 
     fn options(sink: Sink, info: Option<&str>) -> AlertOptions {
         AlertOptions { sink, url: String::new(), proxy: None, info: info.map(str::to_owned) }
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn a_structured_alert_is_one_request_for_each_object() {
-        let objects = [ContentId::new(Source::ConfigMap, "a"), ContentId::new(Source::Secret, "b")];
+        let objects = [ContentId::new(ContentKind::ConfigMap, "a"), ContentId::new(ContentKind::Secret, "b")];
         let one = |kind: &str, name: &str| {
             Body::Json(json!({
                 "event": "reload", "timestamp": "2026-01-02T03:04:05Z", "additional": "test",

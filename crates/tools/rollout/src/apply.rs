@@ -17,7 +17,7 @@ use crate::background::BackgroundTasks;
 use crate::check::{Checks, Files};
 use crate::content::{Digest, of_config_map, of_secret};
 use crate::decide::Plan;
-use crate::kind::{ContentId, Kind, Source};
+use crate::kind::{ContentId, ContentKind, Kind};
 use crate::metrics::Metrics;
 use crate::options::Options;
 use crate::record::Content;
@@ -174,7 +174,7 @@ impl Context {
     async fn read(&self, namespace: &str, id: &ContentId) -> Result<Option<(Digest, Files)>, Failure> {
         let client = self.client.clone();
         match id.source {
-            Source::ConfigMap => {
+            ContentKind::ConfigMap => {
                 let map = self.find(Api::<ConfigMap>::namespaced(client, namespace), &id.name).await?;
                 Ok(map.map(|map| {
                     let digest = of_config_map(map.data.as_ref(), map.binary_data.as_ref()).ours;
@@ -183,7 +183,7 @@ impl Context {
                     (digest, text.chain(binary).collect())
                 }))
             }
-            Source::Secret => {
+            ContentKind::Secret => {
                 let secret = self.find(Api::<Secret>::namespaced(client, namespace), &id.name).await?;
                 Ok(secret.map(|secret| {
                     let digest = of_secret(secret.data.as_ref()).ours;

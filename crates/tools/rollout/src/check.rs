@@ -16,7 +16,7 @@ use tokio::process::Command;
 use tokio::sync::OnceCell;
 
 use crate::content::Digest;
-use crate::kind::{ContentId, Source};
+use crate::kind::{ContentId, ContentKind};
 use crate::rules::Check;
 
 /// The content of an object, by key.
@@ -26,9 +26,9 @@ pub(crate) type Files = BTreeMap<String, Vec<u8>>;
 const OUTPUT: usize = 400;
 
 /// The outcome of a check: passed, or why not.
-pub(crate) type Verdict = Result<(), String>;
+pub(crate) type CheckVerdict = Result<(), String>;
 
-type Cell = Arc<OnceCell<Verdict>>;
+type Cell = Arc<OnceCell<CheckVerdict>>;
 
 /// The newest content, and what each check found.
 type Newest = (Digest, HashMap<Check, Cell>);
@@ -58,15 +58,15 @@ impl Checks {
     }
 
     /// Checks. What a Secret holds stands in no message.
-    pub(crate) async fn run(&self, check: Check, id: &ContentId, files: &Files) -> Verdict {
+    pub(crate) async fn run(&self, check: Check, id: &ContentId, files: &Files) -> CheckVerdict {
         let verdict = match check {
             Check::None => Ok(()),
             Check::Nginx => nginx(files),
             Check::Command => self.command(files).await,
         };
         verdict.map_err(|why| match id.source {
-            Source::ConfigMap => why.to_string(),
-            Source::Secret => why.discreet,
+            ContentKind::ConfigMap => why.to_string(),
+            ContentKind::Secret => why.discreet,
         })
     }
 
@@ -160,8 +160,8 @@ mod tests {
         Checks::new(command.iter().map(|word| (*word).to_owned()).collect(), Duration::from_secs(30))
     }
 
-    const MAP: fn() -> ContentId = || ContentId::new(Source::ConfigMap, "a");
-    const SECRET: fn() -> ContentId = || ContentId::new(Source::Secret, "a");
+    const MAP: fn() -> ContentId = || ContentId::new(ContentKind::ConfigMap, "a");
+    const SECRET: fn() -> ContentId = || ContentId::new(ContentKind::Secret, "a");
 
     #[tokio::test]
     async fn nginx_configuration_must_be_complete() {

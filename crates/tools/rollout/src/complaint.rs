@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::decide::Objects;
-use crate::kind::Source;
+use crate::kind::ContentKind;
 use crate::rules::{FIXED, Names, Rules};
 use crate::workload::Workload;
 
@@ -50,7 +50,7 @@ fn unknown(name: &str, names: &Names) -> Option<String> {
 /// Names of ConfigMaps and Secrets in the annotations of a workload by which nothing goes in its namespace.
 pub(crate) fn missing(workload: &Workload, objects: &Objects, rules: &Rules, selected: bool) -> Vec<String> {
     let hint = if selected { ", or lacks the labels of --resource-label-selector" } else { "" };
-    let of = |source: Source| {
+    let of = |source: ContentKind| {
         let known: Vec<&str> = objects.keys().filter(|id| id.source == source).map(|id| id.name.as_str()).collect();
         let missing = workload.policy(source).missing(&known);
         let (kind, annotation) = (source.name(), &rules.names.reload[source as usize]);

@@ -25,7 +25,7 @@ impl Digest {
         Self(text.into())
     }
 
-    /// Of nothing at all: what an object that is gone counts as.
+    /// The digest of nothing at all: what an object that is gone counts as.
     pub(crate) fn of_nothing() -> Self {
         of(&[]).ours
     }
@@ -51,14 +51,14 @@ pub(crate) struct Digests {
     pub(crate) theirs: Box<[Digest]>,
 }
 
-/// Of a ConfigMap.
+/// The digests of a ConfigMap.
 pub(crate) fn of_config_map(data: Option<&BTreeMap<String, String>>, binary: Option<&BTreeMap<String, ByteString>>) -> Digests {
     let text = data.into_iter().flatten().map(|(key, value)| (key.as_str(), value.as_bytes().to_vec()));
     let binary = binary.into_iter().flatten().map(|(key, value)| (key.as_str(), STANDARD.encode(&value.0).into_bytes()));
     of(&text.chain(binary).collect::<Vec<_>>())
 }
 
-/// Of a Secret.
+/// The digests of a Secret.
 pub(crate) fn of_secret(data: Option<&BTreeMap<String, ByteString>>) -> Digests {
     of(&data.into_iter().flatten().map(|(key, value)| (key.as_str(), value.0.clone())).collect::<Vec<_>>())
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 use crate::content::Digest;
-use crate::kind::{ContentId, Source};
+use crate::kind::{ContentId, ContentKind};
 use crate::record::{Content, Record};
 use crate::rules::{Check, Rules};
 use crate::uses::variable;
@@ -20,9 +20,9 @@ pub(crate) struct Object {
     pub(crate) theirs: Box<[Digest]>,
     /// `metadata.uid`.
     pub(crate) uid: String,
-    /// It never counts.
+    /// The object never counts.
     pub(crate) ignored: bool,
-    /// It may be found by a search.
+    /// The object may be found by a search.
     pub(crate) found: bool,
     /// The annotation about checks.
     pub(crate) check: Option<String>,
@@ -40,7 +40,7 @@ pub(crate) enum Decision {
     Nothing,
     /// Write down which content its Pods have; nothing is rolled out.
     Note(Record),
-    /// It does not ask for anything any more: take away what was written down.
+    /// The workload does not ask for anything any more: take away what was written down.
     Forget,
     /// Roll it out.
     Roll(Plan),
@@ -118,7 +118,7 @@ fn compare(workload: &Workload, from: Option<&Content>, to: &Content, born: bool
 fn candidates(workload: &Workload, objects: &Objects) -> BTreeSet<ContentId> {
     let mut ids: BTreeSet<ContentId> = workload.uses.ids().cloned().collect();
     ids.extend(workload.record.iter().flat_map(Record::ids));
-    for source in Source::ALL {
+    for source in ContentKind::ALL {
         let policy = workload.policy(source);
         ids.extend(policy.exact().map(|name| ContentId::new(source, name)));
         if policy.has_patterns() {

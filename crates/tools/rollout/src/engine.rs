@@ -18,8 +18,8 @@ use crate::kind::WorkloadId;
 use crate::notices::Notices;
 use crate::record::Content;
 use crate::record::Record;
-use crate::state::{Feed, State, StateChange};
-use crate::work::{Failing, Outcome, Pending, carry_out, fail, notify, watch as watch_rollout};
+use crate::state::{Feed, KnownState, StateChange};
+use crate::work::{Failing, Pending, RestartOutcome, carry_out, fail, notify, watch as watch_rollout};
 use crate::workload::Workload;
 
 /// Decisions that are carried out at once.
@@ -30,11 +30,11 @@ const NOTE_AGAIN: Duration = Duration::from_secs(60);
 const RETRY: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(60));
 
 /// A workload, the plan to report if it worked, and the outcome.
-type Done = (WorkloadId, Option<(Workload, Plan)>, Outcome);
+type Done = (WorkloadId, Option<(Workload, Plan)>, RestartOutcome);
 
 pub(crate) struct Engine {
     context: Arc<Context>,
-    state: State,
+    state: KnownState,
     agenda: Agenda<WorkloadId>,
     leader: watch::Receiver<bool>,
     leads: bool,
@@ -55,7 +55,7 @@ impl Engine {
     pub(crate) fn new(context: Arc<Context>, leader: watch::Receiver<bool>) -> Self {
         let options = &context.options;
         Self {
-            state: State::new(options),
+            state: KnownState::new(options),
             agenda: Agenda::new(options.debounce),
             context,
             leader,
@@ -103,7 +103,7 @@ impl Engine {
     /// Finishes what was begun.
     async fn finish(mut self) {
         while let Some(done) = self.running.join_next().await {
-            if let Ok((_, Some((workload, plan)), Outcome::Updated { .. })) = done {
+            if let Ok((_, Some((workload, plan)), RestartOutcome::Updated { .. })) = done {
                 self.context.background.spawn(notify(self.context.clone(), workload, plan));
             }
         }
@@ -235,11 +235,11 @@ impl Engine {
         }
     }
 
-    fn done(&mut self, id: WorkloadId, to_report: Option<(Workload, Plan)>, outcome: Outcome) {
+    fn done(&mut self, id: WorkloadId, to_report: Option<(Workload, Plan)>, outcome: RestartOutcome) {
         let now = Instant::now();
         self.busy.remove(&id);
         match outcome {
-            Outcome::Updated { object, rolled } => {
+            RestartOutcome::Updated { object, rolled } => {
                 self.settle(&id);
                 if let Some((workload, plan)) = to_report {
                     self.context.background.spawn(notify(self.context.clone(), workload, plan));
@@ -253,16 +253,16 @@ impl Engine {
                 }
                 self.agenda.touch(id, now);
             }
-            Outcome::Stale(Some(object)) => {
+            RestartOutcome::Stale(Some(object)) => {
                 self.put(&id, &object);
                 self.agenda.touch(id, now);
             }
-            Outcome::Stale(None) => self.forget(&id),
-            Outcome::Held => {
+            RestartOutcome::Stale(None) => self.forget(&id),
+            RestartOutcome::Held => {
                 self.failures.remove(&id);
                 self.held.insert(id);
             }
-            Outcome::Failed => {
+            RestartOutcome::Failed => {
                 let failures = self.failures.entry(id.clone()).or_default();
                 let wait = RETRY.0.saturating_mul(1 << (*failures).min(10)).min(RETRY.1);
                 *failures = failures.saturating_add(1);

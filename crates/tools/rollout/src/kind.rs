@@ -8,14 +8,14 @@ use serde::Serialize;
 
 /// A kind of object that holds content. Also an index into pairs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
-pub enum Source {
+pub enum ContentKind {
     /// A ConfigMap.
     ConfigMap,
     /// A Secret.
     Secret,
 }
 
-impl Source {
+impl ContentKind {
     /// Both.
     pub const ALL: [Self; 2] = [Self::ConfigMap, Self::Secret];
 
@@ -104,14 +104,14 @@ impl Kind {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct ContentId {
     /// Its kind.
-    pub(crate) source: Source,
+    pub(crate) source: ContentKind,
     /// Its name.
     pub(crate) name: String,
 }
 
 impl ContentId {
     /// An id from its parts.
-    pub(crate) fn new(source: Source, name: impl Into<String>) -> Self {
+    pub(crate) fn new(source: ContentKind, name: impl Into<String>) -> Self {
         Self { source, name: name.into() }
     }
 }

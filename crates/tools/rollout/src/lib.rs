@@ -46,7 +46,7 @@ use tokio::time::Instant;
 
 pub use agenda::Debounce;
 pub use alert::{AlertOptions, Sink};
-pub use kind::{Kind, Source};
+pub use kind::{ContentKind, Kind};
 pub use metrics::Metrics;
 pub use options::Options;
 pub use rules::{Check, FIXED, Names, Rules, Strategy};

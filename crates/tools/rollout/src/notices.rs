@@ -19,7 +19,7 @@ impl Notices {
         }
     }
 
-    /// Those of the namespaces that count which were not said before: kind and name of the object, and the complaint.
+    /// The complaints of the namespaces that count which were not reported before: kind and name of the object, and the complaint.
     pub(crate) fn unsaid(&mut self, counts: impl Fn(&str) -> bool) -> Vec<(String, String)> {
         let mut unsaid = Vec::new();
         for ((namespace, id), (complaints, said)) in &mut self.0 {
@@ -36,11 +36,11 @@ impl Notices {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kind::Source;
+    use crate::kind::ContentKind;
 
     #[test]
     fn a_complaint_is_said_once_and_again_when_it_is_another() {
-        let (mut notices, id) = (Notices::default(), ContentId::new(Source::Secret, "a".to_owned()));
+        let (mut notices, id) = (Notices::default(), ContentId::new(ContentKind::Secret, "a".to_owned()));
         let take = |notices: &mut Notices, text: &str| notices.take("n", &id, vec![text.to_owned()]);
         take(&mut notices, "one");
         assert!(notices.unsaid(|_| false).is_empty());

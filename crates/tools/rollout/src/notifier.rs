@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use crate::Stop;
 use crate::apply::Context;
 use crate::kind::ContentId;
-use crate::state::{Event, State, StateChange};
+use crate::state::{ContentEvent, KnownState, StateChange};
 
 /// Attempts for one change after the first.
 const RETRIES: usize = 5;
@@ -27,7 +27,7 @@ pub(crate) async fn run(
     mut changes: mpsc::Receiver<StateChange>,
     mut stop: oneshot::Receiver<Stop>,
 ) {
-    let mut state = State::new(&context.options);
+    let mut state = KnownState::new(&context.options);
     let mut backlog: VecDeque<(String, ContentId)> = VecDeque::new();
     let mut sending: Option<std::pin::Pin<Box<dyn Future<Output = ()> + Send>>> = None;
     loop {
@@ -52,10 +52,10 @@ pub(crate) async fn run(
                 let Some(change) = some else { return };
                 let changed = state.take(change).changed;
                 let rules = state.rules();
-                let counts = |event: &Event| match event {
-                    Event::Created => rules.on_create,
-                    Event::Updated => true,
-                    Event::Deleted => rules.on_delete,
+                let counts = |event: &ContentEvent| match event {
+                    ContentEvent::Created => rules.on_create,
+                    ContentEvent::Updated => true,
+                    ContentEvent::Deleted => rules.on_delete,
                 };
                 for (namespace, id, event) in changed {
                     if counts(&event) && *leader.borrow() {

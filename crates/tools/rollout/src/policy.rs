@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use regex::bytes::{Regex, RegexBuilder};
 
-use crate::kind::Source;
+use crate::kind::ContentKind;
 use crate::rules::Names;
 
 type Annotations = BTreeMap<String, String>;
@@ -27,7 +27,7 @@ pub(crate) struct ReloadPolicy {
 impl ReloadPolicy {
     /// Reads the annotations of the workload; those of its Pod template count where it has none of its own. The lists of
     /// what is excluded are only looked for on the workload.
-    pub(crate) fn read(source: Source, own: &Annotations, pod: &Annotations, names: &Names, complaints: &mut Vec<String>) -> Self {
+    pub(crate) fn read(source: ContentKind, own: &Annotations, pod: &Annotations, names: &Names, complaints: &mut Vec<String>) -> Self {
         let typed = &names.typed_auto[source as usize];
         let reload = &names.reload[source as usize];
         let here = [reload, &names.auto, typed, &names.search].into_iter().any(|name| own.contains_key(name));
@@ -142,44 +142,44 @@ mod tests {
         pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
     }
 
-    fn policy(source: Source, own: &[(&str, &str)], pod: &[(&str, &str)]) -> ReloadPolicy {
+    fn policy(source: ContentKind, own: &[(&str, &str)], pod: &[(&str, &str)]) -> ReloadPolicy {
         ReloadPolicy::read(source, &annotations(own), &annotations(pod), &Names::default(), &mut Vec::new())
     }
 
     #[test]
     fn auto_and_its_typed_forms_are_alternatives() {
         let own = [("reloader.stakater.com/auto", "false"), ("secret.reloader.stakater.com/auto", "true")];
-        assert!(policy(Source::Secret, &own, &[]).is_auto(false));
-        assert!(!policy(Source::ConfigMap, &own, &[]).is_auto(true), "an explicit false holds against --auto-reload-all");
-        assert!(policy(Source::ConfigMap, &[], &[]).is_auto(true));
-        assert!(!policy(Source::ConfigMap, &[("reloader.stakater.com/auto", "yes")], &[]).is_auto(true), "anything else is false");
+        assert!(policy(ContentKind::Secret, &own, &[]).is_auto(false));
+        assert!(!policy(ContentKind::ConfigMap, &own, &[]).is_auto(true), "an explicit false holds against --auto-reload-all");
+        assert!(policy(ContentKind::ConfigMap, &[], &[]).is_auto(true));
+        assert!(!policy(ContentKind::ConfigMap, &[("reloader.stakater.com/auto", "yes")], &[]).is_auto(true), "anything else is false");
     }
 
     #[test]
     fn the_template_s_annotations_count_where_the_workload_has_none() {
         let pod = [("reloader.stakater.com/auto", "true"), ("configmaps.exclude.reloader.stakater.com/reload", "a")];
-        let from_pod = policy(Source::ConfigMap, &[], &pod);
+        let from_pod = policy(ContentKind::ConfigMap, &[], &pod);
         assert!(from_pod.auto && !from_pod.excludes("a"));
-        assert!(!policy(Source::ConfigMap, &[("reloader.stakater.com/search", "true")], &pod).auto);
+        assert!(!policy(ContentKind::ConfigMap, &[("reloader.stakater.com/search", "true")], &pod).auto);
     }
 
     #[test]
     fn names_may_be_patterns_for_the_whole_name() {
-        let one = policy(Source::ConfigMap, &[("configmap.reloader.stakater.com/reload", "app, db-.*,a|b\\d")], &[]);
+        let one = policy(ContentKind::ConfigMap, &[("configmap.reloader.stakater.com/reload", "app, db-.*,a|b\\d")], &[]);
         for (name, named) in [("app", true), ("app-1", false), ("db-1", true), ("my-db-1", false), ("a", true), ("ab", false), ("b7", true)]
         {
             assert_eq!(one.names(name), named, "{name}");
         }
         assert_eq!(one.exact().collect::<Vec<_>>(), ["app"]);
         assert!(one.has_patterns() && !one.names(""));
-        assert!(!policy(Source::Secret, &[("configmap.reloader.stakater.com/reload", "app")], &[]).names("app"));
+        assert!(!policy(ContentKind::Secret, &[("configmap.reloader.stakater.com/reload", "app")], &[]).names("app"));
     }
 
     #[test]
     fn a_broken_pattern_is_a_name_and_a_complaint() {
         let mut complaints = Vec::new();
         let own = annotations(&[("secret.reloader.stakater.com/reload", "a(")]);
-        let policy = ReloadPolicy::read(Source::Secret, &own, &Annotations::new(), &Names::default(), &mut complaints);
+        let policy = ReloadPolicy::read(ContentKind::Secret, &own, &Annotations::new(), &Names::default(), &mut complaints);
         assert!(policy.names("a(") && !policy.names("a"));
         assert!(complaints[0].contains("secret.reloader.stakater.com/reload") && complaints[0].contains("\"a(\""), "{complaints:?}");
     }

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::content::Digest;
-use crate::kind::{ContentId, Source};
+use crate::kind::{ContentId, ContentKind};
 
 /// The value of the annotation [`crate::rules::APPLIED`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,9 +23,9 @@ pub(crate) struct Record {
 /// Content of an object, or that there is none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Content {
-    /// It exists.
+    /// The object exists.
     Present(Digest),
-    /// It does not.
+    /// There is no such object.
     Absent,
 }
 
@@ -71,7 +71,7 @@ impl Record {
     pub(crate) fn ids(&self) -> impl Iterator<Item = ContentId> {
         self.objects.keys().filter_map(|key| {
             let (kind, name) = key.split_once('/')?;
-            let source = Source::ALL.into_iter().find(|source| source.name() == kind)?;
+            let source = ContentKind::ALL.into_iter().find(|source| source.name() == kind)?;
             Some(ContentId::new(source, name))
         })
     }
@@ -88,7 +88,7 @@ mod tests {
     #[test]
     fn what_is_written_is_read_back() {
         let mut record = Record { rollouts: 3, at: Some(Timestamp::UNIX_EPOCH), ..Record::default() };
-        let (there, gone) = (ContentId::new(Source::ConfigMap, "a"), ContentId::new(Source::Secret, "b"));
+        let (there, gone) = (ContentId::new(ContentKind::ConfigMap, "a"), ContentId::new(ContentKind::Secret, "b"));
         record.set(&there, &Content::Present(Digest::stored("12")));
         record.set(&gone, &Content::Absent);
         let read = Record::read(&record.write()).unwrap();

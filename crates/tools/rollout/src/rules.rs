@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::kind::{Kind, Source};
+use crate::kind::{ContentKind, Kind};
 
 /// The method to make a workload replace its Pods.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub enum Strategy {
 pub struct Names {
     /// On a workload: everything that it refers to.
     pub auto: String,
-    /// On a workload: every ConfigMap, every Secret that it refers to. Index: [`Source`].
+    /// On a workload: every ConfigMap, every Secret that it refers to. Index: [`ContentKind`].
     pub typed_auto: [String; 2],
     /// On a workload: ConfigMaps, Secrets by name.
     pub reload: [String; 2],
@@ -119,7 +119,7 @@ pub struct Rules {
     /// `--sync-after-restart`.
     pub sync_after_restart: bool,
     /// Sources that are watched: both but `--resources-to-ignore`.
-    pub sources: BTreeSet<Source>,
+    pub sources: BTreeSet<ContentKind>,
     /// Workloads: all but `--ignored-workload-types`, and Argo Rollouts where asked for.
     pub kinds: BTreeSet<Kind>,
     /// `--check`: for what has no annotation.
@@ -135,7 +135,7 @@ impl Default for Rules {
             on_create: false,
             on_delete: false,
             sync_after_restart: false,
-            sources: Source::ALL.into(),
+            sources: ContentKind::ALL.into(),
             kinds: Kind::ALL.into_iter().filter(|kind| *kind != Kind::Rollout).collect(),
             check: Check::None,
         }

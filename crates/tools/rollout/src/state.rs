@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use crate::decide::{Object, Objects};
-use crate::kind::{ContentId, Kind, Source, WorkloadId};
+use crate::kind::{ContentId, ContentKind, Kind, WorkloadId};
 use crate::options::Options;
 use crate::rules::Rules;
 use crate::workload::Workload;
@@ -12,7 +12,7 @@ use crate::workload::Workload;
 /// One list and watch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Feed {
-    Content(Source),
+    Content(ContentKind),
     Workloads(Kind),
     Namespaces,
 }
@@ -55,12 +55,12 @@ pub(crate) struct Effect {
     /// Workloads to look at.
     pub(crate) touched: Vec<WorkloadId>,
     /// Objects whose content changed. Not reported for the first list.
-    pub(crate) changed: Vec<(String, ContentId, Event)>,
+    pub(crate) changed: Vec<(String, ContentId, ContentEvent)>,
 }
 
 /// The event of a content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Event {
+pub(crate) enum ContentEvent {
     Created,
     Updated,
     Deleted,
@@ -74,7 +74,7 @@ pub(crate) struct Space {
 }
 
 #[derive(Debug)]
-pub(crate) struct State {
+pub(crate) struct KnownState {
     rules: Arc<Rules>,
     ignored: BTreeSet<String>,
     /// The namespaces with the labels that are asked for; `None`: all.
@@ -86,7 +86,7 @@ pub(crate) struct State {
     spaces: HashMap<String, Space>,
 }
 
-impl State {
+impl KnownState {
     pub(crate) fn new(options: &Options) -> Self {
         let selects = options.selects().is_some();
         let mut missing = BTreeSet::new();
@@ -140,12 +140,12 @@ impl State {
         let space = self.spaces.entry(namespace.clone()).or_default();
         let old = space.objects.get(&id);
         let event = match (old, &object) {
-            (None, Some(_)) => Some(Event::Created),
-            (Some(old), Some(new)) if old.digest != new.digest => Some(Event::Updated),
-            (Some(_), None) => Some(Event::Deleted),
+            (None, Some(_)) => Some(ContentEvent::Created),
+            (Some(old), Some(new)) if old.digest != new.digest => Some(ContentEvent::Updated),
+            (Some(_), None) => Some(ContentEvent::Deleted),
             _ => None,
         };
-        let born = complete && event == Some(Event::Created);
+        let born = complete && event == Some(ContentEvent::Created);
         let object = object.map(|new| Object { born: born || old.is_some_and(|old| old.born && old.uid == new.uid), ..new });
         if old == object.as_ref() {
             return Effect::default();
@@ -261,13 +261,13 @@ mod tests {
         names.iter().map(|name| (*name).to_owned()).collect()
     }
 
-    fn state(ignored: &[&str], selects: bool) -> State {
+    fn state(ignored: &[&str], selects: bool) -> KnownState {
         let namespace_selector = selects.then(|| "a=b".to_owned());
-        State::new(&Options { ignored_namespaces: set(ignored), namespace_selector, ..Options::default() })
+        KnownState::new(&Options { ignored_namespaces: set(ignored), namespace_selector, ..Options::default() })
     }
 
     fn map(name: &str) -> ContentId {
-        ContentId::new(Source::ConfigMap, name)
+        ContentId::new(ContentKind::ConfigMap, name)
     }
 
     fn content(name: &str, digest: &str) -> StateChange {
@@ -303,8 +303,8 @@ mod tests {
         StateChange::Workload { id: workload.id.clone(), workload: Some(Box::new(workload)) }
     }
 
-    fn complete(state: &mut State) {
-        for source in Source::ALL {
+    fn complete(state: &mut KnownState) {
+        for source in ContentKind::ALL {
             state.take(listed(Feed::Content(source), &[("default", "a")]));
         }
     }
@@ -315,9 +315,9 @@ mod tests {
         let id = reader("1").id;
         state.take(change(reader("1")));
         state.take(content("a", "1"));
-        assert_eq!(state.take(listed(Feed::Content(Source::ConfigMap), &[("default", "a")])).touched, []);
+        assert_eq!(state.take(listed(Feed::Content(ContentKind::ConfigMap), &[("default", "a")])).touched, []);
         assert!(!state.is_complete());
-        assert_eq!(state.take(listed(Feed::Content(Source::Secret), &[])).touched, [id]);
+        assert_eq!(state.take(listed(Feed::Content(ContentKind::Secret), &[])).touched, [id]);
         assert!(state.is_complete());
     }
 
@@ -329,12 +329,12 @@ mod tests {
         complete(&mut state);
         assert_eq!(state.take(content("a", "1")), Effect::default());
         let effect = state.take(content("a", "2"));
-        assert_eq!((effect.touched, effect.changed), (vec![reader("1").id], vec![("default".into(), map("a"), Event::Updated)]));
+        assert_eq!((effect.touched, effect.changed), (vec![reader("1").id], vec![("default".into(), map("a"), ContentEvent::Updated)]));
         let effect = state.take(content("b", "2"));
         assert_eq!((effect.touched.len(), effect.changed.len()), (0, 1));
         assert!(state.spaces["default"].objects[&map("b")].born && !state.spaces["default"].objects[&map("a")].born);
-        let effect = state.take(listed(Feed::Content(Source::ConfigMap), &[("default", "b")]));
-        assert_eq!((effect.touched.len(), effect.changed), (1, vec![("default".into(), map("a"), Event::Deleted)]));
+        let effect = state.take(listed(Feed::Content(ContentKind::ConfigMap), &[("default", "b")]));
+        assert_eq!((effect.touched.len(), effect.changed), (1, vec![("default".into(), map("a"), ContentEvent::Deleted)]));
     }
 
     #[test]
@@ -349,23 +349,23 @@ mod tests {
 
     #[test]
     fn each_of_several_namespaces_has_lists_of_its_own() {
-        let mut state = State::new(&Options { namespaces: set(&["default", "other"]), ..Options::default() });
+        let mut state = KnownState::new(&Options { namespaces: set(&["default", "other"]), ..Options::default() });
         let list = |source, scope: &str, names: &[&str]| StateChange::Listed {
             feed: Feed::Content(source),
             scope: Some(scope.to_owned()),
             seen: names.iter().map(|name| (scope.to_owned(), (*name).to_owned())).collect(),
         };
         state.take(content("a", "1"));
-        for source in Source::ALL {
+        for source in ContentKind::ALL {
             state.take(list(source, "default", &["a"]));
             assert!(!state.is_complete());
         }
         assert_eq!(state.take(content("a", "2")).changed.len(), 1, "the list of this namespace is complete");
-        for source in Source::ALL {
+        for source in ContentKind::ALL {
             assert_eq!(state.take(list(source, "other", &[])).changed, [], "a list says nothing of other namespaces");
         }
         assert!(state.is_complete());
-        assert_eq!(state.take(list(Source::ConfigMap, "default", &[])).changed.len(), 1);
+        assert_eq!(state.take(list(ContentKind::ConfigMap, "default", &[])).changed.len(), 1);
     }
 
     #[test]

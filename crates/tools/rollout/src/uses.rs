@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{Container, PodSpec, Volume};
 
-use crate::kind::{ContentId, Source};
+use crate::kind::{ContentId, ContentKind};
 
 /// Prefix of the environment variables that hold digests.
 const PREFIX: &str = "STAKATER_";
@@ -52,8 +52,8 @@ impl Uses {
 }
 
 fn of_volume(volume: &Volume) -> Vec<ContentId> {
-    let map = |name: &str| ContentId::new(Source::ConfigMap, name);
-    let secret = |name: &str| ContentId::new(Source::Secret, name);
+    let map = |name: &str| ContentId::new(ContentKind::ConfigMap, name);
+    let secret = |name: &str| ContentId::new(ContentKind::Secret, name);
     let mut ids = Vec::new();
     ids.extend(volume.config_map.iter().map(|source| map(&source.name)));
     ids.extend(volume.secret.iter().filter_map(|source| source.secret_name.as_deref()).map(secret));
@@ -67,12 +67,12 @@ fn of_volume(volume: &Volume) -> Vec<ContentId> {
 fn of_environment(container: &Container) -> Vec<ContentId> {
     let mut ids = Vec::new();
     for from in container.env.iter().flatten().filter_map(|variable| variable.value_from.as_ref()) {
-        ids.extend(from.config_map_key_ref.iter().map(|key| ContentId::new(Source::ConfigMap, &*key.name)));
-        ids.extend(from.secret_key_ref.iter().map(|key| ContentId::new(Source::Secret, &*key.name)));
+        ids.extend(from.config_map_key_ref.iter().map(|key| ContentId::new(ContentKind::ConfigMap, &*key.name)));
+        ids.extend(from.secret_key_ref.iter().map(|key| ContentId::new(ContentKind::Secret, &*key.name)));
     }
     for from in container.env_from.iter().flatten() {
-        ids.extend(from.config_map_ref.iter().map(|map| ContentId::new(Source::ConfigMap, &*map.name)));
-        ids.extend(from.secret_ref.iter().map(|secret| ContentId::new(Source::Secret, &*secret.name)));
+        ids.extend(from.config_map_ref.iter().map(|map| ContentId::new(ContentKind::ConfigMap, &*map.name)));
+        ids.extend(from.secret_ref.iter().map(|secret| ContentId::new(ContentKind::Secret, &*secret.name)));
     }
     ids
 }
@@ -82,7 +82,7 @@ fn of_environment(container: &Container) -> Vec<ContentId> {
 pub(crate) struct Containers(Vec<(String, BTreeMap<String, String>)>);
 
 impl Containers {
-    /// Those of a Pod; init containers don't count.
+    /// The containers of a Pod; init containers don't count.
     pub(crate) fn of(spec: &PodSpec) -> Self {
         let digests = |container: &Container| {
             let variables = container.env.iter().flatten().filter(|variable| variable.name.starts_with(PREFIX));
@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn a_variable_is_named_as_reloader_names_it() {
         let name = |source, name: &str| variable(&ContentId::new(source, name));
-        assert_eq!(name(Source::ConfigMap, "app-config"), "STAKATER_APP_CONFIG_CONFIGMAP");
-        assert_eq!(name(Source::Secret, "a.-b"), "STAKATER_A_B_SECRET");
+        assert_eq!(name(ContentKind::ConfigMap, "app-config"), "STAKATER_APP_CONFIG_CONFIGMAP");
+        assert_eq!(name(ContentKind::Secret, "a.-b"), "STAKATER_A_B_SECRET");
     }
 }

@@ -20,7 +20,7 @@ const HOPELESS: [&str; 7] = [
 
 /// The progress of a rollout.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum RolloutVerdict {
     /// Not decided yet.
     Open,
     /// All Pods are new and ready.
@@ -30,26 +30,26 @@ pub(crate) enum Verdict {
 }
 
 /// Judges. `object` is the workload as it is now, `pods` are those of its selector.
-pub(crate) fn judge(workload: &Workload, object: &Value, pods: &[Pod]) -> Verdict {
+pub(crate) fn judge(workload: &Workload, object: &Value, pods: &[Pod]) -> RolloutVerdict {
     for pod in pods.iter().filter(|pod| is_new(workload, pod)) {
         if let Some((reason, detail)) = failure(pod) {
             let name = pod.metadata.name.as_deref().unwrap_or_default();
-            return Verdict::Failed(reason, format!("Pod {name}: {detail}"));
+            return RolloutVerdict::Failed(reason, format!("Pod {name}: {detail}"));
         }
     }
     let status = &object["status"];
     if status["observedGeneration"].as_i64().or_else(|| status["observedGeneration"].as_str()?.parse().ok())
         < object["metadata"]["generation"].as_i64()
     {
-        return Verdict::Open;
+        return RolloutVerdict::Open;
     }
     let conditions = status["conditions"].as_array().map(Vec::as_slice).unwrap_or_default();
     if let Some(condition) =
         conditions.iter().find(|condition| condition["reason"] == "ProgressDeadlineExceeded" && condition["status"] == "False")
     {
-        return Verdict::Failed("ProgressDeadlineExceeded".into(), condition["message"].as_str().unwrap_or_default().to_owned());
+        return RolloutVerdict::Failed("ProgressDeadlineExceeded".into(), condition["message"].as_str().unwrap_or_default().to_owned());
     }
-    if is_complete(workload.id.kind, object) { Verdict::Complete } else { Verdict::Open }
+    if is_complete(workload.id.kind, object) { RolloutVerdict::Complete } else { RolloutVerdict::Open }
 }
 
 fn is_complete(kind: Kind, object: &Value) -> bool {
@@ -139,22 +139,22 @@ mod tests {
         let one = rolled(Kind::Deployment);
         for reason in HOPELESS {
             let verdict = judge(&one, &object(1, 2), &[pod("new", waiting(reason))]);
-            assert_eq!(verdict, Verdict::Failed(reason.into(), format!("Pod web-1: container app is in {reason} back-off 10s")));
+            assert_eq!(verdict, RolloutVerdict::Failed(reason.into(), format!("Pod web-1: container app is in {reason} back-off 10s")));
         }
-        assert_eq!(judge(&one, &object(1, 2), &[pod("old", waiting("CrashLoopBackOff"))]), Verdict::Open);
-        assert_eq!(judge(&one, &object(1, 2), &[pod("new", waiting("ContainerCreating"))]), Verdict::Open);
+        assert_eq!(judge(&one, &object(1, 2), &[pod("old", waiting("CrashLoopBackOff"))]), RolloutVerdict::Open);
+        assert_eq!(judge(&one, &object(1, 2), &[pod("new", waiting("ContainerCreating"))]), RolloutVerdict::Open);
     }
 
     #[test]
     fn a_rollout_is_complete_when_all_pods_are_new_and_ready() {
         let one = rolled(Kind::Deployment);
-        assert_eq!(judge(&one, &object(2, 2), &[]), Verdict::Complete);
-        assert_eq!(judge(&one, &object(2, 1), &[]), Verdict::Open);
+        assert_eq!(judge(&one, &object(2, 2), &[]), RolloutVerdict::Complete);
+        assert_eq!(judge(&one, &object(2, 1), &[]), RolloutVerdict::Open);
         let mut unseen = object(2, 2);
         unseen["metadata"]["generation"] = json!(3);
-        assert_eq!(judge(&one, &unseen, &[]), Verdict::Open);
+        assert_eq!(judge(&one, &unseen, &[]), RolloutVerdict::Open);
         let daemons = json!({"metadata": {"generation": 2}, "status": {"observedGeneration": 2, "desiredNumberScheduled": 1, "updatedNumberScheduled": 1, "numberAvailable": 1}});
-        assert_eq!(judge(&rolled(Kind::DaemonSet), &daemons, &[]), Verdict::Complete);
+        assert_eq!(judge(&rolled(Kind::DaemonSet), &daemons, &[]), RolloutVerdict::Complete);
     }
 
     #[test]
@@ -162,6 +162,9 @@ mod tests {
         let mut stuck = object(1, 2);
         stuck["status"]["conditions"] =
             json!([{"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded", "message": "timed out"}]);
-        assert_eq!(judge(&rolled(Kind::Deployment), &stuck, &[]), Verdict::Failed("ProgressDeadlineExceeded".into(), "timed out".into()));
+        assert_eq!(
+            judge(&rolled(Kind::Deployment), &stuck, &[]),
+            RolloutVerdict::Failed("ProgressDeadlineExceeded".into(), "timed out".into())
+        );
     }
 }

@@ -16,7 +16,7 @@ use tokio::task::JoinSet;
 use crate::complaint::of_object;
 use crate::content::{Digests, of_config_map, of_secret};
 use crate::decide::Object;
-use crate::kind::{ContentId, Kind, Source, WorkloadId};
+use crate::kind::{ContentId, ContentKind, Kind, WorkloadId};
 use crate::options::Options;
 use crate::rules::{CHECK, Rules};
 use crate::state::{Feed, Scope, StateChange, scopes};
@@ -46,14 +46,14 @@ fn contents(client: &Client, options: &Options, scope: &Scope, changes: &mpsc::S
     for source in rules.sources.iter().copied() {
         let (feed, rules) = ((Feed::Content(source), scope.clone()), rules.clone());
         match source {
-            Source::ConfigMap => {
+            ContentKind::ConfigMap => {
                 let read = move |map: ConfigMap, gone| {
                     let digests = of_config_map(map.data.as_ref(), map.binary_data.as_ref());
                     content(source, &map, digests, gone, &rules)
                 };
                 tasks.spawn(follow(api(client, scope), labels.clone(), feed, changes.clone(), read));
             }
-            Source::Secret => {
+            ContentKind::Secret => {
                 let read = move |secret: Secret, gone| content(source, &secret, of_secret(secret.data.as_ref()), gone, &rules);
                 tasks.spawn(follow(api(client, scope), labels.clone(), feed, changes.clone(), read));
             }
@@ -147,7 +147,7 @@ impl<F> Outlet<F> {
     }
 }
 
-fn content(source: Source, object: &impl ResourceExt, digests: Digests, gone: bool, rules: &Rules) -> StateChange {
+fn content(source: ContentKind, object: &impl ResourceExt, digests: Digests, gone: bool, rules: &Rules) -> StateChange {
     let is_true = |name: &str| object.annotations().get(name).is_some_and(|value| value == "true");
     let read = Object {
         digest: digests.ours,

@@ -17,14 +17,14 @@ use crate::kind::ContentId;
 use crate::patch;
 use crate::record::Content;
 use crate::rules::Check;
-use crate::verdict::{Verdict, judge};
+use crate::verdict::{RolloutVerdict, judge};
 use crate::workload::Workload;
 
 /// Interval of looks at a rollout while its first Pods are watched.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// The outcome of a decision.
-pub(crate) enum Outcome {
+pub(crate) enum RestartOutcome {
     /// The object as it is now.
     Updated {
         /// The object as the server answered.
@@ -51,23 +51,23 @@ pub(crate) struct Pending {
 }
 
 /// Carries a decision out.
-pub(crate) async fn carry_out(context: Arc<Context>, workload: Workload, decision: Decision, pending: Vec<Pending>) -> Outcome {
+pub(crate) async fn carry_out(context: Arc<Context>, workload: Workload, decision: Decision, pending: Vec<Pending>) -> RestartOutcome {
     let done = match &decision {
-        Decision::Nothing => return Outcome::Stale(None),
+        Decision::Nothing => return RestartOutcome::Stale(None),
         Decision::Note(record) => context.patch(&workload, &patch::note(&workload, record)).await,
         Decision::Forget => context.patch(&workload, &patch::forget(&workload)).await,
         Decision::Resume => context.patch(&workload, &patch::resume(&workload, &context.options.rules)).await,
         Decision::Roll(plan) => {
             match passes(&context, &workload, &pending).await {
                 Ok(true) => {}
-                Ok(false) => return Outcome::Held,
+                Ok(false) => return RestartOutcome::Held,
                 Err(failure) => return failed(&context, &workload, failure).await,
             }
             // After the checks, which may take long: new Pods get what there is now.
             match is_current(&context, &workload, plan).await {
                 Ok(true) => {}
                 // The watch is behind: what it says will be another thing soon.
-                Ok(false) => return Outcome::Failed,
+                Ok(false) => return RestartOutcome::Failed,
                 Err(failure) => return failed(&context, &workload, failure).await,
             }
             context.roll(&workload, plan).await
@@ -77,29 +77,29 @@ pub(crate) async fn carry_out(context: Arc<Context>, workload: Workload, decisio
         (Ok(object), Decision::Roll(plan)) => {
             tracing::info!(workload = %workload.id, changes = changes(plan), "rolled out");
             context.metrics.executed(true, &workload.id.namespace);
-            Outcome::Updated { object: Box::new(object), rolled: !workload.pause.paused && workload.pause.period.is_none() }
+            RestartOutcome::Updated { object: Box::new(object), rolled: !workload.pause.paused && workload.pause.period.is_none() }
         }
-        (Ok(object), decision) => Outcome::Updated { object: Box::new(object), rolled: *decision == Decision::Resume },
+        (Ok(object), decision) => RestartOutcome::Updated { object: Box::new(object), rolled: *decision == Decision::Resume },
         (Err(Failure::Error(why)), Decision::Roll(plan)) => {
             let what = changes(plan);
             tracing::error!(workload = %workload.id, changes = what, why, "the rollout failed and is tried again");
             context.metrics.executed(false, &workload.id.namespace);
             context.notify(&workload, true, "ReloadFail", &format!("{what} changed; the rollout failed: {why}")).await;
-            Outcome::Failed
+            RestartOutcome::Failed
         }
         (Err(failure), _) => failed(&context, &workload, failure).await,
     }
 }
 
-async fn failed(context: &Context, workload: &Workload, failure: Failure) -> Outcome {
+async fn failed(context: &Context, workload: &Workload, failure: Failure) -> RestartOutcome {
     match failure {
         Failure::Stale => match context.get(workload).await {
-            Ok(object) => Outcome::Stale(object.map(Box::new)),
-            Err(_) => Outcome::Failed,
+            Ok(object) => RestartOutcome::Stale(object.map(Box::new)),
+            Err(_) => RestartOutcome::Failed,
         },
         Failure::Error(why) => {
             tracing::warn!(workload = %workload.id, why, "could not be written and is tried again");
-            Outcome::Failed
+            RestartOutcome::Failed
         }
     }
 }
@@ -190,25 +190,25 @@ pub(crate) struct Failing {
 pub(crate) async fn watch(context: Arc<Context>, workload: Workload, deadline: Instant) -> Option<Failing> {
     let verdict = loop {
         match look(&context, &workload).await {
-            Ok(Some(Verdict::Open)) => {}
+            Ok(Some(RolloutVerdict::Open)) => {}
             Ok(Some(verdict)) => break verdict,
             Ok(None) => return None,
             Err(failure) => tracing::debug!(workload = %workload.id, %failure, "the rollout can't be looked at"),
         }
         if Instant::now() > deadline {
-            break Verdict::Open;
+            break RolloutVerdict::Open;
         }
         tokio::time::sleep(LOOK).await;
     };
     match verdict {
-        Verdict::Complete => context.metrics.watched("complete"),
-        Verdict::Open => context.metrics.watched("unknown"),
-        Verdict::Failed(reason, detail) => return Some(Failing { workload, reason, detail }),
+        RolloutVerdict::Complete => context.metrics.watched("complete"),
+        RolloutVerdict::Open => context.metrics.watched("unknown"),
+        RolloutVerdict::Failed(reason, detail) => return Some(Failing { workload, reason, detail }),
     }
     None
 }
 
-async fn look(context: &Context, workload: &Workload) -> Result<Option<Verdict>, Failure> {
+async fn look(context: &Context, workload: &Workload) -> Result<Option<RolloutVerdict>, Failure> {
     let Some(object) = context.get(workload).await? else { return Ok(None) };
     let Some(selector) = &workload.selector else { return Ok(None) };
     let selector: Selector = selector.clone().try_into().map_err(|_| Failure::Error("its selector can't be read".into()))?;

@@ -10,7 +10,7 @@ use kube::core::DynamicObject;
 use serde_json::Value;
 
 use crate::complaint;
-use crate::kind::{ContentId, Kind, Source, WorkloadId};
+use crate::kind::{ContentId, ContentKind, Kind, WorkloadId};
 use crate::policy::ReloadPolicy;
 use crate::record::Record;
 use crate::rules::{APPLIED, CHECK, LAST_RELOADED_FROM, Names, PAUSED, RESTARTED_AT};
@@ -27,7 +27,7 @@ pub(crate) struct Workload {
     pub(crate) resource_version: String,
     /// `metadata.generation`.
     pub(crate) generation: i64,
-    /// Its reload policies for ConfigMaps and for Secrets. Index: [`Source`].
+    /// Its reload policies for ConfigMaps and for Secrets. Index: [`ContentKind`].
     pub(crate) policies: [ReloadPolicy; 2],
     /// Its references, and the container that stands for each.
     pub(crate) uses: Uses,
@@ -85,7 +85,7 @@ impl Workload {
         let pod = template.metadata.as_ref().and_then(|meta| meta.annotations.as_ref()).unwrap_or(&empty);
         let spec = template.spec.as_ref()?;
         let mut complaints = complaint::of_annotations(own, pod, names);
-        let policies = Source::ALL.map(|source| ReloadPolicy::read(source, own, pod, names, &mut complaints));
+        let policies = ContentKind::ALL.map(|source| ReloadPolicy::read(source, own, pod, names, &mut complaints));
         let marks = pod.iter().filter(|(name, _)| [LAST_RELOADED_FROM, RESTARTED_AT].contains(&name.as_str()));
         Some(Self {
             id: WorkloadId { namespace: object.namespace()?, kind, name: object.name_any() },
@@ -107,7 +107,7 @@ impl Workload {
     }
 
     /// The policy about one kind of source.
-    pub(crate) fn policy(&self, source: Source) -> &ReloadPolicy {
+    pub(crate) fn policy(&self, source: ContentKind) -> &ReloadPolicy {
         &self.policies[source as usize]
     }
 

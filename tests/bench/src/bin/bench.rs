@@ -12,7 +12,7 @@ use bench::controller::{Controller, cpu, resident_bytes};
 use bench::deaths::Deaths;
 use bench::measure::{Prober, all_answer, percentile};
 use bench::profiles;
-use bench::report::{Report, ms};
+use bench::report::{BenchReport, ms};
 use bench::throughput::{Listen, Plain, requests_a_second};
 use bench::world;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
@@ -30,7 +30,7 @@ const SAMPLES: usize = 200;
 async fn main() -> anyhow::Result<()> {
     let mut args = std::env::args_os().skip(1).map(PathBuf::from);
     let out = args.next().context("usage: bench OUT.md [CRITERION.md], bench hostile or bench throughput")?;
-    let mut report = Report::default();
+    let mut report = BenchReport::default();
     if out.as_os_str() == "hostile" {
         return bench::hostile::measure(&mut report).await;
     }
@@ -121,7 +121,7 @@ impl World<'_> {
     }
 
     /// Moves Services between the two echo servers.
-    async fn endpoint_changes(&mut self, controller: &Controller, report: &mut Report, churn: bool) -> anyhow::Result<()> {
+    async fn endpoint_changes(&mut self, controller: &Controller, report: &mut BenchReport, churn: bool) -> anyhow::Result<()> {
         let reloads = controller.metric("narthex_reloads_total").await?;
         let churning = churn.then(|| self.churn());
         let mut prober = Prober::new(controller.http());
@@ -175,7 +175,7 @@ impl World<'_> {
         from
     }
 
-    async fn new_ingresses(&mut self, controller: &Controller, report: &mut Report) -> anyhow::Result<()> {
+    async fn new_ingresses(&mut self, controller: &Controller, report: &mut BenchReport) -> anyhow::Result<()> {
         let reloads = controller.metric("narthex_reloads_total").await?;
         let mut samples = self.create_and_wait(controller, SAMPLES, |ingress| ingress, Duration::ZERO).await?;
         let reloads = controller.metric("narthex_reloads_total").await? - reloads;
@@ -191,7 +191,7 @@ impl World<'_> {
         Ok(())
     }
 
-    async fn new_profiles(&mut self, controller: &Controller, report: &mut Report) -> anyhow::Result<()> {
+    async fn new_profiles(&mut self, controller: &Controller, report: &mut BenchReport) -> anyhow::Result<()> {
         let reloads = controller.metric("narthex_reloads_total").await?;
         let mut size = 4;
         let count = 6;
@@ -231,7 +231,7 @@ impl World<'_> {
         Ok(samples)
     }
 
-    async fn many_at_once(&mut self, controller: &Controller, report: &mut Report) -> anyhow::Result<()> {
+    async fn many_at_once(&mut self, controller: &Controller, report: &mut BenchReport) -> anyhow::Result<()> {
         let reloads = controller.metric("narthex_reloads_total").await?;
         let count = 1_000;
         let from = self.reserve(count);
@@ -250,7 +250,7 @@ impl World<'_> {
         Ok(())
     }
 
-    async fn cold_start(&self, controller: &mut Controller, report: &mut Report) -> anyhow::Result<()> {
+    async fn cold_start(&self, controller: &mut Controller, report: &mut BenchReport) -> anyhow::Result<()> {
         controller.stop()?;
         controller.launch()?;
         let cold = all_answer(controller.http(), (0..self.count).map(world::host), 8).await?;
@@ -268,7 +268,7 @@ impl World<'_> {
     }
 
     /// Gives every Ingress ten annotations, and measures the memory of a controller that starts with them.
-    async fn annotate(&self, controller: &mut Controller, report: &mut Report) -> anyhow::Result<()> {
+    async fn annotate(&self, controller: &mut Controller, report: &mut BenchReport) -> anyhow::Result<()> {
         world::annotate_all(&self.namespace, self.count).await?;
         controller.stop()?;
         controller.launch()?;
@@ -281,7 +281,7 @@ impl World<'_> {
     }
 
     /// Requests a second beside plain NGINX, in alternating rounds, all with the same backend.
-    async fn throughput(&self, controller: &Controller, ports: &[u16], report: &mut Report) -> anyhow::Result<()> {
+    async fn throughput(&self, controller: &Controller, ports: &[u16], report: &mut BenchReport) -> anyhow::Result<()> {
         let dir = tempfile::tempdir()?;
         let local = |port| SocketAddr::from(([127, 0, 0, 1], port));
         let listen = Listen { bare: local(ports[1]), alike: local(ports[2]), backend: address(13, ports[0]) };
@@ -322,7 +322,7 @@ fn named(number: usize, service: usize) -> Ingress {
     mk_ingress(&format!("i{number}")).class("nginx").host(&world::host(number)).path("/", PathType::Prefix, &service, 80).build()
 }
 
-async fn footprint(controller: &Controller, report: &mut Report) -> anyhow::Result<()> {
+async fn footprint(controller: &Controller, report: &mut BenchReport) -> anyhow::Result<()> {
     let resident = resident_bytes(controller.pid())?;
     report.add("controller memory, 10,000 Ingresses", mb(resident), "≤ 150 MB", resident <= 150_000_000, "488 MB");
     let (master, workers) = controller.nginx()?;

@@ -1,4 +1,4 @@
-//! What a hostile tenant does, done.
+//! The acts of a hostile tenant.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use testkit::kube::mk_slice;
 use tokio::task::JoinSet;
 
 use super::objects::{self, CONFIG_MAPS, SECRETS};
-use super::step::{Endpoints, Step, Wish};
+use super::step::{Endpoints, IngressPlan, Step};
 use super::{World, values};
 
 /// Changes of one flapping Ingress.
@@ -25,11 +25,11 @@ impl World {
     /// The API server does not answer.
     pub(super) async fn act(&mut self, step: &Step) -> anyhow::Result<()> {
         match step {
-            Step::Ingress(wish) => self.ingress(wish).await,
+            Step::Ingress(plan) => self.ingress(plan).await,
             Step::Flap(one, other) => {
-                let other = Wish { number: one.number, ..other.clone() };
-                for wish in [one, &other].into_iter().cycle().take(FLAPS) {
-                    self.ingress(wish).await?;
+                let other = IngressPlan { number: one.number, ..other.clone() };
+                for plan in [one, &other].into_iter().cycle().take(FLAPS) {
+                    self.ingress(plan).await?;
                 }
                 Ok(())
             }
@@ -67,10 +67,10 @@ impl World {
         }
     }
 
-    async fn ingress(&mut self, wish: &Wish) -> anyhow::Result<()> {
-        let ingress = objects::ingress(wish, self.next, self.evil.ns());
-        self.tried.extend(values::names().cycle().skip(self.next % values::names().count()).take(wish.annotations));
-        self.next += wish.annotations;
+    async fn ingress(&mut self, plan: &IngressPlan) -> anyhow::Result<()> {
+        let ingress = objects::ingress(plan, self.next, self.evil.ns());
+        self.tried.extend(values::names().cycle().skip(self.next % values::names().count()).take(plan.annotations));
+        self.next += plan.annotations;
         self.evil.put(&ingress).await
     }
 

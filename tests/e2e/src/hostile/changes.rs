@@ -1,4 +1,4 @@
-//! What the other tenants change, and how long it takes to be served.
+//! Changes of the other tenants, and the time until each is served.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -16,7 +16,7 @@ use testkit::poll_every;
 use super::victims;
 use crate::{Case, Echo, Servers};
 
-/// How often an effect is looked for.
+/// Interval of looks for an effect.
 const INTERVAL: Duration = Duration::from_millis(2);
 
 /// The longest waits. Not the targets, which are in docs/benchmarks.md: the machine may be busy, and the binary not optimised.
@@ -33,11 +33,11 @@ pub struct Patience {
 /// Times from the API server's answer to the first right answer over HTTP.
 #[derive(Debug, Clone, Default)]
 pub struct Times {
-    /// Of changed endpoints.
+    /// Times of changed endpoints.
     pub endpoint: Vec<Duration>,
-    /// Of new Ingresses.
+    /// Times of new Ingresses.
     pub ingress: Vec<Duration>,
-    /// Of new Ingresses that need a reload.
+    /// Times of new Ingresses that need a reload.
     pub profile: Vec<Duration>,
 }
 
@@ -109,7 +109,7 @@ impl<'a> Changes<'a> {
     /// The Service moves to its other server.
     ///
     /// # Errors
-    /// It is not served there in time.
+    /// When it is not served there in time.
     pub async fn endpoint(&mut self) -> anyhow::Result<()> {
         self.number += 1;
         let to = self.servers.addresses()[self.number % 2];
@@ -123,7 +123,7 @@ impl<'a> Changes<'a> {
     /// An Ingress comes, and goes when it was served.
     ///
     /// # Errors
-    /// It is not served in time.
+    /// When it is not served in time.
     pub async fn new_ingress(&mut self) -> anyhow::Result<()> {
         let took = self.come_and_go(None, self.patience.ingress).await?;
         self.times.ingress.push(took);
@@ -133,7 +133,7 @@ impl<'a> Changes<'a> {
     /// The same with a profile that no other Ingress has.
     ///
     /// # Errors
-    /// It is not served in time.
+    /// When it is not served in time.
     pub async fn new_profile(&mut self) -> anyhow::Result<()> {
         let size = format!("{}k", 100 + self.number);
         let took = self.come_and_go(Some(("client-body-buffer-size", &size)), self.patience.profile).await?;

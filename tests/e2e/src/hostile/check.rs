@@ -10,7 +10,7 @@ use testkit::kube::Certificate;
 use super::victims;
 use crate::Case;
 
-/// Where a controller serves HTTP and HTTPS.
+/// The addresses of a controller for HTTP and HTTPS.
 #[derive(Debug, Clone, Copy)]
 pub struct Ports {
     /// Plain.
@@ -19,7 +19,7 @@ pub struct Ports {
     pub https: SocketAddr,
 }
 
-/// What must come back.
+/// The expected answer.
 #[derive(Debug, Clone)]
 pub(super) enum Expected {
     /// 200 of this namespace's Service, which saw this path.
@@ -28,7 +28,7 @@ pub(super) enum Expected {
     Refused(u16),
     /// This status, and a location that begins so.
     Redirected(u16, String),
-    /// Of three requests at least one gets this status.
+    /// This status, for at least one of three requests.
     Limited(u16),
 }
 

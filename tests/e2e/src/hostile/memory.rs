@@ -10,19 +10,19 @@ use crate::Controller;
 /// Resident bytes: of the largest worker, where there are several.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Memory {
-    /// Of `narthex run`.
+    /// Memory of `narthex run`.
     pub controller: u64,
-    /// Of NGINX's master.
+    /// Memory of NGINX's master.
     pub master: u64,
-    /// Of NGINX's largest worker.
+    /// Memory of NGINX's largest worker.
     pub worker: u64,
 }
 
 impl Memory {
-    /// What the processes of a controller have now.
+    /// The present memory of the processes of a controller.
     ///
     /// # Errors
-    /// It is not running, or its NGINX is not.
+    /// When it is not running, or its NGINX is not.
     pub fn of(controller: &Controller) -> anyhow::Result<Self> {
         let conf = controller.work_dir().join("nginx.conf");
         // A worker that drains may end meanwhile.

@@ -12,14 +12,14 @@ use kube::api::ObjectMeta;
 use serde_json::json;
 use testkit::kube::{Certificate, IngressBuilder, PathType, mk_ingress, mk_service, mk_slice};
 
-use super::step::{Content, Hosts, Paths, Shape, Wish};
+use super::step::{Content, Hosts, IngressPlan, Paths, Shape};
 use super::{values, victims};
 
 /// Names that the examples of annotations have.
 pub(super) const SECRETS: [&str; 4] = ["users", "ca", "backend-tls", "pair"];
 /// The same.
 pub(super) const CONFIG_MAPS: [&str; 3] = ["response-headers", "auth-headers", "php-parameters"];
-/// Where Services of the type ExternalName lead.
+/// The targets of Services of the type ExternalName.
 pub(super) const EXTERNAL: [&str; 5] = ["localhost", "169.254.169.254", "kubernetes.default.svc", "no-such-name.invalid", "0.0.0.0"];
 /// Its own domain.
 pub(super) const DOMAIN: &str = "evil.example.org";
@@ -42,25 +42,25 @@ fn ingress_name(number: usize) -> String {
     format!("i{number}")
 }
 
-/// The Ingress of a wish; its annotations begin at a number of [`values`].
-pub(super) fn ingress(wish: &Wish, first: usize, namespace: &str) -> Ingress {
-    let name = ingress_name(wish.number);
+/// The Ingress of a plan; its annotations begin at a number of [`values`].
+pub(super) fn ingress(plan: &IngressPlan, first: usize, namespace: &str) -> Ingress {
+    let name = ingress_name(plan.number);
     let mut ingress = mk_ingress(&name).class("nginx");
-    for host in hosts(wish) {
-        ingress = paths(ingress.host(&host), wish);
-        if wish.tls && !host.is_empty() {
+    for host in hosts(plan) {
+        ingress = paths(ingress.host(&host), plan);
+        if plan.tls && !host.is_empty() {
             ingress = ingress.tls(&host, "pair");
         }
     }
-    if wish.paths == Paths::Listed {
+    if plan.paths == Paths::Listed {
         let list: Vec<String> = (0..LISTED).map(|at| format!("10.{}.{}.0/24", at / 256, at % 256)).collect();
         ingress = ingress.annotation("allowlist-source-range", &list.join(","));
     }
-    if matches!(wish.paths, Paths::Expressions(_)) {
+    if matches!(plan.paths, Paths::Expressions(_)) {
         ingress = ingress.annotation("use-regex", "true");
     }
     // Its own value comes after what stands beside others.
-    let values = (first..first + wish.annotations).map(|number| values::value(number, namespace));
+    let values = (first..first + plan.annotations).map(|number| values::value(number, namespace));
     let values = values.flat_map(|mut values| {
         values.reverse();
         values
@@ -87,24 +87,24 @@ pub(super) fn small(number: usize) -> Ingress {
     ingress.path("/", PathType::Prefix, "s0", 80).build()
 }
 
-fn hosts(wish: &Wish) -> Vec<String> {
-    match wish.hosts {
-        Hosts::Own => vec![host(wish.number)],
+fn hosts(plan: &IngressPlan) -> Vec<String> {
+    match plan.hosts {
+        Hosts::Own => vec![host(plan.number)],
         Hosts::Victim(number) => vec![victims::nth(number)],
         Hosts::Above => vec![format!("*.{}", victims::DOMAIN)],
         Hosts::Nothing => vec![String::new()],
-        Hosts::Many(count) => (0..count).map(|at| format!("m{at}.{}", host(wish.number))).collect(),
+        Hosts::Many(count) => (0..count).map(|at| format!("m{at}.{}", host(plan.number))).collect(),
         Hosts::Odd => vec![format!("xn--0.{}.{DOMAIN}", "a".repeat(60)), "*.org".into()],
     }
 }
 
-fn paths(ingress: IngressBuilder, wish: &Wish) -> IngressBuilder {
-    let service = format!("s{}", wish.service);
+fn paths(ingress: IngressBuilder, plan: &IngressPlan) -> IngressBuilder {
+    let service = format!("s{}", plan.service);
     let whole = |ingress: IngressBuilder| ingress.path("/", PathType::Prefix, &service, 80);
     let each = |ingress: IngressBuilder, count: usize, kind: PathType, path: fn(usize) -> String| {
         (0..count).fold(ingress, |ingress, at| ingress.path(&path(at), kind, &service, 80))
     };
-    match wish.paths {
+    match plan.paths {
         Paths::Root => whole(ingress),
         Paths::Expressions(count) => {
             whole(each(ingress, count, PathType::ImplementationSpecific, |at| format!("/x{at}/(.*a+)+(b|c{{1,9}})$")))

@@ -1,4 +1,4 @@
-//! What the controller says about objects: its present Problems, as its log has them.
+//! The present Problems of objects, as the controller's log has them.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! What a tenant does: a random sequence for each seed.
+//! The steps of a tenant: a random sequence for each seed.
 
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -16,9 +16,9 @@ const MOST_PATHS: usize = 20_000;
 #[derive(Debug, Clone)]
 pub(super) enum Step {
     /// An Ingress is made or changed.
-    Ingress(Wish),
+    Ingress(IngressPlan),
     /// An Ingress changes to and fro, as fast as the API server takes it.
-    Flap(Wish, Wish),
+    Flap(IngressPlan, IngressPlan),
     /// So many small Ingresses are made.
     Crowd(usize),
     Service(usize, Shape),
@@ -32,13 +32,13 @@ pub(super) enum Step {
     Visit(usize),
 }
 
-/// What an Ingress is to be.
+/// The plan of an Ingress.
 #[derive(Debug, Clone)]
-pub(super) struct Wish {
+pub(super) struct IngressPlan {
     pub(super) number: usize,
     pub(super) hosts: Hosts,
     pub(super) paths: Paths,
-    /// How many of the next values of [`super::values`] it has.
+    /// Number of the next values of [`super::values`] that it has.
     pub(super) annotations: usize,
     pub(super) service: usize,
     pub(super) tls: bool,
@@ -47,7 +47,7 @@ pub(super) struct Wish {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Hosts {
     Own,
-    /// Of another tenant.
+    /// A host of another tenant.
     Victim(usize),
     /// The wildcard above the other tenants' hosts.
     Above,
@@ -55,7 +55,7 @@ pub(super) enum Hosts {
     Nothing,
     /// So many.
     Many(usize),
-    /// What is hardly a name.
+    /// Texts that are hardly names.
     Odd,
 }
 
@@ -83,7 +83,7 @@ impl Paths {
     }
 }
 
-/// What a Service is like.
+/// The form of a Service.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Shape {
     Plain,
@@ -94,7 +94,7 @@ pub(super) enum Shape {
     Gone,
 }
 
-/// What a Service's endpoints are.
+/// The endpoints of a Service.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Endpoints {
     Nothing,
@@ -106,7 +106,7 @@ pub(super) enum Endpoints {
     Thousands(usize),
 }
 
-/// What a Secret or a ConfigMap holds.
+/// The content of a Secret or a ConfigMap.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Content {
     Good,
@@ -119,7 +119,7 @@ pub(super) enum Content {
     Gone,
 }
 
-/// Whose hosts Ingresses name.
+/// The owners of the hosts that Ingresses name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
     /// The hosts of others as well.
@@ -140,12 +140,12 @@ pub(super) fn sequence(seed: u64, length: usize, reach: Reach) -> Vec<Step> {
 
 /// The largest object of each kind, in each way of being large.
 pub(super) fn largest() -> Vec<Step> {
-    let wish = |number, hosts, paths| Step::Ingress(Wish { number, hosts, paths, annotations: 0, service: 0, tls: false });
+    let plan = |number, hosts, paths| Step::Ingress(IngressPlan { number, hosts, paths, annotations: 0, service: 0, tls: false });
     let mut steps = vec![
-        wish(0, Hosts::Own, Paths::Many(20_000)),
-        wish(1, Hosts::Own, Paths::Listed),
-        wish(2, Hosts::Many(3_000), Paths::Root),
-        wish(3, Hosts::Own, Paths::Expressions(8_000)),
+        plan(0, Hosts::Own, Paths::Many(20_000)),
+        plan(1, Hosts::Own, Paths::Listed),
+        plan(2, Hosts::Many(3_000), Paths::Root),
+        plan(3, Hosts::Own, Paths::Expressions(8_000)),
         Step::Endpoints(0, Endpoints::Thousands(5)),
     ];
     for content in [Content::Large, Content::Many] {
@@ -181,8 +181,8 @@ fn step(reach: Reach) -> impl Strategy<Value = Step> {
         1 => (1..4_usize).prop_map(Endpoints::Thousands),
     ];
     prop_oneof![
-        28 => wish(reach).prop_map(Step::Ingress),
-        4 => (wish(reach), wish(reach)).prop_map(|(one, other)| Step::Flap(one, other)),
+        28 => plan(reach).prop_map(Step::Ingress),
+        4 => (plan(reach), plan(reach)).prop_map(|(one, other)| Step::Flap(one, other)),
         1 => (20..60_usize).prop_map(Step::Crowd),
         4 => (0..SERVICES, shape).prop_map(|(number, shape)| Step::Service(number, shape)),
         4 => (0..SERVICES, endpoints).prop_map(|(number, endpoints)| Step::Endpoints(number, endpoints)),
@@ -194,8 +194,8 @@ fn step(reach: Reach) -> impl Strategy<Value = Step> {
     ]
 }
 
-fn wish(reach: Reach) -> impl Strategy<Value = Wish> {
-    // A wildcard with TLS holds for hosts below it, unless each belongs to one namespace.
+fn plan(reach: Reach) -> impl Strategy<Value = IngressPlan> {
+    // A wildcard with TLS applies to hosts below it, unless each belongs to one namespace.
     let (foreign, above) = if reach == Reach::Everywhere { (4, 2) } else { (0, 0) };
     let hosts = prop_oneof![
         12 => Just(Hosts::Own),
@@ -214,6 +214,6 @@ fn wish(reach: Reach) -> impl Strategy<Value = Wish> {
     ];
     (0..INGRESSES, hosts, paths, 0..9_usize, 0..SERVICES, any::<bool>()).prop_map(|(number, hosts, paths, annotations, service, tls)| {
         let count = if let Hosts::Many(count) = hosts { count } else { 1 };
-        Wish { number, hosts, paths: paths.within(MOST_PATHS / count), annotations, service, tls }
+        IngressPlan { number, hosts, paths: paths.within(MOST_PATHS / count), annotations, service, tls }
     })
 }

@@ -4,7 +4,7 @@ use settings::{ANNOTATIONS, Entry};
 
 use super::victims;
 
-/// What a value is like.
+/// The form of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Taste {
     /// The example of the table.

@@ -16,7 +16,7 @@ use crate::{Case, Echo, Servers};
 
 /// The domain of all of them.
 pub(super) const DOMAIN: &str = "victims.example.com";
-/// How many hosts.
+/// Number of hosts.
 pub(super) const COUNT: usize = NAMES.len();
 const NAMES: [&str; 20] = [
     "plain-0",
@@ -59,7 +59,7 @@ pub(super) fn nth(number: usize) -> String {
 pub struct Victims {
     /// Three namespaces: plain hosts, TLS, protection.
     pub cases: [Case; 3],
-    /// What their hosts answer.
+    /// The expected answers of their hosts.
     pub checks: Vec<Check>,
     _servers: Vec<Servers>,
     _gate: Gate,

@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 
 use super::check::{Check, Ports};
 
-/// From the beginning of one round to that of the next.
+/// Interval between the beginnings of two rounds.
 const ROUND: Duration = Duration::from_millis(200);
 
 /// Asks every host again and again. Dropping it ends it.
@@ -49,7 +49,7 @@ impl Watcher {
         Self { shared, task }
     }
 
-    /// How often every host was asked.
+    /// Number of requests to every host.
     pub fn rounds(&self) -> u64 {
         self.shared.rounds.load(Ordering::Relaxed)
     }

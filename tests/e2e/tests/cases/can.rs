@@ -73,7 +73,7 @@ impl Setup {
         Ok(services)
     }
 
-    /// How many of `count` requests with these headers the canary answers.
+    /// Number of `count` requests with these headers that the canary answers.
     async fn canaries_of(&self, count: usize, headers: &[(&str, &str)]) -> anyhow::Result<usize> {
         let mut canaries = 0;
         for _ in 0..count {

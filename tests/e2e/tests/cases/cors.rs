@@ -32,7 +32,7 @@ impl Shared {
         Ok(response)
     }
 
-    /// The origin is told that it may read the answer, once.
+    /// The answer allows the origin to read it, once.
     #[track_caller]
     fn check(response: &Response, allowed: &[&str]) {
         assert_eq!(response.header_all(ALLOW_ORIGIN).collect::<Vec<_>>(), allowed);
@@ -42,7 +42,7 @@ impl Shared {
 #[tokio::test]
 async fn cors_01_enable_cors_allows_every_origin_with_the_usual_methods_and_headers() -> anyhow::Result<()> {
     let shared = Shared::new("cors-01", &[]).await?;
-    let response = shared.from("https://anybody.com").await?;
+    let response = shared.from("https://other.com").await?;
     Shared::check(&response, &["*"]);
     let headers = "DNT,Keep-Alive,User-Agent,X-Requested-With,If-Modified-Since,Cache-Control,Content-Type,Range,Authorization";
     for (name, value) in [
@@ -55,8 +55,7 @@ async fn cors_01_enable_cors_allows_every_origin_with_the_usual_methods_and_head
     }
     assert_eq!((response.header("access-control-expose-headers"), response.header("vary")), (None, None));
 
-    let preflight =
-        Request::new("OPTIONS", shared.controller.http(), "/").host(HOST).header("Origin", "https://anybody.com").send().await?;
+    let preflight = Request::new("OPTIONS", shared.controller.http(), "/").host(HOST).header("Origin", "https://other.com").send().await?;
     assert_eq!((preflight.status, preflight.body.len()), (204, 0));
     Shared::check(&preflight, &["*"]);
     Ok(())
@@ -102,7 +101,7 @@ async fn cors_04_cors_allow_headers_cors_allow_methods_cors_expose_headers_and_c
     Ok(())
 }
 
-/// Which of these origins may read where the annotation has this value.
+/// The origins among these that may read where the annotation has this value.
 async fn origins(id: &str, value: &str, checks: &[(&str, bool)]) -> anyhow::Result<()> {
     let shared = Shared::new(id, &[("cors-allow-origin", value)]).await?;
     for (origin, allowed) in checks {
@@ -112,8 +111,8 @@ async fn origins(id: &str, value: &str, checks: &[(&str, bool)]) -> anyhow::Resu
     Ok(())
 }
 
-/// Everybody may read, with and without an origin.
-async fn anybody(id: &str, value: &str, from: &[&str]) -> anyhow::Result<()> {
+/// Any origin may read, and clients without one.
+async fn any_origin(id: &str, value: &str, from: &[&str]) -> anyhow::Result<()> {
     let shared = Shared::new(id, &[("cors-allow-origin", value)]).await?;
     Shared::check(&shared.controller.get(HOST, "/").await?, &["*"]);
     for origin in from {
@@ -136,12 +135,12 @@ async fn cors_06_an_origin_without_a_scheme_is_left_out() -> anyhow::Result<()> 
 
 #[tokio::test]
 async fn cors_07_a_star_allows_requests_without_an_origin() -> anyhow::Result<()> {
-    anybody("cors-07", "*", &[]).await
+    any_origin("cors-07", "*", &[]).await
 }
 
 #[tokio::test]
 async fn cors_08_a_star_among_others_allows_everybody() -> anyhow::Result<()> {
-    anybody("cors-08", "*, foo.bar.com", &[]).await
+    any_origin("cors-08", "*, foo.bar.com", &[]).await
 }
 
 #[tokio::test]
@@ -172,7 +171,7 @@ async fn cors_13_a_wildcard_with_a_port_covers_no_other() -> anyhow::Result<()> 
 
 #[tokio::test]
 async fn cors_14_an_origin_of_blanks_allows_everybody() -> anyhow::Result<()> {
-    anybody("cors-14", "   ", &["http://origin.com", "http://book.origin.com", "test.origin.com"]).await
+    any_origin("cors-14", "   ", &["http://origin.com", "http://book.origin.com", "test.origin.com"]).await
 }
 
 #[tokio::test]

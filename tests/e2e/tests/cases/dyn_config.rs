@@ -24,7 +24,7 @@ async fn tls_ingress(case: &Case) -> anyhow::Result<(Controller, Certificate)> {
     Ok((controller, certificate))
 }
 
-/// How long the soak is.
+/// Duration of the soak.
 struct Soak {
     /// Hosts of a round.
     hosts: usize,

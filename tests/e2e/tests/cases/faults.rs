@@ -10,7 +10,7 @@ use testkit::api_proxy::Fault;
 use testkit::excuses::Excuses;
 use world::{HOSTS, SERVERS, SERVICES, World};
 
-/// What happens. A fault of the API server stays until the next one, at most to the end of the sequence.
+/// An event of a sequence. A fault of the API server stays until the next one, at most to the end of the sequence.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Step {
     Api(Fault),

@@ -1,4 +1,4 @@
-//! What protects and can't be used closes, whatever was served before.
+//! Protection that can't be used closes, whatever was served before.
 
 use e2e::{Case, Controller, rule};
 use k8s_openapi::api::networking::v1::Ingress;

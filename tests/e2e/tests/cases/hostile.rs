@@ -18,7 +18,7 @@ const LONGEST: Patience =
 /// The same where a build takes seconds, because the objects are the largest that there can be.
 const LONGEST_BESIDE_THE_LARGEST: Patience =
     Patience { endpoint: Duration::from_secs(20), ingress: Duration::from_secs(20), profile: Duration::from_secs(30) };
-/// How much memory the tenant may cost each process. The objects themselves are in the controller, several versions of them while it builds.
+/// Memory that the tenant may cost each process. The objects themselves are in the controller, several versions of them while it builds.
 const GROWTH: Memory = Memory { controller: 384 << 20, master: 128 << 20, worker: 192 << 20 };
 /// Steps of one sequence.
 const STEPS: usize = 30;

@@ -10,7 +10,7 @@ use testkit::poll;
 
 const HOST: &str = "lb.example.com";
 
-/// How many of `count` requests each server answers.
+/// Numbers of `count` requests that the servers answer.
 async fn servers(controller: &Controller, count: usize) -> anyhow::Result<BTreeMap<String, usize>> {
     let mut servers = BTreeMap::new();
     for _ in 0..count {

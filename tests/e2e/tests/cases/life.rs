@@ -1,4 +1,4 @@
-//! Life and death under load: nobody's request fails while a Deployment changes, and everything comes back when a part dies.
+//! Life and death under load: no request fails while a Deployment changes, and everything comes back when a part dies.
 
 use std::time::Duration;
 
@@ -157,7 +157,7 @@ async fn an_ingress_that_nginx_refuses_is_set_aside_and_others_go_on() -> anyhow
     case.namespace.api().create(&Default::default(), &broken.path("/", PathType::Prefix, "echo", 80).build()).await?;
     poll(PATIENCE, || async {
         let metrics = controller.metrics().await?;
-        ensure!(metrics.contains("narthex_problems{kind=\"Quarantined\"} 1"), "nothing is set aside");
+        ensure!(metrics.contains("narthex_problems{kind=\"Quarantined\"} 1"), "nothing is quarantined");
         Ok(())
     })
     .await?;

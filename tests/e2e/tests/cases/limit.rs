@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 const HOST: &str = "limit.example.com";
 const TARGET_PORT: u16 = 8080;
 
-/// The Service `echo`, whose server answers nobody until `open` says so.
+/// The Service `echo`, whose server answers no request until `open` says so.
 async fn gated(case: &Case, open: watch::Receiver<bool>) -> anyhow::Result<JoinSet<()>> {
     let address = ports::addresses(1)?.pop().context("one address was asked for")?;
     let address = SocketAddr::from((address, TARGET_PORT));

@@ -13,7 +13,7 @@ use testkit::{poll, ports};
 
 const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-/// What is to stay out of reach: a server on loopback.
+/// A server on loopback, which is to stay out of reach.
 async fn inner() -> anyhow::Result<Gate> {
     Gate::start((LOOPBACK, ports::Ports::one()?).into()).await
 }

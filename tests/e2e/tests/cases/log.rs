@@ -150,7 +150,7 @@ async fn until_logged(log: &Path, text: &str) -> anyhow::Result<String> {
     .await
 }
 
-/// What is logged of a header that holds quotes, and of one that is absent.
+/// The log of a header that holds quotes, and of one that is absent.
 async fn escaped(id: &str, key: &str, value: &str, expected: &str) -> anyhow::Result<()> {
     let case = Case::new(id).await?;
     let _servers = case.echo(1).await?;

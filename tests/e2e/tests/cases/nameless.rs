@@ -1,10 +1,10 @@
-//! Rules without a host: what they ask of a server block holds for no host of others.
+//! Rules without a host: what they ask of a server block applies to no host of others.
 
 use e2e::{Case, Echo, ensure_class, rule};
 use testkit::bed::Bed;
 use testkit::kube::{PathType, mk_ingress, mk_ingress_class};
 
-/// Of this controller alone, which looks at all namespaces.
+/// A class of this controller alone, which looks at all namespaces.
 const CLASS: &str = "nameless";
 const CONTROLLER: &str = "k8s.io/nameless";
 const SNIPPET: &str = "more_set_headers \"X-Evil: 1\";";

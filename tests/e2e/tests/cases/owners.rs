@@ -1,4 +1,4 @@
-//! What belongs to which tenant: hosts with `--host-ownership`, and turns to reload.
+//! Ownership by tenants: hosts with `--host-ownership`, and turns to reload.
 
 use e2e::{Case, Echo, has_fake_certificate, rule};
 use testkit::bed::Bed;

@@ -150,7 +150,7 @@ async fn pass_03_hosts_and_endpoints_change_without_a_reload() -> anyhow::Result
 
     case.patch::<EndpointSlice>("tls", json!({"endpoints": []})).await?;
     poll(PATIENCE, || async {
-        // Newer NGINX resets the connection, as there are bytes that nobody has read.
+        // Newer NGINX resets the connection, as there are unread bytes.
         let answer = raw(controller.https(), &more).await.or_else(|error| if is_reset(&error) { Ok(Vec::new()) } else { Err(error) })?;
         ensure!(answer.is_empty(), "still served: {:?}", String::from_utf8_lossy(&answer));
         Ok(())

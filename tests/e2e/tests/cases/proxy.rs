@@ -40,8 +40,8 @@ impl Served {
 
     /// The answer of an echo server that sends these headers.
     async fn answer(&self, headers: &[&str]) -> anyhow::Result<Response> {
-        let wishes: Vec<(&str, &str)> = headers.iter().map(|header| ("x-echo-header", *header)).collect();
-        self.controller.get_with(HOST, "/", &wishes).await
+        let options: Vec<(&str, &str)> = headers.iter().map(|header| ("x-echo-header", *header)).collect();
+        self.controller.get_with(HOST, "/", &options).await
     }
 }
 

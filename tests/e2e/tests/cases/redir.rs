@@ -39,20 +39,20 @@ async fn redir_03_from_to_www_redirect_sends_the_other_name_to_the_host() -> any
     let case = Case::new("redir-03").await?;
     let _servers = case.echo(1).await?;
     let host = "fromtowwwredirect.bar.com";
-    let twin = format!("www.{host}");
+    let alias = format!("www.{host}");
     case.create(&rule("www", host).annotation("from-to-www-redirect", "true").build()).await?;
     let controller = case.controller().start().await?;
     controller.until(host, "/", 200).await?;
-    let response = controller.until(&twin, "/foo", 308).await?;
+    let response = controller.until(&alias, "/foo", 308).await?;
     let port = controller.http().port();
     assert_eq!(response.header("location"), Some(format!("http://{host}:{port}/foo").as_str()));
 
     // A host of that name keeps it.
     let reloads = controller.reloads().await?;
-    case.create(&rule("own", &twin).build()).await?;
-    controller.until(&twin, "/foo", 200).await?;
+    case.create(&rule("own", &alias).build()).await?;
+    controller.until(&alias, "/foo", 200).await?;
     case.delete::<k8s_openapi::api::networking::v1::Ingress>("own").await?;
-    controller.until(&twin, "/foo", 308).await?;
+    controller.until(&alias, "/foo", 308).await?;
     assert_eq!(controller.reloads().await?, reloads, "names are data");
     Ok(())
 }
@@ -155,8 +155,8 @@ async fn temporal_redirect_and_temporal_redirect_code_win_over_permanent_redirec
     {
         assert_eq!(controller.until(host, "/", status).await?.header("location"), Some(new), "{host}");
     }
-    let told = controller.until("body.foo.com", "/", 300).await?;
-    assert_eq!((told.header("location"), told.text().as_str()), (None, new));
+    let answer = controller.until("body.foo.com", "/", 300).await?;
+    assert_eq!((answer.header("location"), answer.text().as_str()), (None, new));
     Ok(())
 }
 
@@ -174,7 +174,7 @@ async fn use_port_in_redirects_names_the_port() -> anyhow::Result<()> {
     let response = controller.until(secure, "/a", 308).await?;
     assert_eq!(response.header("location"), Some(format!("https://{secure}:{}/a", controller.https().port()).as_str()));
 
-    // As a setting it holds for all, and an annotation may say no.
+    // As a setting it applies to all, and an annotation may turn it off.
     case.create(
         &rule("plain", "plain.foo.com").annotation("use-port-in-redirects", "false").annotation("force-ssl-redirect", "true").build(),
     )

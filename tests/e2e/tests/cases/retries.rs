@@ -11,7 +11,7 @@ use testkit::{poll, ports};
 
 const HOST: &str = "retries.foo.com";
 
-/// Where a setting stands.
+/// The place of a setting.
 #[derive(Clone, Copy)]
 enum At {
     Annotation,
@@ -79,7 +79,7 @@ async fn send_timeout(id: &str, at: At) -> anyhow::Result<()> {
     gives_up(&controller, Request::new("POST", controller.http(), "/").body(body)).await
 }
 
-/// How many endpoints get a request that each refuses after `delay_ms`.
+/// Number of endpoints that get a request that each refuses after `delay_ms`.
 async fn tries(id: &str, at: At, settings: &[(&str, &str)], delay_ms: u32) -> anyhow::Result<u64> {
     let case = Case::new(id).await?;
     let echo = case.echo(3).await?;

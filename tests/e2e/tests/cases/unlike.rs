@@ -1,4 +1,4 @@
-//! What ingress-nginx does otherwise: rows of docs/migrate.md, "Other than ingress-nginx".
+//! Differences from ingress-nginx: rows of docs/migrate.md, "Other than ingress-nginx".
 
 use e2e::{Case, rule};
 use testkit::http::Request;

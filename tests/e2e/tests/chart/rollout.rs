@@ -58,7 +58,7 @@ async fn the_rights_for_the_cluster_are_enough_and_no_more() -> anyhow::Result<(
     for kind in kinds {
         case.rolled_out(kind, "web", 1).await?;
     }
-    receiver.until_told("rolled out *web* of type *StatefulSet*").await?;
+    receiver.until_notified("rolled out *web* of type *StatefulSet*").await?;
     rollout.until_metric("narthex_rollout_watched_total{result=\"complete\"}", 1.0).await?;
     let counted = format!("reloader_reload_executed_total_by_namespace{{namespace=\"{}\",success=\"true\"}}", case.ns());
     rollout.until_metric(&counted, 5.0).await?;
@@ -121,9 +121,9 @@ async fn one_namespace_without_secrets_needs_few_rights() -> anyhow::Result<()> 
     release.upgrade(&alone(json!({"rollout": selector})))?;
     let run = release.container(&format!("{}-narthex-rollout", case.ns())).await?;
     assert!(run.args.contains(&"--webhook-url=http://127.0.0.1:9/".to_owned()), "{:?}", run.args);
-    let told = rights(kubeconfig.path(), case.ns()).await?;
-    let told: Vec<&str> = told.iter().map(String::as_str).filter(|right| !right.contains("leases")).collect();
-    assert_eq!(told, all(&[("", &["configmaps", "secrets"], &["list", "watch"])]));
+    let granted = rights(kubeconfig.path(), case.ns()).await?;
+    let granted: Vec<&str> = granted.iter().map(String::as_str).filter(|right| !right.contains("leases")).collect();
+    assert_eq!(granted, all(&[("", &["configmaps", "secrets"], &["list", "watch"])]));
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! What `narthex compare` finds, and what it does not.
+//! Findings of `narthex compare`, and differences that are none.
 
 use std::io::Write;
 

@@ -66,7 +66,7 @@ pub(crate) fn differences(report: &Value) -> Vec<String> {
     found
 }
 
-/// `narthex switch` with the records in the case's namespace and JSON as output, asking nobody: the exit code and the result.
+/// `narthex switch` with the records in the case's namespace and JSON as output, without a question: the exit code and the result.
 pub(crate) async fn switch(case: &Case, more: &[&str]) -> anyhow::Result<(Option<i32>, Value)> {
     let kubeconfig = format!("--kubeconfig={}", case.bed.kubeconfig().display());
     let mut args = vec!["switch", &kubeconfig, "--record-namespace", case.ns(), "--output", "json", "--yes"];

@@ -1,4 +1,4 @@
-//! What `narthex switch` moves, where it stops, and how it goes back.
+//! Moves of `narthex switch`, its stops, and its way back.
 
 use std::collections::BTreeMap;
 

@@ -20,7 +20,7 @@ async fn made(case: &Case, wanted: &[(&str, &[(&str, &str)])]) -> anyhow::Result
     Ok(())
 }
 
-/// How often each was rolled out.
+/// Number of rollouts of each.
 async fn rollouts(case: &Case, names: &[&str]) -> anyhow::Result<Vec<Option<u64>>> {
     let mut all = Vec::new();
     for name in names {

@@ -1,4 +1,4 @@
-//! What is a change, and that each is rolled out once.
+//! Changes, each of which is rolled out once.
 
 use anyhow::ensure;
 use e2e::rollout::{Kind, Rollout, Wanted, deployment};
@@ -167,7 +167,7 @@ async fn an_api_server_that_starts_anew_starts_no_rollout() -> anyhow::Result<()
     }
     case.settled().await?;
     drop(rollout);
-    // Nor does a rollout that starts anew.
+    // Nor does a rollout that starts again.
     let _rollout = Rollout::start(&case, &[], &[]).await?;
     case.settled().await?;
     case.revisions("web", 3).await

@@ -49,7 +49,7 @@ async fn broken_nginx_configuration_is_held_back_until_it_changes() -> anyhow::R
     let note = until_event(&case, "ConfigMap", "RolloutCheckFailed").await?;
     assert!(note.contains("site.conf is not complete NGINX configuration, line 1"), "{note}");
     assert!(until_event(&case, "Deployment", "RolloutHeld").await?.contains("ConfigMap config"));
-    receiver.until_told("failed its check").await?;
+    receiver.until_notified("failed its check").await?;
     rollout.until_metric("narthex_rollout_held", 1.0).await?;
     case.rolled_out(Kind::Deployment, "unchecked", 1).await?;
     // New Pods would get the broken file, whatever else they are rolled out for.
@@ -121,7 +121,7 @@ async fn content_that_changes_while_it_is_checked_is_not_rolled_out() -> anyhow:
         Ok(())
     })
     .await?;
-    // What is decided about is not what there is any more when the check ends: new Pods would get what nobody checked.
+    // What is decided about is not what there is any more when the check ends: new Pods would get unchecked content.
     case.config("config", "3").await?;
     std::fs::write(directory.path().join("go"), "")?;
     case.rolled_out(Kind::Deployment, "web", 1).await?;
@@ -177,7 +177,7 @@ async fn a_deployment_whose_first_new_pod_fails_is_paused_until_the_content_chan
     let note = until_event(&case, "Deployment", "RolloutFailed").await?;
     assert!(note.contains("container echo is in CrashLoopBackOff") && note.contains("paused"), "{note}");
     rollout.until_metric("narthex_rollout_watched_total{result=\"failed\"}", 1.0).await?;
-    let (_, body) = receiver.until_told("CrashLoopBackOff").await?;
+    let (_, body) = receiver.until_notified("CrashLoopBackOff").await?;
     assert!(body.contains("\"color\":\"danger\""), "{body}");
 
     case.config("config", "fixed").await?;

@@ -1,4 +1,4 @@
-//! Several replicas: one acts, and whoever takes over neither repeats nor misses anything.
+//! Several replicas: one acts, and its successor neither repeats nor misses anything.
 
 use anyhow::{Context, ensure};
 use e2e::rollout::{Kind, Rollout, deployment};
@@ -53,7 +53,7 @@ async fn a_change_that_the_leader_did_not_live_to_roll_out_is_rolled_out_once() 
     case.settled().await?;
     case.revisions("web", 3).await?;
 
-    // A change while nobody runs.
+    // A change while no replica runs.
     third.kill()?;
     case.config("config", "3").await?;
     let _fourth = replica(&case, "fourth").await?;

@@ -48,8 +48,8 @@ async fn the_rights_of_the_manifest_are_enough() -> anyhow::Result<()> {
     }
     poll(PATIENCE, || async {
         let events = case.namespace.api::<Event>().list(&ListParams::default()).await?.items;
-        let told = events.iter().filter(|event| event.reason.as_deref() == Some("Reloaded")).count();
-        anyhow::ensure!(told == kinds.len(), "{told} Events");
+        let written = events.iter().filter(|event| event.reason.as_deref() == Some("Reloaded")).count();
+        anyhow::ensure!(written == kinds.len(), "{written} Events");
         Ok(())
     })
     .await?;

@@ -1,4 +1,4 @@
-//! The end: what was begun is finished, or done by whoever leads next, and done once.
+//! The end: what was begun is finished, or done by the next leader, and done once.
 
 use std::path::PathBuf;
 
@@ -94,9 +94,9 @@ async fn what_was_decided_is_written_and_told_after_sigterm() -> anyhow::Result<
     barrier.open()?;
     rollout.ended().await?;
     case.rolled_out(Kind::Deployment, "web", 1).await?;
-    assert_eq!(receiver.told().len(), 1, "{:?}", receiver.told());
+    assert_eq!(receiver.notifications().len(), 1, "{:?}", receiver.notifications());
     assert_eq!(holder(&case).await?, None, "the Lease is given away");
-    // Nothing is left to do for whoever comes next.
+    // Nothing is left to do for the next leader.
     let _second = replica(&case, "second", &[], &[]).await?;
     case.fence().await?;
     case.settled().await?;
@@ -163,21 +163,21 @@ async fn a_webhook_is_told_after_sigterm_of_what_was_seen_before() -> anyhow::Re
     let url = format!("--webhook-url=http://{}/hook", listener.local_addr()?);
     case.config("config", "1").await?;
     let mut rollout = Rollout::start(&case, &[&url], &[]).await?;
-    // The first list may not be there yet: changes until one is told.
+    // The first list may not be there yet: changes until one is reported.
     let asked = tokio::select! {
         asked = one_request(&listener, "500 Internal Server Error") => asked,
         changed = async {
             poll(PATIENCE, || async {
                 let map = case.namespace.api::<ConfigMap>().get("config").await?;
                 case.config("config", &map.metadata.resource_version.unwrap_or_default()).await?;
-                anyhow::bail!("nothing is told")
+                anyhow::bail!("nothing is reported")
             }).await
         } => changed,
     };
     asked?;
     rollout.terminate()?;
     one_request(&listener, "200 OK").await?;
-    // Further changes that were made until the first was told are told, too.
+    // Further changes that were made until the first was reported are reported, too.
     loop {
         tokio::select! {
             ended = rollout.ended() => return ended,

@@ -1,10 +1,10 @@
-//! Who is told: webhooks, alerts, Events, metrics.
+//! The receivers of notifications: webhooks, alerts, Events, metrics.
 
 use std::io::Write;
 
 use anyhow::Context;
 use e2e::Case;
-use e2e::receiver::{Receiver, Told};
+use e2e::receiver::{Notification, Receiver};
 use e2e::rollout::{Kind, Rollout, deployment};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -26,20 +26,20 @@ async fn a_webhook_is_told_of_each_change_and_nothing_is_rolled_out() -> anyhow:
     case.config("config", "1").await?;
     case.make(deployment("web", &AUTO)).await?;
     let rollout = Rollout::start(&case, &[&format!("--webhook-url={}", receiver.url())], &[]).await?;
-    // Told of the first change that is seen: the list may not be there yet.
+    // A notification of the first change that is seen: the list may not be there yet.
     poll(e2e::PATIENCE, || async {
         let map = case.namespace.api::<ConfigMap>().get("config").await?;
         case.config("config", &map.metadata.resource_version.unwrap_or_default()).await?;
-        anyhow::ensure!(!receiver.told().is_empty(), "nothing is told");
+        anyhow::ensure!(!receiver.notifications().is_empty(), "nothing is reported");
         Ok(())
     })
     .await?;
-    let (head, body) = receiver.until_told("webhook").await?;
+    let (head, body) = receiver.until_notified("webhook").await?;
     assert!(head.starts_with("POST /hook HTTP/1.1\r\n") && head.to_ascii_lowercase().contains("content-type: application/json"), "{head}");
     assert_eq!(body, "{\"webhook\":\"update successful\"}");
     poll(e2e::PATIENCE, || async {
-        let told = rollout.metric("narthex_rollout_webhooks_total{success=\"true\"}").await?;
-        anyhow::ensure!(told >= 1.0, "{told}");
+        let notified = rollout.metric("narthex_rollout_webhooks_total{success=\"true\"}").await?;
+        anyhow::ensure!(notified >= 1.0, "{notified}");
         Ok(())
     })
     .await?;
@@ -78,11 +78,11 @@ async fn alerts_go_to_the_sink_in_its_form() -> anyhow::Result<()> {
 }
 
 /// The newest of so many requests.
-async fn newest(receiver: &Receiver, count: u64) -> anyhow::Result<Told> {
+async fn newest(receiver: &Receiver, count: u64) -> anyhow::Result<Notification> {
     poll(e2e::PATIENCE, || async {
-        let told = receiver.told();
-        anyhow::ensure!(told.len() == usize::try_from(count)?, "{told:?}");
-        Ok(told[told.len() - 1].clone())
+        let notified = receiver.notifications();
+        anyhow::ensure!(notified.len() == usize::try_from(count)?, "{notified:?}");
+        Ok(notified[notified.len() - 1].clone())
     })
     .await
 }
@@ -143,7 +143,7 @@ async fn alerts_go_over_https_and_through_a_proxy() -> anyhow::Result<()> {
     case.make(deployment("web", &AUTO)).await?;
     let alerts = [("ALERT_ON_RELOAD", "true"), ("ALERT_WEBHOOK_URL", &*url)];
 
-    // An authority that nobody knows: told to the log, without the address, and the rollout goes on.
+    // An unknown authority: reported in the log, without the address, and the rollout goes on.
     let stranger = Rollout::start(&case, &[], &alerts).await?;
     case.rolled_out(Kind::Deployment, "web", 0).await?;
     case.config("config", "1").await?;
@@ -155,7 +155,7 @@ async fn alerts_go_over_https_and_through_a_proxy() -> anyhow::Result<()> {
     })
     .await?;
     drop(stranger);
-    assert_eq!(receiver.told().len(), 0);
+    assert_eq!(receiver.notifications().len(), 0);
 
     for (times, flags) in [(2, vec![]), (3, vec![format!("--alert-proxy={through}")])] {
         let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
@@ -164,9 +164,9 @@ async fn alerts_go_over_https_and_through_a_proxy() -> anyhow::Result<()> {
         case.config("config", &times.to_string()).await?;
         newest(&receiver, times - 1).await?;
     }
-    let told = proxy.told();
+    let notified = proxy.notifications();
     let port = url.trim_end_matches("/hook").rsplit(':').next().context("a port")?;
-    assert!(told.len() == 1 && told[0].0.starts_with(&format!("CONNECT localhost:{port} HTTP/1.1")), "{told:?}");
+    assert!(notified.len() == 1 && notified[0].0.starts_with(&format!("CONNECT localhost:{port} HTTP/1.1")), "{notified:?}");
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! What the log says of trouble with the API server: once, and in words.
+//! Trouble with the API server in the log: once, and in words.
 
 use anyhow::ensure;
 use e2e::rollout::{Kind, Rollout, deployment};

@@ -1,4 +1,4 @@
-//! What people must know of is an Event on the Pod, with the rights of deploy/watch-sidecar.yaml.
+//! Events on the Pod about what people must know of, with the rights of deploy/watch-sidecar.yaml.
 
 use std::fs;
 use std::net::{SocketAddr, TcpListener};
@@ -40,7 +40,7 @@ fn kubeconfig(path: &Path) -> Vec<String> {
 }
 
 /// Waits for an Event with this reason on the Pod: its type and message.
-async fn told(case: &Case, reason: &str) -> anyhow::Result<(String, String)> {
+async fn event_of(case: &Case, reason: &str) -> anyhow::Result<(String, String)> {
     let uid = case.namespace.api::<Pod>().get("web-0").await?.metadata.uid;
     poll(PATIENCE, || async {
         let events = case.namespace.api::<Event>().list(&ListParams::default()).await?.items;
@@ -61,21 +61,21 @@ async fn a_refusal_a_failed_reload_and_their_end_are_events_on_the_pod() -> anyh
     let watch = Watch::start(local()?, &kubeconfig(account.path()), &env).await?;
 
     fs::write(watch.conf("more.conf"), "nonsense on;\n")?;
-    let (kind, message) = told(&case, "ConfigurationRefused").await?;
+    let (kind, message) = event_of(&case, "ConfigurationRefused").await?;
     assert_eq!(kind, "Warning");
     assert!(message.contains("unknown directive \"nonsense\"") && message.contains("more.conf:1"), "{message}");
     assert!(message.contains("stays active: "), "{message}");
 
-    // `nginx -t` is content with a port that somebody else has.
+    // `nginx -t` is content with a port that another process has.
     let taken = TcpListener::bind("127.0.0.1:0")?;
     fs::write(watch.conf("more.conf"), format!("server {{ listen {}; }}\n", taken.local_addr()?))?;
-    let (kind, message) = told(&case, "ReloadFailed").await?;
+    let (kind, message) = event_of(&case, "ReloadFailed").await?;
     assert!(kind == "Warning" && message.contains("Address already in use"), "{message}");
 
     fs::write(watch.conf("more.conf"), "# repaired\n")?;
     watch.write("v1")?;
     watch.until("v1").await?;
-    let (kind, message) = told(&case, "Recovered").await?;
+    let (kind, message) = event_of(&case, "Recovered").await?;
     assert!(kind == "Normal" && message.starts_with("NGINX runs what stands there again: revision "), "{message}");
     assert!(!watch.log().contains("forbidden"), "{}", watch.log());
     Ok(())

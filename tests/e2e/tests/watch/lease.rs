@@ -58,7 +58,7 @@ async fn of_two_replicas_one_renews_and_both_reload() -> anyhow::Result<()> {
     let finishing = async {
         until_renewals(&log, 1).await?;
         // Both have asked, and one of them holds the Lease.
-        let holder = holder(&case).await?.context("nobody holds it")?;
+        let holder = holder(&case).await?.context("it has no holder")?;
         anyhow::ensure!(holder.starts_with("web-"), "{holder}");
         Ok(fs::write(&go, "")?)
     };

@@ -21,7 +21,7 @@ use crate::kubelet::{self, Addresses};
 const TOKEN: &str = "narthex-test-bed-administrator";
 const STARTUP_TIMEOUT: Duration = Duration::from_secs(60);
 const ASK_AGAIN: Duration = Duration::from_millis(50);
-/// What tests need to see real: Deployments, EndpointSlices, accounts, namespaces that go away.
+/// The controllers that tests need: Deployments, EndpointSlices, accounts, namespaces that go away.
 const CONTROLLERS: [&str; 9] = [
     "deployment-controller",
     "replicaset-controller",
@@ -34,14 +34,14 @@ const CONTROLLERS: [&str; 9] = [
     "root-ca-certificate-publisher-controller",
 ];
 
-/// What a new control plane shares with the others of its sandbox.
+/// The parts that a new control plane shares with the others of its sandbox.
 #[derive(Debug, Clone)]
 pub(super) struct Shared {
     /// Directory of the four programs.
     pub(super) binaries: PathBuf,
     /// Addresses of Pods.
     pub(super) addresses: Arc<Addresses>,
-    /// How many Nodes each has.
+    /// Number of Nodes of each.
     pub(super) nodes: u8,
 }
 

@@ -27,10 +27,10 @@ use kube::api::DeleteParams;
 use nix::sys::signal::Signal;
 use tokio::net::UnixListener;
 
-use super::supervisor::State;
+use super::supervisor::BedState;
 
 /// Binds the socket; the returned future serves it.
-pub(super) async fn serve(socket: PathBuf, state: Arc<State>) -> anyhow::Result<impl Future<Output = anyhow::Result<()>> + Send> {
+pub(super) async fn serve(socket: PathBuf, state: Arc<BedState>) -> anyhow::Result<impl Future<Output = anyhow::Result<()>> + Send> {
     let listener = UnixListener::bind(&socket).with_context(|| format!("control socket {}", socket.display()))?;
     let router = Router::new()
         .route("/clusters", post(start_private))
@@ -56,7 +56,7 @@ impl IntoResponse for Failure {
     }
 }
 
-async fn start_private(Shared(state): Shared<Arc<State>>) -> Response {
+async fn start_private(Shared(state): Shared<Arc<BedState>>) -> Response {
     // The work happens within the body, so that it is given up when the client hangs up.
     let first = stream::once(async move {
         let started = async {
@@ -82,7 +82,7 @@ async fn start_private(Shared(state): Shared<Arc<State>>) -> Response {
     Response::new(Body::from_stream(endless.map(Ok::<_, Infallible>)))
 }
 
-async fn api_server(Path((id, action)): Path<(u8, String)>, Shared(state): Shared<Arc<State>>) -> Result<(), Failure> {
+async fn api_server(Path((id, action)): Path<(u8, String)>, Shared(state): Shared<Arc<BedState>>) -> Result<(), Failure> {
     let cluster = state.cluster(id).await?;
     match action.as_str() {
         "kill" => cluster.end_api_server(true).await?,
@@ -95,7 +95,7 @@ async fn api_server(Path((id, action)): Path<(u8, String)>, Shared(state): Share
     Ok(())
 }
 
-async fn delete_namespace(Path((id, name)): Path<(u8, String)>, Shared(state): Shared<Arc<State>>) -> Result<(), Failure> {
+async fn delete_namespace(Path((id, name)): Path<(u8, String)>, Shared(state): Shared<Arc<BedState>>) -> Result<(), Failure> {
     let api: Api<Namespace> = Api::all(state.cluster(id).await?.client().clone());
     tokio::spawn(async move {
         if let Err(error) = api.delete(&name, &DeleteParams::background()).await {
@@ -105,15 +105,15 @@ async fn delete_namespace(Path((id, name)): Path<(u8, String)>, Shared(state): S
     Ok(())
 }
 
-async fn dns_set(Path(name): Path<String>, Shared(state): Shared<Arc<State>>, body: Bytes) -> Result<(), Failure> {
+async fn dns_set(Path(name): Path<String>, Shared(state): Shared<Arc<BedState>>, body: Bytes) -> Result<(), Failure> {
     state.names.set(&name, serde_json::from_slice(&body).with_context(|| format!("addresses of {name:?}"))?);
     Ok(())
 }
 
-async fn dns_remove(Path(name): Path<String>, Shared(state): Shared<Arc<State>>) {
+async fn dns_remove(Path(name): Path<String>, Shared(state): Shared<Arc<BedState>>) {
     state.names.remove(&name);
 }
 
-async fn dns_queries(Path(name): Path<String>, Shared(state): Shared<Arc<State>>) -> String {
+async fn dns_queries(Path(name): Path<String>, Shared(state): Shared<Arc<BedState>>) -> String {
     state.names.queries(&name).to_string()
 }

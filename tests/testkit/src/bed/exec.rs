@@ -1,4 +1,4 @@
-//! The last step before a command runs: the signals that `init` blocks are let through again.
+//! The last step before a command runs: the signals that `init` blocks are unblocked.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;

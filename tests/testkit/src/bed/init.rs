@@ -22,14 +22,14 @@ use nix::unistd::Pid;
 use super::terms::{self, Received};
 use super::{BED_ENV, DNS_ADDRESS};
 
-/// What process 1 is to do.
+/// The task of process 1.
 #[derive(Debug)]
 pub struct Init {
     /// Directory of the bed.
     pub dir: PathBuf,
     /// Directory of the control plane's programs.
     pub binaries: PathBuf,
-    /// How many Nodes.
+    /// Number of Nodes.
     pub nodes: u8,
     /// Command and arguments; empty: stay until interrupted.
     pub command: Vec<OsString>,

@@ -10,7 +10,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tokio::process::{Child, Command};
 
-/// How to start a process, again and again.
+/// The command of a process that is started again and again.
 #[derive(Debug, Clone)]
 pub(super) struct Spec {
     pub(super) program: PathBuf,
@@ -57,7 +57,7 @@ impl Process {
     }
 
     /// # Errors
-    /// It has ended; the error holds its status and the end of its log.
+    /// When it has ended; the error holds its status and the end of its log.
     pub(super) fn check(&mut self) -> anyhow::Result<()> {
         match self.child.try_wait().context("wait for a child")? {
             None => Ok(()),
@@ -68,7 +68,7 @@ impl Process {
     /// Sends a signal.
     ///
     /// # Errors
-    /// It has ended.
+    /// When it has ended.
     pub(super) fn signal(&self, signal: Signal) -> anyhow::Result<()> {
         let pid = self.child.id().context("the process has ended")?;
         let pid = Pid::from_raw(i32::try_from(pid).context("a process id fits")?);

@@ -19,14 +19,14 @@ use super::terms::{self, Received};
 /// The programs that `tests/bed/build.sh` makes.
 const PROGRAMS: [&str; 4] = ["etcd", "kube-apiserver", "kube-controller-manager", "kubectl"];
 
-/// What to run in a new bed.
+/// The options of a new bed.
 #[derive(Debug)]
 pub struct Enter {
     /// Directory for everything the bed writes; it stays. Without it a temporary one is made and removed.
     pub keep_dir: Option<PathBuf>,
-    /// Where the programs are; without it `bed/bin` of the target directory that this binary is in.
+    /// Directory of the programs; without it `bed/bin` of the target directory that this binary is in.
     pub binaries: Option<PathBuf>,
-    /// How many Nodes.
+    /// Number of Nodes.
     pub nodes: u8,
     /// Command and arguments; empty: the bed stays up until it is interrupted.
     pub command: Vec<OsString>,

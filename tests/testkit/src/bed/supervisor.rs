@@ -23,19 +23,19 @@ const MAIN: u8 = 1;
 const FIRST_PRIVATE: u8 = 20;
 const LAST_PRIVATE: u8 = 99;
 
-/// What the supervisor is to run.
+/// The options of the supervisor.
 #[derive(Debug)]
 pub struct Supervise {
     /// Directory of the bed.
     pub dir: PathBuf,
     /// Directory of the control plane's programs.
     pub binaries: PathBuf,
-    /// How many Nodes each control plane has.
+    /// Number of Nodes of each control plane.
     pub nodes: u8,
 }
 
 /// The control planes by their number. `None`: the number is taken, the control plane is starting.
-pub(super) struct State {
+pub(super) struct BedState {
     dir: PathBuf,
     shared: Shared,
     clusters: Mutex<HashMap<u8, Option<Arc<Cluster>>>>,
@@ -57,7 +57,7 @@ pub async fn supervise(options: Supervise) -> anyhow::Result<()> {
     std::fs::write(&file, json).with_context(|| format!("file {}", file.display()))?;
 
     let clusters = Mutex::new(HashMap::from([(MAIN, Some(Arc::new(cluster)))]));
-    let state = Arc::new(State { dir: options.dir.clone(), shared, clusters, names: dns::Names::default() });
+    let state = Arc::new(BedState { dir: options.dir.clone(), shared, clusters, names: dns::Names::default() });
     let mut tasks = JoinSet::new();
     tasks.spawn(dns::serve((DNS_ADDRESS, 53).into(), state.names.clone()));
     tasks.spawn(control::serve(options.dir.join(CONTROL_SOCKET), Arc::clone(&state)).await?);
@@ -76,7 +76,7 @@ fn allow_many_files() -> anyhow::Result<()> {
     setrlimit(Resource::RLIMIT_NOFILE, hard, hard).context("raise the limit of open files")
 }
 
-impl State {
+impl BedState {
     /// The control plane with this number.
     pub(super) async fn cluster(&self, id: u8) -> anyhow::Result<Arc<Cluster>> {
         let found = self.clusters.lock().await.get(&id).cloned().flatten();
@@ -103,7 +103,7 @@ impl State {
 /// A private control plane as long as it is wanted.
 pub(super) struct Private {
     pub(super) id: u8,
-    state: Arc<State>,
+    state: Arc<BedState>,
 }
 
 impl Drop for Private {

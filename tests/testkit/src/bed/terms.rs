@@ -1,4 +1,4 @@
-//! How `bed` and its `init` deal with signals: blocked, read from a descriptor, passed on.
+//! Signals of `bed` and its `init`: blocked, read from a descriptor, passed on.
 
 use anyhow::Context;
 use nix::sys::signal::{SigSet, Signal, kill};

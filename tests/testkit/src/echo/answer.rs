@@ -20,15 +20,15 @@ pub(super) enum Silence {
     Body(#[from] hyper::Error),
 }
 
-/// What a request asks for beyond the echo; unusable values count as absent.
-struct Wish {
+/// The options of a request beyond the echo; unusable values count as absent.
+struct EchoOptions {
     status: StatusCode,
     delay: Duration,
     size: Option<usize>,
     close: bool,
 }
 
-impl Wish {
+impl EchoOptions {
     fn of(path: &str, query: Option<&str>, headers: &HeaderMap) -> Self {
         let ask = |parameter: &str, header: &str| {
             let pairs = query.unwrap_or_default().split('&').filter_map(|pair| pair.split_once('='));
@@ -55,22 +55,22 @@ pub(super) async fn answer(
     last: &Mutex<Option<Seen>>,
 ) -> Result<Response<Full<Bytes>>, Silence> {
     let (parts, mut body) = request.into_parts();
-    let wish = Wish::of(parts.uri.path(), parts.uri.query(), &parts.headers);
+    let options = EchoOptions::of(parts.uri.path(), parts.uri.query(), &parts.headers);
     let mut body_bytes = 0_u64;
     while let Some(frame) = body.frame().await {
         body_bytes += frame?.data_ref().map_or(0, |data| data.len() as u64);
     }
     let seen = see(&parts, body_bytes, identity, address, client);
     *last.lock() = Some(seen.clone());
-    if wish.close {
+    if options.close {
         return Err(Silence::Asked);
     }
-    if !wish.delay.is_zero() {
-        tokio::time::sleep(wish.delay).await;
+    if !options.delay.is_zero() {
+        tokio::time::sleep(options.delay).await;
     }
 
     let json = identity.format == Format::Json || parts.headers.get(ACCEPT).is_some_and(|accept| accept == "application/json");
-    let (content_type, content) = match wish.size {
+    let (content_type, content) = match options.size {
         Some(size) => ("text/plain", Bytes::from(vec![b'x'; size])),
         None => {
             if json {
@@ -81,7 +81,7 @@ pub(super) async fn answer(
         }
     };
     let mut response = Response::new(Full::new(content));
-    *response.status_mut() = wish.status;
+    *response.status_mut() = options.status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     response.headers_mut().insert(SERVER, HeaderValue::from_static("echo"));
     for line in parts.headers.get_all("x-echo-header") {

@@ -1,4 +1,4 @@
-//! What an echo server saw of a request, as it tells it.
+//! A request as an echo server saw and reports it.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -28,7 +28,7 @@ pub struct Handle {
     task: JoinHandle<()>,
 }
 
-/// What the connections of a server share.
+/// The common parts of a server's connections.
 struct Shared {
     identity: Identity,
     acceptor: Option<TlsAcceptor>,
@@ -63,17 +63,17 @@ async fn listen(address: SocketAddr, identity: Identity, acceptor: Option<TlsAcc
 }
 
 impl Handle {
-    /// Where it listens.
+    /// Its address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// How many requests arrived so far.
+    /// Number of requests that arrived so far.
     pub fn requests(&self) -> u64 {
         self.shared.requests.load(Ordering::Relaxed)
     }
 
-    /// What was seen of the request that was read last.
+    /// The request that was read last.
     pub fn last(&self) -> Option<Seen> {
         self.shared.last.lock().clone()
     }
@@ -125,24 +125,24 @@ async fn accept(stream: TcpStream, client: SocketAddr, shared: Arc<Shared>, drai
         Some(acceptor) => {
             // A handshake that fails is the peer's affair.
             let Ok(stream) = acceptor.accept(stream).await else { return };
-            let told = tls::told(stream.get_ref().1);
-            connection(stream, (address, client), told, shared, drain).await;
+            let handshake = tls::headers(stream.get_ref().1);
+            connection(stream, (address, client), handshake, shared, drain).await;
         }
     }
 }
 
-/// `ends`: of the server and of the client. `told`: what the handshake told, which is added to every request.
+/// `ends`: of the server and of the client. `handshake`: what it says, as headers that are added to every request.
 async fn connection(
     stream: impl AsyncRead + AsyncWrite + Unpin,
     ends: (SocketAddr, SocketAddr),
-    told: HeaderMap,
+    handshake: HeaderMap,
     shared: Arc<Shared>,
     mut drain: watch::Receiver<bool>,
 ) {
     let service = service_fn(|mut request: Request<Incoming>| {
         shared.requests.fetch_add(1, Ordering::Relaxed);
         let shared = Arc::clone(&shared);
-        request.headers_mut().extend(told.clone());
+        request.headers_mut().extend(handshake.clone());
         async move { answer(request, &shared.identity, ends, &shared.last).await }
     });
     let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), service);
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn over_tls_the_answer_has_what_the_handshake_told() {
+    async fn over_tls_the_answer_has_the_content_of_the_handshake() {
         let certificate = mk_certificate(&["shop"]).unwrap();
         let acceptor = tls::acceptor(&certificate, &[&rustls::version::TLS12], &[]).unwrap();
         let server = start_tls(([127, 0, 0, 1], 0).into(), Identity::named("shop"), acceptor).await.unwrap();

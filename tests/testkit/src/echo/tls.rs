@@ -1,4 +1,4 @@
-//! TLS of an echo server. What the handshake told goes into the answer as headers of the request that no client sent.
+//! TLS of an echo server. What the handshake says goes into the answer as headers of the request that no client sent.
 
 use std::sync::Arc;
 
@@ -40,8 +40,8 @@ pub fn acceptor(certificate: &Certificate, versions: &[&'static SupportedProtoco
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
-/// What a handshake told, as headers.
-pub(super) fn told(session: &ServerConnection) -> HeaderMap {
+/// The content of a handshake, as headers.
+pub(super) fn headers(session: &ServerConnection) -> HeaderMap {
     let mut headers = HeaderMap::new();
     let mut add = |name: &'static str, value: String| {
         headers.insert(HeaderName::from_static(name), HeaderValue::try_from(value).expect("names and digits"));

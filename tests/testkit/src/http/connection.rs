@@ -63,7 +63,7 @@ impl Connection {
         self.open
     }
 
-    /// Whether another request can follow: nobody said otherwise, and the peer has not closed meanwhile, as far as that has arrived.
+    /// Whether another request can follow: no header forbids it, and the peer has not closed meanwhile, as far as that has arrived.
     pub fn is_idle(&mut self) -> bool {
         let mut context = Context::from_waker(Waker::noop());
         self.open && Pin::new(&mut self.stream).poll_fill_buf(&mut context).is_pending()

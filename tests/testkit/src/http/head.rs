@@ -4,7 +4,7 @@ use anyhow::Context;
 
 use super::Response;
 
-/// Where the body of a response ends.
+/// The end of a response's body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Framing {
     /// After this many bytes.
@@ -18,7 +18,7 @@ pub(super) enum Framing {
 /// Reads a status line and headers, the empty line not included.
 ///
 /// # Errors
-/// It isn't HTTP/1; the error quotes the line.
+/// When it isn't HTTP/1; the error quotes the line.
 pub(super) fn parse(head: &str) -> anyhow::Result<Response> {
     let mut lines = head.split("\r\n");
     let status_line = lines.next().unwrap_or_default();
@@ -35,7 +35,7 @@ pub(super) fn parse(head: &str) -> anyhow::Result<Response> {
     Ok(Response { status, version: version.to_owned(), headers, ..Response::default() })
 }
 
-/// How the body after this head is framed, for a request of `method`.
+/// The framing of the body after this head, for a request of `method`.
 ///
 /// # Errors
 /// The length is not a number.

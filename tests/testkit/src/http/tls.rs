@@ -1,4 +1,4 @@
-//! TLS that trusts everybody and remembers whom it met.
+//! TLS that trusts any certificate and remembers it.
 
 use std::sync::Arc;
 

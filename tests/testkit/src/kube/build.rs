@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 /// Prefix of the controller's annotations.
 const ANNOTATION_PREFIX: &str = "nginx.ingress.kubernetes.io/";
 
-/// How a path is compared.
+/// The comparison of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PathType {
     /// The whole path.

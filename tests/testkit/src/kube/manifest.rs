@@ -13,7 +13,7 @@ const MANAGER: &str = "testkit";
 /// Reads YAML (several documents) or JSON; `List`s are taken apart, empty documents passed over.
 ///
 /// # Errors
-/// It isn't YAML, or a document isn't an object with `apiVersion`, `kind` and a name.
+/// When it isn't YAML, or a document isn't an object with `apiVersion`, `kind` and a name.
 pub fn read(text: &str) -> anyhow::Result<Vec<DynamicObject>> {
     let documents: Vec<Value> = serde_saphyr::from_multiple(text).context("manifest is not YAML")?;
     let mut objects = Vec::new();

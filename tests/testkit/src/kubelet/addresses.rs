@@ -19,7 +19,7 @@ impl Addresses {
         Self(Mutex::new((u32::from(FIRST)..=u32::from(LAST)).collect()))
     }
 
-    /// An address that nobody else has, until it is given back.
+    /// An address that no other Pod has, until it is given back.
     pub fn take(&self) -> Option<Ipv4Addr> {
         self.0.lock().pop_front().map(Ipv4Addr::from)
     }

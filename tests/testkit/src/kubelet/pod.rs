@@ -14,7 +14,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::{Ctx, RETRY, binding, status, wishes};
+use super::{Ctx, RETRY, binding, options, status};
 use crate::echo;
 
 /// Open requests get this long to end after the grace period.
@@ -64,14 +64,14 @@ impl Life<'_> {
             self.ask(Request::Bind(binding)).await?;
         }
         let mut servers = Vec::new();
-        for port in wishes::ports(&pod) {
-            servers.push(echo::start((self.address, port).into(), wishes::identity(&pod)).await?);
+        for port in options::ports(&pod) {
+            servers.push(echo::start((self.address, port).into(), options::identity(&pod)).await?);
         }
         self.serve().await?;
         // Deleted for good already (closed), or terminating: then it serves on for a while.
         let pod = self.newest();
         if pod.metadata.deletion_timestamp.is_some() && !self.is_closed() {
-            let _ = tokio::time::timeout(wishes::grace(&pod), self.closed()).await;
+            let _ = tokio::time::timeout(options::grace(&pod), self.closed()).await;
         }
         futures::future::join_all(servers.into_iter().map(|server| server.stop(DRAIN))).await;
         if !self.is_closed() {
@@ -88,8 +88,8 @@ impl Life<'_> {
         let mut reported = None;
         loop {
             let pod = self.newest();
-            let ready_at = begun + wishes::ready_after(&pod);
-            let ready = wishes::may_be_ready(&pod) && Instant::now() >= ready_at;
+            let ready_at = begun + options::ready_after(&pod);
+            let ready = options::may_be_ready(&pod) && Instant::now() >= ready_at;
             if reported != Some(ready) && !self.is_closed() {
                 let host = status::node_address(self.ctx.config.cluster, binding::node_number(&pod, self.ctx.config.nodes));
                 self.ask(Request::Status(status::running(&pod, self.address, host, started, ready))).await?;
@@ -153,7 +153,7 @@ impl Life<'_> {
     }
 }
 
-/// What a Pod's life asks of the API server.
+/// A request of a Pod's life to the API server.
 #[derive(Debug)]
 enum Request {
     Bind(Value),

@@ -1,4 +1,4 @@
-//! What the kubelet tells the API server about Nodes and Pods.
+//! The status of Nodes and Pods that the kubelet reports.
 
 use std::net::Ipv4Addr;
 

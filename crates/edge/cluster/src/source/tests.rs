@@ -22,7 +22,7 @@ impl Running {
             patience: Duration::from_secs(5),
             ..SourceOptions::new(Arc::new(settings))
         };
-        let handle = Source::spawn(fake.client().await, options, &mut tasks);
+        let handle = ClusterSource::spawn(fake.client().await, options, &mut tasks);
         Self { fake, handle, _tasks: tasks }
     }
 
@@ -84,7 +84,7 @@ async fn the_first_snapshot_waits_for_every_kind_and_holds_referenced_secrets_on
     assert_eq!((snapshot.ingresses.len(), snapshot.secrets.len()), (10, 10));
     assert_eq!(snapshot.config_maps.keys().collect::<Vec<_>>(), [&key("main")]);
     assert_eq!(snapshot.ingress_classes.as_ref().map(|classes| classes.len()), Some(0));
-    assert_eq!(running.fake.requests("/secrets/"), 0, "the list brought them all");
+    assert_eq!(running.fake.requests("/secrets/"), 0, "the list had them all");
     running.healthy().await;
 }
 
@@ -132,7 +132,7 @@ async fn a_server_that_answers_every_watch_410_is_not_flooded_with_lists() {
     let mut tasks = Tasks::new();
     let retry = Retry { first: Duration::from_millis(10), most: Duration::from_secs(60) };
     let options = SourceOptions { retry, ..SourceOptions::new(Arc::new(BuildOptions::default())) };
-    let _handle = Source::spawn(fake.client().await, options, &mut tasks);
+    let _handle = ClusterSource::spawn(fake.client().await, options, &mut tasks);
     eventually(&fake, "seven lists, six watches", || fake.requests("/services?") >= 13).await;
     // Six waits of at least half of 10 ms, doubled each time: they take no less, however fast the machine is.
     assert!(started.elapsed() >= Duration::from_millis(315), "seven lists within {:?}", started.elapsed());

@@ -8,7 +8,7 @@ use model::ObjectKey;
 
 use crate::decode::Fetched;
 use crate::feed::Scope;
-use crate::fetch::{Outcome, Ticket};
+use crate::fetch::{FetchOutcome, Ticket};
 use crate::kinds::Watched;
 use crate::message::Input;
 use crate::references::References;
@@ -25,7 +25,7 @@ pub(crate) struct Held<K: Watched<Key = ObjectKey>> {
 
 #[derive(Debug)]
 struct Pending {
-    /// Of the newest request; the answers of older ones are void.
+    /// Number of the newest request; the answers of older ones are void.
     ticket: u64,
     /// A snapshot waits for it: the server has said nothing yet, and it did not take too long.
     awaited: bool,
@@ -56,7 +56,7 @@ impl<K: Watched<Key = ObjectKey>> Held<K> {
     }
 
     /// Changes one object's references: drops what lost its last one (that is in the changes), and adds tickets for what must be fetched:
-    /// newly referred to, not held, and `listed`, so that no list will bring it.
+    /// newly referred to, not held, and `listed`, so that no list will have it.
     pub(super) fn refer(
         &mut self,
         (old, new): (Vec<ObjectKey>, Vec<ObjectKey>),
@@ -82,21 +82,21 @@ impl<K: Watched<Key = ObjectKey>> Held<K> {
         self.pending.get(&ticket.key).is_some_and(|pending| pending.ticket == ticket.number)
     }
 
-    /// Takes what a fetch brought, unless something newer came first.
-    pub(super) fn answer(&mut self, ticket: &Ticket, outcome: Outcome<K>) -> Changes<K> {
+    /// Takes the result of a fetch, unless something newer came first.
+    pub(super) fn answer(&mut self, ticket: &Ticket, outcome: FetchOutcome<K>) -> Changes<K> {
         let Some(pending) = self.pending.get_mut(&ticket.key).filter(|pending| pending.ticket == ticket.number) else {
             return Changes::none();
         };
         match outcome {
-            Outcome::Refused => {
+            FetchOutcome::Refused => {
                 pending.awaited = false;
                 Changes::none()
             }
-            Outcome::Absent => {
+            FetchOutcome::Absent => {
                 self.pending.remove(&ticket.key);
                 self.store.remove(&ticket.key)
             }
-            Outcome::Present(object) => {
+            FetchOutcome::Present(object) => {
                 self.pending.remove(&ticket.key);
                 self.store.insert_fresh(&ticket.key, object)
             }

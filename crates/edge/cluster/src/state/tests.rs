@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::*;
 use crate::decode::Fetched;
-use crate::fetch::{Outcome, Ticket};
+use crate::fetch::{FetchOutcome, Ticket};
 
 const INGRESSES: usize = 0;
 const SECRETS: usize = 3;
@@ -23,9 +23,9 @@ fn ingress(secret: Option<&str>) -> Fetched<Ingress> {
     decode(json!({"metadata": {"namespace": "n", "name": "i"}, "spec": {"tls": tls}}))
 }
 
-fn ready() -> State {
+fn ready() -> ClusterState {
     let now = Timestamp::UNIX_EPOCH;
-    let mut state = State::new(&BuildOptions::default(), now);
+    let mut state = ClusterState::new(&BuildOptions::default(), now);
     for input in [Input::Begin, Input::End] {
         state.handle(Message::Ingress(INGRESSES, input), now);
     }
@@ -50,7 +50,7 @@ fn ready() -> State {
     state
 }
 
-fn apply(state: &mut State, ingress: Fetched<Ingress>) -> Vec<Ticket> {
+fn apply(state: &mut ClusterState, ingress: Fetched<Ingress>) -> Vec<Ticket> {
     state.handle(Message::Ingress(INGRESSES, Input::Apply(ingress)), Timestamp::UNIX_EPOCH);
     let tickets = state.take_requests().into_iter().map(|request| match request {
         Request::Secret(ticket) | Request::ConfigMap(ticket) => ticket,
@@ -58,7 +58,7 @@ fn apply(state: &mut State, ingress: Fetched<Ingress>) -> Vec<Ticket> {
     tickets.collect()
 }
 
-fn held(state: &mut State) -> Option<String> {
+fn held(state: &mut ClusterState) -> Option<String> {
     let secret = state.secrets.store().objects().values().next()?;
     Some(String::from_utf8(secret.data.as_ref()?["v"].0.clone()).unwrap())
 }
@@ -70,7 +70,7 @@ fn an_answer_that_the_watch_has_overtaken_is_void() {
     assert!(state.is_fetching());
     state.handle(Message::Secret(SECRETS, Input::Apply(secret("bmV3", "2"))), Timestamp::UNIX_EPOCH);
     assert!(!state.is_fetching());
-    state.answer(Answer::Secret(tickets[0].clone(), Outcome::Present(secret("b2xk", "1"))));
+    state.answer(FetchAnswer::Secret(tickets[0].clone(), FetchOutcome::Present(secret("b2xk", "1"))));
     assert_eq!(held(&mut state).as_deref(), Some("new"));
 }
 
@@ -80,9 +80,9 @@ fn an_answer_to_a_reference_that_is_gone_is_void() {
     let first = apply(&mut state, ingress(Some("s")));
     assert!(apply(&mut state, ingress(None)).is_empty());
     let second = apply(&mut state, ingress(Some("s")));
-    state.answer(Answer::Secret(first[0].clone(), Outcome::Present(secret("b2xk", "1"))));
+    state.answer(FetchAnswer::Secret(first[0].clone(), FetchOutcome::Present(secret("b2xk", "1"))));
     assert_eq!(held(&mut state), None);
-    state.answer(Answer::Secret(second[0].clone(), Outcome::Present(secret("bmV3", "2"))));
+    state.answer(FetchAnswer::Secret(second[0].clone(), FetchOutcome::Present(secret("bmV3", "2"))));
     assert_eq!(held(&mut state).as_deref(), Some("new"));
 }
 
@@ -90,9 +90,9 @@ fn an_answer_to_a_reference_that_is_gone_is_void() {
 fn a_refusal_is_waited_for_no_longer_but_a_later_answer_counts() {
     let mut state = ready();
     let tickets = apply(&mut state, ingress(Some("s")));
-    state.answer(Answer::Secret(tickets[0].clone(), Outcome::Refused));
+    state.answer(FetchAnswer::Secret(tickets[0].clone(), FetchOutcome::Refused));
     assert!(!state.is_fetching() && state.awaits(&Request::Secret(tickets[0].clone())));
-    state.answer(Answer::Secret(tickets[0].clone(), Outcome::Present(secret("bmV3", "2"))));
+    state.answer(FetchAnswer::Secret(tickets[0].clone(), FetchOutcome::Present(secret("bmV3", "2"))));
     assert_eq!(held(&mut state).as_deref(), Some("new"));
 }
 

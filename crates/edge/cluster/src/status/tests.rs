@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::fake::{Fake, eventually, ingress};
-use crate::source::{Source, SourceOptions};
+use crate::source::{ClusterSource, SourceOptions};
 
 struct Running {
     fake: Fake,
@@ -16,7 +16,7 @@ struct Running {
 
 async fn start(fake: Fake, addresses: AddressSource, clear_on_shutdown: bool) -> Running {
     let mut tasks = Tasks::new();
-    let source = Source::spawn(fake.client().await, SourceOptions::new(Arc::default()), &mut tasks);
+    let source = ClusterSource::spawn(fake.client().await, SourceOptions::new(Arc::default()), &mut tasks);
     let (owned, owned_receiver) = watch::channel(OrdSet::new());
     let (leader, leader_receiver) = watch::channel(true);
     let retry = Retry { first: Duration::from_millis(10), most: Duration::from_millis(50) };

@@ -9,13 +9,13 @@ async fn requests_at_one_time_share_a_reload_and_later_ones_get_another() {
         tokio::spawn(async move { requests.reload().await })
     };
     let first: Vec<_> = (0..50).map(|_| ask(&bed)).collect();
-    while bed.told().len() < 2 {
+    while bed.calls().len() < 2 {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     // It is under way: these are about a later time.
     let second: Vec<_> = (0..50).map(|_| ask(&bed)).collect();
     tokio::time::sleep(Duration::from_secs(60)).await;
-    assert_eq!(bed.told(), ["apply", "reload"]);
+    assert_eq!(bed.calls(), ["apply", "reload"]);
     bed.fake.permits.add_permits(2);
     for (waiting, revision) in [(first, "2"), (second, "3")] {
         for answer in waiting {
@@ -24,7 +24,7 @@ async fn requests_at_one_time_share_a_reload_and_later_ones_get_another() {
             assert_eq!(answer.reasons, ["asked"]);
         }
     }
-    assert_eq!(bed.told(), ["apply", "reload", "reload"]);
+    assert_eq!(bed.calls(), ["apply", "reload", "reload"]);
     assert_eq!(bed.counted("asked", "success"), 2.0);
 }
 
@@ -34,7 +34,7 @@ async fn what_is_asked_for_goes_with_what_is_pending_and_knows_what_was_there_be
     bed.publish("false");
     let answer = bed.handle.requests.reload().await;
     assert_eq!(answer.reasons, ["asked", "globals"]);
-    assert_eq!((bed.told(), bed.counted("globals", "success")), (vec!["apply", "reload"], 1.0));
+    assert_eq!((bed.calls(), bed.counted("globals", "success")), (vec!["apply", "reload"], 1.0));
     assert_eq!(bed.handle.requests.last().unwrap().run, 2);
 }
 
@@ -47,7 +47,7 @@ async fn a_refusal_is_an_answer_and_quarantines_nothing() {
     assert_eq!((answer.serving.as_str(), answer.quarantined.len()), ("1", 0));
     // It is not tried again by itself: what runs is the wanted text.
     tokio::time::sleep(Duration::from_secs(600)).await;
-    assert_eq!((bed.told().len(), bed.counted("asked", "failure")), (2, 1.0));
+    assert_eq!((bed.calls().len(), bed.counted("asked", "failure")), (2, 1.0));
     assert_eq!(bed.handle.requests.reload().await.result.clone().unwrap(), "3");
 }
 
@@ -57,8 +57,8 @@ async fn before_the_source_is_complete_a_request_waits_for_the_first_start() {
     let requests = bed.handle.requests.clone();
     let waiting = tokio::spawn(async move { requests.reload().await });
     tokio::time::sleep(Duration::from_secs(60)).await;
-    assert!(bed.told().is_empty() && !waiting.is_finished());
+    assert!(bed.calls().is_empty() && !waiting.is_finished());
     bed.publish("true");
     assert_eq!(waiting.await.unwrap().reasons, ["asked", "start"]);
-    assert_eq!(bed.told(), ["reload"]);
+    assert_eq!(bed.calls(), ["reload"]);
 }

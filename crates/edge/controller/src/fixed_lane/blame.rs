@@ -1,4 +1,4 @@
-//! Who is blamed for what NGINX refuses, and when that is tested again.
+//! The objects that are blamed for what NGINX refuses, and the time of the next test.
 
 use std::sync::Arc;
 
@@ -6,13 +6,13 @@ use model::{Built, Fixed};
 use tracing::{info, warn};
 
 use super::search::{FAST, Faulty, Piece, Search, parts_of};
-use super::{Lane, Outcome, Subject};
+use super::{Lane, Subject, TurnOutcome};
 use crate::Feedback;
 use crate::port::{ApplyError, Nginx};
 
 impl<N: Nginx> Lane<N> {
     /// Finds what NGINX refuses and has it quarantined.
-    pub(super) async fn blame(&mut self, fixed: &Fixed, running: Option<&Fixed>, wanted: &Arc<Built>, error: ApplyError) -> Outcome {
+    pub(super) async fn blame(&mut self, fixed: &Fixed, running: Option<&Fixed>, wanted: &Arc<Built>, error: ApplyError) -> TurnOutcome {
         let message = error.to_string();
         let running = running.filter(|_| !self.down());
         let mut search = Search { nginx: &mut self.nginx, built: wanted, running };
@@ -20,7 +20,7 @@ impl<N: Nginx> Lane<N> {
             Err(error) => self.failed(&error.to_string()),
             Ok(faulty) => {
                 if self.quarantine(wanted, faulty, &message).await {
-                    Outcome::Quarantined
+                    TurnOutcome::Quarantined
                 } else {
                     self.failed(&message)
                 }
@@ -29,7 +29,7 @@ impl<N: Nginx> Lane<N> {
     }
 
     /// Tests what only suspects ask for before it is tested with what others do, and has it quarantined if that takes long.
-    pub(super) async fn suspect(&mut self, fixed: &Fixed, running: Option<&Fixed>, wanted: &Arc<Built>) -> Option<Outcome> {
+    pub(super) async fn suspect(&mut self, fixed: &Fixed, running: Option<&Fixed>, wanted: &Arc<Built>) -> Option<TurnOutcome> {
         let running = running.filter(|running| !self.suspects.is_empty() && running.globals == fixed.globals)?;
         let is_new = |part: &Piece| !parts_of(running).any(|known| known == *part);
         let suspected: Vec<Piece> = parts_of(fixed).filter(is_new).filter(|part| self.suspects.alone_ask(&part.subjects(wanted))).collect();
@@ -44,7 +44,7 @@ impl<N: Nginx> Lane<N> {
             "with what its namespace asks for the test of the configuration takes longer than {limit:?}, and not for the first time"
         );
         let faulty = suspected.into_iter().map(|part| Faulty { part, message: message.clone(), slow: true }).collect();
-        self.quarantine(wanted, faulty, &message).await.then_some(Outcome::Quarantined)
+        self.quarantine(wanted, faulty, &message).await.then_some(TurnOutcome::Quarantined)
     }
 
     /// Has what asked for parts that are refused quarantined. Whether there is something that asked for them.

@@ -1,4 +1,4 @@
-//! Which namespaces ask for a reload.
+//! The namespaces that ask for a reload.
 //!
 //! What is charged to a namespace must be its own doing: it may use a path in a host of another one, or have a pattern that catches the hosts of others.
 
@@ -9,12 +9,12 @@ use imbl::OrdSet;
 use model::plan::Reason;
 use model::{Built, Fixed, ObjectKey, Part, Shell};
 
-/// What asks for a reload.
+/// The causes of a reload.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Causes {
-    /// To which the workers belong that it leaves behind.
+    /// The namespaces to which the workers belong that it leaves behind.
     pub(super) namespaces: BTreeSet<Arc<str>>,
-    /// Which are used up by it. What can wait for another reload uses none: a host that is gone need not be named any more.
+    /// The turns that it uses up. What can wait for another reload uses none: a host that is gone need not be named any more.
     pub(super) turns: BTreeSet<Turn>,
     /// Something besides that is of no namespace: settings, a start, an operator.
     pub(super) general: bool,
@@ -30,7 +30,7 @@ pub(super) enum Turn {
 }
 
 impl Causes {
-    /// From the reasons for a reload of what runs. `before`: the build that this was made of.
+    /// The causes, by the reasons for a reload of what runs. `before`: the build that this was made of.
     pub(super) fn of(running: &Fixed, wanted: &Fixed, reasons: &[Reason], now: &Built, before: Option<&Built>) -> Self {
         let world = World { running, wanted, now, before };
         let mut causes = Self::default();
@@ -89,7 +89,7 @@ impl World<'_> {
         found
     }
 
-    /// Those of new hosts that must be named. One that was there before and still is begins or ceases to be named because of a pattern, whose server
+    /// The Ingresses of new hosts that must be named. One that was there before and still is begins or ceases to be named because of a pattern, whose server
     /// block is a reason of its own.
     fn new_literals(&self) -> Vec<ObjectKey> {
         self.of_literals(&self.wanted.literals, &self.running.literals, self.before)

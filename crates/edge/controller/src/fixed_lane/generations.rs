@@ -1,4 +1,4 @@
-//! Whose the old workers are.
+//! The owners of old workers.
 //!
 //! A reload leaves the workers of before behind until their last client has gone, and none begins while there are too many of them. They belong, in equal
 //! parts, to the namespaces whose changes asked for the reload. A namespace may have four times what is free: alone that is four fifths of all, and one
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::causes::Causes;
 use crate::port::{Old, WorkerId};
 
-/// How much a namespace may have for each worker that is free.
+/// Share of a namespace for each worker that is free.
 const FACTOR: usize = 4;
 
 /// The old workers, each with the namespaces that it belongs to.

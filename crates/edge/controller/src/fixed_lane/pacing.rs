@@ -1,4 +1,4 @@
-//! How far reloads are apart.
+//! The pace of reloads.
 //!
 //! Each namespace has a turn in an interval, and one more for new hosts that a pattern makes wait. Four reloads may begin in an interval: one that has a
 //! turn begins at once, so that a namespace whose changes reload all the time delays no other. What has no turn comes an interval after the last reload.
@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::causes::{Causes, Turn};
 
-/// How many reloads may begin in an interval.
+/// Number of reloads that may begin in an interval.
 const MOST: usize = 4;
 
 /// The last reloads, oldest first, and when each turn was used last.

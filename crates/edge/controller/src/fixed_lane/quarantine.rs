@@ -1,4 +1,4 @@
-//! What NGINX refused, looked at again from time to time: a module may have been installed since, or a file may be there now.
+//! The parts that NGINX refused, tested again from time to time: a module may have been installed since, or a file may be there now.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,10 +14,10 @@ const FIRST_LOOK: Duration = Duration::from_secs(30);
 const LAST_LOOK: Duration = Duration::from_secs(30 * 60);
 /// Parts that are tested in one turn: a test takes a while, and changes wait for it.
 const AT_ONCE: usize = 4;
-/// How long what a namespace asks for is tested alone first, after it made a test too slow.
+/// Time for which the parts of a namespace are tested alone first, after it made a test too slow.
 const SUSPICION: Duration = Duration::from_secs(30 * 60);
 
-/// What asked for a part that NGINX refuses.
+/// The origin of a part that NGINX refuses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Subject {
     Ingress(ObjectKey),
@@ -72,12 +72,12 @@ impl HeldParts {
         });
     }
 
-    /// When to look again.
+    /// Time of the next look.
     pub(super) fn next(&self) -> Option<Instant> {
         self.0.iter().map(|held| held.next).min()
     }
 
-    /// What is due, and not due again before longer.
+    /// The parts that are due; each is due again after a longer time.
     pub(super) fn due(&mut self) -> Vec<(Piece, Vec<Subject>)> {
         let now = Instant::now();
         let due = self.0.iter_mut().filter(|held| held.next <= now).take(AT_ONCE);

@@ -19,9 +19,10 @@ use model::{Built, Data, Fixed, ObjectKey, Part, Profile, ProfileId, Shell, Snip
 use super::quarantine::Subject;
 use crate::port::{ApplyError, Nginx};
 
-/// How often a doubtful complaint must be seen beside a sound configuration.
+/// Number of times that a doubtful complaint must be seen beside a sound configuration.
 const PROOFS: usize = 2;
-/// Of the time that a test may take: what the search adds to nothing any more, and within what the sound configuration must pass beside a slow one.
+/// Divisors of the time that a test may take: what the search adds to nothing any more, and within what the sound configuration must pass beside a slow
+/// one.
 const SLOW: u32 = 2;
 pub(super) const FAST: u32 = 4;
 /// Parts of one namespace that are looked for one by one when they are too slow.
@@ -61,7 +62,7 @@ impl Piece {
         }
     }
 
-    /// What asked for it.
+    /// Its origin.
     pub(super) fn subjects(&self, built: &Built) -> Vec<Subject> {
         let ingresses = match self {
             Self::Setting(key, _) => return vec![Subject::Setting(key.clone())],
@@ -93,11 +94,11 @@ impl Piece {
 pub(super) struct Faulty {
     pub(super) part: Piece,
     pub(super) message: String,
-    /// It takes too long.
+    /// Its test takes too long.
     pub(super) slow: bool,
 }
 
-/// What NGINX says against a candidate, and which part of it it points at.
+/// The complaint of NGINX about a candidate, and the part of it that it points at.
 struct Refusal {
     message: String,
     culprit: Option<Part>,
@@ -108,7 +109,7 @@ struct Refusal {
 pub(super) struct Search<'a, N> {
     pub(super) nginx: &'a mut N,
     pub(super) built: &'a Built,
-    /// What NGINX runs, as far as it is known.
+    /// The text that NGINX runs, as far as it is known.
     pub(super) running: Option<&'a Fixed>,
 }
 
@@ -182,7 +183,7 @@ impl<N: Nginx> Search<'_, N> {
         Ok(faulty.into_iter().map(|(key, value, message)| Faulty { part: Piece::Setting(key, value), message, slow: false }).collect())
     }
 
-    /// Those of `parts` that NGINX refuses beside `base` and beside those that it accepts.
+    /// The members of `parts` that NGINX refuses beside `base` and beside those that it accepts.
     async fn faulty_parts(&mut self, mut base: Fixed, parts: Vec<Piece>) -> Result<Vec<Faulty>, ApplyError> {
         let first = base.clone();
         let mut faulty = Vec::new();
@@ -274,12 +275,12 @@ impl<N: Nginx> Search<'_, N> {
         self.built.basis.alone(self.built.basis.data())
     }
 
-    /// How long the test of a candidate may take: less than that of a text that is applied, so that what is left has time.
+    /// Longest test of a candidate: less than that of a text that is applied, so that what is left has time.
     fn limit(&self) -> Duration {
         self.nginx.patience() / SLOW
     }
 
-    /// Those of namespaces that ask for the least text first, and of each the smallest first.
+    /// The parts in order: namespaces that ask for the least text first, and of each the smallest first.
     fn least_first(&self, parts: Vec<Piece>) -> Vec<Piece> {
         let mut parts: Vec<(Option<Arc<str>>, Piece)> = parts.into_iter().map(|part| (part.owner(self.built), part)).collect();
         let mut sums: BTreeMap<Option<Arc<str>>, u64> = BTreeMap::new();
@@ -290,7 +291,7 @@ impl<N: Nginx> Search<'_, N> {
         parts.into_iter().map(|(_, part)| part).collect()
     }
 
-    /// What NGINX says against a candidate; `None`: it accepts it.
+    /// The complaint of NGINX about a candidate; `None`: it accepts it.
     async fn refusal(&mut self, candidate: &Fixed) -> Result<Option<Refusal>, ApplyError> {
         match self.nginx.test(candidate, self.limit()).await {
             Ok(_) => Ok(None),
@@ -334,7 +335,7 @@ impl<N: Nginx> Search<'_, N> {
     }
 }
 
-/// What objects ask for in a configuration.
+/// The parts of a configuration that objects ask for.
 pub(super) fn parts_of(fixed: &Fixed) -> impl Iterator<Item = Piece> {
     let profiles = fixed.profiles.iter().map(|(id, profile)| Piece::Profile(id.clone(), profile.clone()));
     let shells = fixed.shells.iter().map(|(host, shell)| Piece::Shell(host.clone(), shell.clone()));

@@ -270,10 +270,10 @@ async fn a_master_that_does_not_start_again_is_tried_again_and_the_newest_build_
     bed.fake.world().refuses = Some(failed());
     bed.fake.die();
     bed.handle.loaded.wait_for(|loaded| loaded.starts == 2).await.unwrap();
-    assert_eq!(bed.told(), ["apply", "restart", "apply"]);
+    assert_eq!(bed.calls(), ["apply", "restart", "apply"]);
     bed.fake.die();
     bed.handle.loaded.wait_for(|loaded| loaded.starts == 3).await.unwrap();
-    assert_eq!(bed.told(), ["apply", "restart", "apply", "restart"]);
+    assert_eq!(bed.calls(), ["apply", "restart", "apply", "restart"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -282,7 +282,7 @@ async fn a_master_whose_workers_ended_for_good_is_asked_for_others_until_there_a
     bed.fake.world().refuses = Some(failed());
     bed.fake.lose_workers();
     tokio::time::sleep(Duration::from_secs(5)).await;
-    assert_eq!(bed.told(), ["apply", "replenish", "replenish"]);
+    assert_eq!(bed.calls(), ["apply", "replenish", "replenish"]);
     assert_eq!((bed.handle.loaded.borrow().starts, bed.handle.fault.borrow().clone()), (1, None));
 }
 
@@ -293,6 +293,6 @@ async fn changes_do_not_hasten_the_next_try_after_a_failure() {
         bed.snapshots.send_replace(snapshot(&[("server-tokens", if number % 2 == 0 { "true" } else { "false" })], []));
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    let tries = bed.told().len();
+    let tries = bed.calls().len();
     assert!((10..40).contains(&tries), "{tries} tries in 50 s");
 }

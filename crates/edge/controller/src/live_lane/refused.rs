@@ -1,4 +1,4 @@
-//! Records that NGINX has no room for, or that are too large for anybody.
+//! Records that NGINX has no room for, or that are larger than any may be.
 //!
 //! They are one record's problem: everything else is sent. They are tried again when they change, after something was removed, and from time to time.
 
@@ -26,7 +26,7 @@ pub(super) fn listed(op: &Op) -> String {
 }
 
 impl Refused {
-    /// What of a delta is to be sent now.
+    /// The part of a delta that is to be sent now.
     pub(super) fn sendable(&mut self, delta: Delta) -> Delta {
         if !self.records.is_empty() {
             // What is not to be changed any more is not refused any more.
@@ -71,7 +71,7 @@ impl Refused {
         self.next = Some((Instant::now() + wait, pause));
     }
 
-    /// When to try again.
+    /// Time of the next attempt.
     pub(super) fn next(&self) -> Option<Instant> {
         self.next.map(|(at, _)| at)
     }

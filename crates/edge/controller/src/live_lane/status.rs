@@ -1,15 +1,15 @@
-//! What the live lane has reached.
+//! The progress of the live lane.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use model::ProfileId;
 
-/// What the live lane has reached, over all channels.
+/// The progress of the live lane, over all channels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveStatus(BTreeMap<&'static str, ChannelStatus>);
 
-/// What one channel has reached.
+/// The progress of one channel.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ChannelStatus {
     /// Everything that could be sent was, and was confirmed, at least once since NGINX started.
@@ -23,7 +23,7 @@ pub(crate) struct ChannelStatus {
 }
 
 impl LiveStatus {
-    /// That of channels that have not begun.
+    /// The status of channels that have not begun.
     pub(crate) fn of(channels: impl IntoIterator<Item = &'static str>) -> Self {
         Self(channels.into_iter().map(|name| (name, ChannelStatus::default())).collect())
     }

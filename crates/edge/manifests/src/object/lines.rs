@@ -1,4 +1,4 @@
-//! On which line a field of an object stands: what makes `FILE:LINE` of a finding.
+//! The lines of an object's fields: what makes `FILE:LINE` of a finding.
 //!
 //! An object of a hundred fields keeps a hundred pairs of (hash of the path, line) and no text.
 

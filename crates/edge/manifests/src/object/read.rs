@@ -30,7 +30,7 @@ pub(crate) struct Finding {
 
 /// The result of reading an object.
 #[derive(Debug)]
-pub(crate) struct Outcome {
+pub(crate) struct ReadOutcome {
     /// The object, unless it can't be decoded.
     pub(crate) object: Option<Object>,
     /// Findings that the API server would refuse: the object is not to be used.
@@ -75,7 +75,7 @@ pub(crate) fn identify(kind: Kind, node: &Node<'_>) -> Identity {
 }
 
 /// Reads the object that goes by the name of `reference`.
-pub(crate) fn read(kind: Kind, reference: &ObjectRef, node: &Node<'_>) -> Outcome {
+pub(crate) fn read(kind: Kind, reference: &ObjectRef, node: &Node<'_>) -> ReadOutcome {
     match kind {
         Kind::Ingress => typed(reference, node, |object: Ingress| Object::Ingress(Arc::new(object.into()))),
         Kind::IngressClass => typed(reference, node, |object| Object::IngressClass(Arc::new(object))),
@@ -87,14 +87,14 @@ pub(crate) fn read(kind: Kind, reference: &ObjectRef, node: &Node<'_>) -> Outcom
     }
 }
 
-fn typed<T>(reference: &ObjectRef, node: &Node<'_>, wrap: fn(T) -> Object) -> Outcome
+fn typed<T>(reference: &ObjectRef, node: &Node<'_>, wrap: fn(T) -> Object) -> ReadOutcome
 where
     T: DeserializeOwned + Metadata<Ty = ObjectMeta> + Check,
 {
     let lines = Lines::of(node);
     let (mut value, unknown) = match decode::<T>(node) {
         Ok(decoded) => decoded,
-        Err(fault) => return Outcome { object: None, refused: vec![finding_of(reference, fault)], unknown: Vec::new(), lines },
+        Err(fault) => return ReadOutcome { object: None, refused: vec![finding_of(reference, fault)], unknown: Vec::new(), lines },
     };
     let unknown = unknown
         .into_iter()
@@ -117,7 +117,7 @@ where
     if let Some(annotations) = &mut metadata.annotations {
         annotations.remove("kubectl.kubernetes.io/last-applied-configuration");
     }
-    Outcome { object: Some(wrap(value)), refused, unknown, lines }
+    ReadOutcome { object: Some(wrap(value)), refused, unknown, lines }
 }
 
 /// A Secret's values are not repeated in a message.

@@ -26,15 +26,15 @@ pub(crate) fn split(text: &str) -> (Vec<(u32, &str)>, Option<SyntaxFault>) {
 /// Reads one JSON value.
 pub(crate) fn parse(text: &str) -> Result<Node<'_>, SyntaxFault> {
     let raw: &RawValue = serde_json::from_str(text).map_err(|error| fault(&error))?;
-    node(raw, &Source { text, lines: Lines::of(text) }, 1)
+    node(raw, &JsonText { text, lines: Lines::of(text) }, 1)
 }
 
-struct Source<'i> {
+struct JsonText<'i> {
     text: &'i str,
     lines: Lines,
 }
 
-fn node<'i>(raw: &'i RawValue, source: &Source<'i>, level: u16) -> Result<Node<'i>, SyntaxFault> {
+fn node<'i>(raw: &'i RawValue, source: &JsonText<'i>, level: u16) -> Result<Node<'i>, SyntaxFault> {
     let text = raw.get();
     let mark = source.lines.mark(source.text, text);
     if level > MAX_DEPTH {

@@ -52,7 +52,7 @@ pub(crate) enum Value<'i> {
     /// Text as written, quotes and escapes apart, and what it means.
     Scalar(Cow<'i, str>, Scalar),
     List(Rc<[Node<'i>]>),
-    /// In the order of the file; a key can be there twice.
+    /// Entries in the order of the file; a key can be there twice.
     Map(Rc<[Entry<'i>]>),
 }
 

@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use super::*;
 use crate::error::Complaint;
 
-/// How the fake takes a reload or a start.
+/// The reaction of the fake to a reload or a start.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Mood {
     Obeys,
@@ -42,7 +42,7 @@ struct World {
     orphans: Vec<Worker>,
     revision: Option<String>,
     next_pid: i32,
-    /// How often the master was looked at since the last signal.
+    /// Number of looks at the master since the last signal.
     attempts: u32,
     listening: bool,
     sockets: bool,
@@ -69,7 +69,7 @@ impl Fake {
         self.world.lock().trace.push(what.into());
     }
 
-    /// What a master does with the configuration on disk.
+    /// The reaction of a master to the configuration on disk.
     fn take(&self, world: &mut World, master: Identity) {
         let bind = "bind() to 0.0.0.0:8080 failed (98: Address already in use)";
         world.attempts = 0;
@@ -194,7 +194,7 @@ impl Process for Fake {
         self.world.lock().listening
     }
 
-    async fn state(&self) -> Option<State> {
+    async fn state(&self) -> Option<NginxState> {
         let world = self.world.lock();
         let revision = world.revision.clone()?;
         serde_json::from_value(serde_json::json!({ "revision": revision })).ok()

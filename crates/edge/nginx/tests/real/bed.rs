@@ -22,7 +22,7 @@ pub(crate) struct Bed {
     pub(crate) caps: Capabilities,
 }
 
-/// A port on which nobody listens, below the range from which the kernel takes ports for connections.
+/// A port without a listener, below the range from which the kernel takes ports for connections.
 pub(crate) fn free_port() -> u16 {
     static NEXT: AtomicU16 = AtomicU16::new(0);
     let base = (std::process::id() % 900) as u16 * 20;

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use super::series::HISTOGRAMS;
 
-/// Whose requests a series counts. Empty where no rule matched.
+/// The rule whose requests a series counts. Empty where no rule matched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Labels {
     /// Namespace of the Ingress.
@@ -31,7 +31,7 @@ pub(super) struct Line {
     pub(super) observed: [Observed; HISTOGRAMS.len()],
 }
 
-/// What was added to one histogram.
+/// The increments of one histogram.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Observed {
     /// Milliseconds or bytes.

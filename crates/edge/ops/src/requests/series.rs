@@ -2,7 +2,7 @@
 
 use super::line::{Labels, Line, Observed};
 
-/// What a histogram measures, and so which bounds and which unit it has.
+/// The quantity that a histogram measures, and so its bounds and unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Milliseconds here, seconds outside.
@@ -31,7 +31,7 @@ pub(super) struct Histogram {
     pub(super) kind: Kind,
 }
 
-/// In the order of the lines.
+/// All, in the order of the lines.
 pub(super) const HISTOGRAMS: [Histogram; 7] = [
     Histogram {
         name: "request_duration_seconds",
@@ -46,7 +46,7 @@ pub(super) const HISTOGRAMS: [Histogram; 7] = [
     Histogram { name: "bytes_sent", help: "Bytes of answers with their headers; deprecated.", kind: Kind::Size },
 ];
 
-/// What was counted.
+/// The sums of one series.
 #[derive(Debug, Clone)]
 pub(super) struct Series {
     pub(super) labels: Labels,

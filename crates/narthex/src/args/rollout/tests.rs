@@ -28,7 +28,7 @@ fn reloader_s_own_command_lines_are_read() {
     assert_eq!(rules.strategy, Strategy::Annotations);
     assert_eq!(args(&[]).rules().unwrap(), Rules::default());
     let ignoring = args(&["--ignored-workload-types=jobs,cronjobs", "--resources-to-ignore=configMaps"]).rules().unwrap();
-    assert_eq!((ignoring.kinds.len(), ignoring.sources), (3, [Source::Secret].into()));
+    assert_eq!((ignoring.kinds.len(), ignoring.sources), (3, [ContentKind::Secret].into()));
     assert!(args(&["--resources-to-ignore=configmaps,secrets"]).rules().is_err());
     assert!(args(&["--ignored-workload-types=pods"]).rules().is_err());
     args(&["--enable-pprof", "--pprof-addr=:6060", "--enable-ha", "--log-format="]);

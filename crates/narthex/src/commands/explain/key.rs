@@ -7,7 +7,7 @@ use settings::{ANNOTATIONS, CONFIG_KEYS, Config, ConfigEntry, did_you_mean};
 
 use super::{plain, wrapped};
 
-/// What there is to say about a key.
+/// The description of a key.
 #[derive(Debug, Serialize)]
 pub(super) struct Key {
     name: &'static str,
@@ -15,7 +15,7 @@ pub(super) struct Key {
     doc: &'static str,
     default: String,
     example: &'static str,
-    /// How a change takes effect.
+    /// The way in which a change takes effect.
     applies: String,
     /// The annotation by which an Ingress decides otherwise.
     annotation: Option<&'static str>,
@@ -62,9 +62,9 @@ impl Key {
         let mut row = |name: &str, value: &str| {
             let _ = writeln!(text, "{name:<12}{value}");
         };
-        row("Takes", &plain(self.value));
+        row("Value", &plain(self.value));
         row("Default", if self.default.is_empty() { "empty" } else { &self.default });
-        row("Holds for", "everything");
+        row("Scope", "everything");
         row("A change is", &self.applies);
         if let Some(annotation) = self.annotation {
             row("Per Ingress", &format!("the annotation {annotation}"));

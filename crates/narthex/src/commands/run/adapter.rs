@@ -150,7 +150,7 @@ impl Channel for LivePort {
     }
 }
 
-fn live_state(state: nginx::State) -> LiveState {
+fn live_state(state: nginx::NginxState) -> LiveState {
     LiveState { generation: state.generation, digest: state.digest, entries: state.entries }
 }
 

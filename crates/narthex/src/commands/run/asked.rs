@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use controller::{ApplyError, Attempt, Handle};
-use nginx_watch::{Outcome, Reloads, Report, Revision, Tested};
+use nginx_watch::{ReloadOutcome, ReloadReport, Reloads, Revision, Tested};
 use prometheus::Registry;
 use tokio::time::{Instant, timeout};
 
@@ -24,7 +24,7 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    async fn ask(&self) -> Arc<Report> {
+    async fn ask(&self) -> Arc<ReloadReport> {
         let begun = Instant::now();
         let work = async {
             // Before the reload, so that it has what was read.
@@ -44,14 +44,14 @@ impl Asked {
     }
 
     /// No answer in time.
-    fn late(&self) -> Report {
+    fn late(&self) -> ReloadReport {
         let (result, why) = if self.handle.built.borrow().is_none() {
-            (Outcome::NoTarget, "the source is not complete yet")
+            (ReloadOutcome::NoTarget, "the source is not complete yet")
         } else {
-            (Outcome::Failed, "other reloads come first, or NGINX does not confirm; it goes on, /status will say how it ended")
+            (ReloadOutcome::Failed, "other reloads come first, or NGINX does not confirm; it goes on, /status will say how it ended")
         };
         let last = self.handle.requests.last();
-        let mut report = Report::new(last.as_ref().map_or(0, |last| last.run), result);
+        let mut report = ReloadReport::new(last.as_ref().map_or(0, |last| last.run), result);
         report.serving = last.and_then(|last| revision(&last.serving));
         report.triggers = vec!["asked"];
         report.message = Some(format!("no answer within {:?} (--request-timeout): {why}", self.patience));
@@ -61,11 +61,11 @@ impl Asked {
 }
 
 impl Reloads for Asked {
-    fn reload(&self) -> Pin<Box<dyn Future<Output = Arc<Report>> + Send + '_>> {
+    fn reload(&self) -> Pin<Box<dyn Future<Output = Arc<ReloadReport>> + Send + '_>> {
         Box::pin(self.ask())
     }
 
-    fn last(&self) -> Option<Arc<Report>> {
+    fn last(&self) -> Option<Arc<ReloadReport>> {
         self.handle.requests.last().map(|attempt| Arc::new(report(&attempt)))
     }
 
@@ -80,24 +80,24 @@ impl Reloads for Asked {
 }
 
 /// In the form that people know from `narthex watch`.
-fn report(attempt: &Attempt) -> Report {
+fn report(attempt: &Attempt) -> ReloadReport {
     let result = match &attempt.result {
-        Ok(_) => Outcome::Applied,
-        Err(ApplyError::Refused { .. }) => Outcome::Rejected,
-        Err(ApplyError::Doubtful { .. } | ApplyError::Slow(_) | ApplyError::Failed(_)) => Outcome::Failed,
+        Ok(_) => ReloadOutcome::Applied,
+        Err(ApplyError::Refused { .. }) => ReloadOutcome::Rejected,
+        Err(ApplyError::Doubtful { .. } | ApplyError::Slow(_) | ApplyError::Failed(_)) => ReloadOutcome::Failed,
     };
     let finished = jiff::Timestamp::try_from(attempt.finished).unwrap_or_default();
-    Report {
+    ReloadReport {
         triggers: attempt.reasons.clone(),
         revision: attempt.result.as_ref().ok().and_then(|text| revision(text)),
         serving: revision(&attempt.serving),
         // Each text is tested where it will stand; what failed otherwise may not have come so far.
-        tested: (result != Outcome::Failed).then_some(Tested::Exact),
+        tested: (result != ReloadOutcome::Failed).then_some(Tested::Exact),
         message: attempt.result.as_ref().err().map(ToString::to_string),
         warnings: attempt.quarantined.clone(),
         duration_ms: attempt.took.as_millis().try_into().unwrap_or(u64::MAX),
         finished: format!("{finished:.3}"),
-        ..Report::new(attempt.run, result)
+        ..ReloadReport::new(attempt.run, result)
     }
 }
 

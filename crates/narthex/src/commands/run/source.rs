@@ -10,7 +10,7 @@ use cluster::{
     AddressSource, Election, ElectionHandle, ElectionOptions, EventSender, EventWriter, EventWriterOptions, StatusHandle, StatusOptions,
     StatusWriter,
 };
-use controller::{Addresses, Report, Tasks};
+use controller::{Addresses, Reporter, Tasks};
 use imbl::{OrdMap, OrdSet};
 use model::options::PemPair;
 use model::{BuildOptions, ObjectKey, ObjectRef, Problem, Snapshot};
@@ -24,7 +24,7 @@ use crate::commands::pod::pod;
 pub(super) struct Source {
     pub(super) snapshots: watch::Receiver<Option<Arc<Snapshot>>>,
     pub(super) addresses: Arc<dyn Addresses>,
-    pub(super) report: Arc<dyn Report>,
+    pub(super) report: Arc<dyn Reporter>,
     /// For who wants everything read again.
     pub(super) again: Again,
     /// How the watching of a cluster goes.
@@ -123,7 +123,7 @@ fn start_directory(args: &RunArgs, dir: &Path, tasks: &mut Tasks) -> anyhow::Res
     let poll_interval = Duration::from_secs(args.source.manifests_poll_interval.max(1));
     let options =
         manifests::SourceOptions { poll_interval, force_polling: args.source.manifests_poll, ..manifests::SourceOptions::new(dir) };
-    let handle = Arc::new(manifests::Source::spawn(options, tasks));
+    let handle = Arc::new(manifests::DirectorySource::spawn(options, tasks));
     Ok(Source {
         snapshots: handle.snapshots.clone(),
         again: Again::Directory(handle.clone()),
@@ -135,7 +135,7 @@ fn start_directory(args: &RunArgs, dir: &Path, tasks: &mut Tasks) -> anyhow::Res
 }
 
 fn start_cluster(args: &RunArgs, settings: Arc<BuildOptions>, client: cluster::Client, tasks: &mut Tasks) -> anyhow::Result<Source> {
-    let handle = cluster::Source::spawn(client.clone(), cluster::SourceOptions::new(settings), tasks);
+    let handle = cluster::ClusterSource::spawn(client.clone(), cluster::SourceOptions::new(settings), tasks);
     let pod = pod();
     let instance = pod.as_ref().map_or_else(|| format!("narthex-{}", std::process::id()), |pod| pod.name.to_string());
     let (owned_tx, owned) = watch::channel(OrdSet::new());
@@ -200,7 +200,7 @@ impl Addresses for ClusterAddresses {
 /// A directory has nobody to tell but the log.
 struct Silent;
 
-impl Report for Silent {
+impl Reporter for Silent {
     fn problems(&self, _: &[Problem]) {}
     fn served(&self, _: Vec<ObjectKey>) {}
     fn reload(&self, _: Result<&str, &str>) {}
@@ -213,7 +213,7 @@ struct ClusterReport {
     pod: Option<ObjectKey>,
 }
 
-impl Report for ClusterReport {
+impl Reporter for ClusterReport {
     fn problems(&self, problems: &[Problem]) {
         self.events.problems(problems.to_vec());
     }

@@ -1,4 +1,4 @@
-//! From flags to a record of what moves, and the checks.
+//! The record of what moves and the checks, made from flags.
 
 use std::time::Duration;
 

@@ -1,8 +1,8 @@
 //! Output: progress as it goes on the standard error output, plans and results on the standard one.
 
 use migrate::switch::decide::plain;
-use migrate::switch::port::Event;
-use migrate::switch::record::{Entry, Record, State};
+use migrate::switch::port::SwitchEvent;
+use migrate::switch::record::{Entry, EntryState, Record};
 use migrate::switch::run::End;
 use migrate::switch::undo::Undone;
 use serde_json::{Value, json};
@@ -61,16 +61,16 @@ impl Printer {
         }
     }
 
-    pub(super) fn event(&self, event: &Event<'_>, forth: bool) {
+    pub(super) fn event(&self, event: &SwitchEvent<'_>, forth: bool) {
         match event {
-            Event::Step(step, steps, entries) => {
+            SwitchEvent::Step(step, steps, entries) => {
                 let names: Vec<String> = entries.iter().map(|entry| entry.key().to_string()).collect();
                 self.say(&format!("step {step} of {steps}: {}: {}", objects(entries.len(), entries.first()), names.join(", ")));
             }
-            Event::Done(entry) if forth => self.say(&format!("  {entry}: {} -> {}", plain(&entry.old), plain(&entry.new))),
-            Event::Done(entry) => self.say(&format!("  {entry}: back to {}", plain(&entry.old))),
-            Event::Left(entry, conflict) => self.say(&format!("  {entry} is left alone: {conflict}")),
-            Event::Passed(step) => self.say(&format!("  step {step} is done")),
+            SwitchEvent::Done(entry) if forth => self.say(&format!("  {entry}: {} -> {}", plain(&entry.old), plain(&entry.new))),
+            SwitchEvent::Done(entry) => self.say(&format!("  {entry}: back to {}", plain(&entry.old))),
+            SwitchEvent::Left(entry, conflict) => self.say(&format!("  {entry} is left alone: {conflict}")),
+            SwitchEvent::Passed(step) => self.say(&format!("  step {step} is done")),
         }
     }
 
@@ -84,7 +84,7 @@ impl Printer {
     pub(super) fn plan(&self, record: &Record, resumed: bool, notes: &[String]) -> anyhow::Result<()> {
         let mut text = String::new();
         let mut step = 0;
-        for entry in record.in_state(&[State::Planned, State::Moving, State::Moved]) {
+        for entry in record.in_state(&[EntryState::Planned, EntryState::Moving, EntryState::Moved]) {
             if entry.step != step {
                 step = entry.step;
                 text.push_str(&format!("step {step}\n"));
@@ -105,7 +105,7 @@ impl Printer {
 
     pub(super) fn end(&self, record: &Record, end: &End, undo: &str, notes: &[String]) -> anyhow::Result<()> {
         let moved: Vec<&Entry> = record.entries.iter().filter(|entry| entry.state.is_touched()).collect();
-        let left = record.in_state(&[State::Left]).count();
+        let left = record.in_state(&[EntryState::Left]).count();
         let sum = format!("{} moved", objects(moved.len(), moved.first().copied()));
         let went = match left {
             0 => sum,
@@ -157,6 +157,6 @@ impl Printer {
 
 /// The steps that are still to come.
 fn open(record: &Record) -> String {
-    let open: Vec<_> = record.in_state(&[State::Planned]).collect();
+    let open: Vec<_> = record.in_state(&[EntryState::Planned]).collect();
     if open.is_empty() { String::new() } else { format!(", {} not touched", objects(open.len(), open.first().copied())) }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cluster::{EventSender, EventWriter, EventWriterOptions};
 use model::{ObjectKey, ObjectRef};
-use nginx_watch::{EventReporter, Report};
+use nginx_watch::{EventReporter, ReloadReport};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tracing::{info, warn};
@@ -17,7 +17,7 @@ const RATE: u32 = 1;
 const BURST: u32 = 10;
 
 /// Starts to write them, where there is an API server and it is known which Pod this is. Whatever is missing is no reason not to watch.
-pub(super) async fn start(args: &WatchArgs, reports: watch::Receiver<Option<Arc<Report>>>, tasks: &mut JoinSet<&'static str>) {
+pub(super) async fn start(args: &WatchArgs, reports: watch::Receiver<Option<Arc<ReloadReport>>>, tasks: &mut JoinSet<&'static str>) {
     if args.disable_sync_events || !has_api(&args.api) {
         return;
     }
@@ -37,7 +37,7 @@ pub(super) async fn start(args: &WatchArgs, reports: watch::Receiver<Option<Arc<
     tasks.spawn(notify(pod, reports, events));
 }
 
-async fn notify(pod: ObjectKey, mut reports: watch::Receiver<Option<Arc<Report>>>, events: EventSender) -> &'static str {
+async fn notify(pod: ObjectKey, mut reports: watch::Receiver<Option<Arc<ReloadReport>>>, events: EventSender) -> &'static str {
     let mut reporter = EventReporter::default();
     loop {
         let report = reports.borrow_and_update().clone();

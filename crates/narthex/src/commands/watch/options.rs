@@ -1,4 +1,4 @@
-//! From flags and the environment of older tools to the options of the cycle.
+//! The options of the cycle, read from flags and the environment of older tools.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

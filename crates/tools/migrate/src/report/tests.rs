@@ -3,7 +3,7 @@ use crate::difference::tests::answer;
 use crate::judge::judge;
 use crate::request::Scheme;
 
-fn add(report: &mut Report, target: &str, old: Outcome, new: Outcome, ignores: &[Ignore]) {
+fn add(report: &mut CompareReport, target: &str, old: RequestOutcome, new: RequestOutcome, ignores: &[Ignore]) {
     let request = Request::get(Scheme::Http, "shop.example.com", target, "child");
     let round = (old, new);
     report.add(&request, &judge(&[round.clone(), round.clone()]), &round, &Context::default(), ignores);
@@ -11,7 +11,7 @@ fn add(report: &mut Report, target: &str, old: Outcome, new: Outcome, ignores: &
 
 #[test]
 fn differences_that_are_alike_are_one() {
-    let mut report = Report { hosts: 1, ..Report::default() };
+    let mut report = CompareReport { hosts: 1, ..CompareReport::default() };
     for number in 0..3 {
         add(&mut report, &format!("/{number}"), Ok(answer(200, &[])), Ok(answer(404, &[])), &[]);
     }
@@ -29,7 +29,7 @@ fn differences_that_are_alike_are_one() {
 
 #[test]
 fn what_is_ignored_or_known_to_be_harmless_is_no_difference() {
-    let mut report = Report { hosts: 1, ..Report::default() };
+    let mut report = CompareReport { hosts: 1, ..CompareReport::default() };
     let ignore: Vec<Ignore> = vec!["status@shop.example.com/legacy".parse().unwrap()];
     add(&mut report, "/legacy/a", Ok(answer(200, &[])), Ok(answer(404, &[])), &ignore);
     add(&mut report, "/b", Ok(answer(200, &[])), Ok(answer(200, &[("vary", "Origin")])), &ignore);
@@ -41,7 +41,7 @@ fn what_is_ignored_or_known_to_be_harmless_is_no_difference() {
 
 #[test]
 fn twenty_of_a_kind_are_shown_unless_all_are_wanted() {
-    let mut report = Report::default();
+    let mut report = CompareReport::default();
     for number in 0..25 {
         let new = answer(200, &[("x-a", number.to_string().as_str())]);
         add(&mut report, "/", Ok(answer(200, &[])), Ok(new), &[]);

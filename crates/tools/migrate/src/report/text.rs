@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{Group, Report};
+use super::{CompareReport, Group};
 use crate::difference::Aspect;
 
 /// Groups of a kind that are shown unless all are wanted.
@@ -25,7 +25,7 @@ impl Style {
     }
 }
 
-impl Report {
+impl CompareReport {
     /// The text: differences by kind, then what is explained, varies, or was left out, then the sum in one line.
     pub fn text(&self, style: Style) -> String {
         let mut text = String::new();

@@ -8,8 +8,8 @@ use tokio::time::Instant;
 
 use super::command::Command;
 use super::port::Checks;
-use super::record::{Entry, Kind, State};
-use crate::answer::Outcome;
+use super::record::{Entry, EntryState, Kind};
+use crate::answer::RequestOutcome;
 use crate::compare::Comparison;
 use crate::difference::{Change, summary};
 use crate::judge::{is_silence, judge};
@@ -33,7 +33,7 @@ pub struct ProbeCheck {
     style: Style,
     settle: Duration,
     /// The answers of the old controller before the step, in [`ROUNDS`].
-    baseline: Vec<(Request, Vec<Outcome>)>,
+    baseline: Vec<(Request, Vec<RequestOutcome>)>,
     /// Requests for objects that had moved before they could be probed.
     bare: Vec<Request>,
 }
@@ -53,7 +53,7 @@ impl ProbeCheck {
     }
 
     async fn remember(&mut self, entries: &[Entry]) -> Result<(), String> {
-        let (moved, there): (Vec<_>, Vec<_>) = entries.iter().cloned().partition(|entry| entry.state != State::Planned);
+        let (moved, there): (Vec<_>, Vec<_>) = entries.iter().cloned().partition(|entry| entry.state != EntryState::Planned);
         let (requests, bare) = (self.requests(&there), self.requests(&moved));
         let comparison = &self.comparison;
         // A wrong address would look like a regression, after the step.
@@ -90,8 +90,8 @@ impl ProbeCheck {
         found
     }
 
-    async fn compared(&self, request: &Request, before: &[Outcome]) -> Vec<String> {
-        let mut rounds: Vec<(Outcome, Outcome)> = Vec::new();
+    async fn compared(&self, request: &Request, before: &[RequestOutcome]) -> Vec<String> {
+        let mut rounds: Vec<(RequestOutcome, RequestOutcome)> = Vec::new();
         for old in before {
             rounds.push((old.clone(), self.comparison.ask_new(request).await));
             if judge(&rounds).confirmed.is_empty() {
@@ -135,7 +135,7 @@ fn printable_change(request: &Request, change: &Change) -> String {
     format!("{request}: {} {} -> {}", change.aspect, printable(&change.old), printable(&change.new))
 }
 
-fn last(rounds: &[Outcome]) -> String {
+fn last(rounds: &[RequestOutcome]) -> String {
     rounds.iter().filter_map(|outcome| outcome.as_ref().err()).map(ToString::to_string).next_back().unwrap_or_default()
 }
 

@@ -45,9 +45,9 @@ pub enum Step {
 /// The reason why an object is left alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Conflict {
-    /// It is deleted.
+    /// The object is deleted.
     Gone,
-    /// It is deleted, and another one has its name.
+    /// The object is deleted, and another one has its name.
     Replaced,
     /// The field has a value that is neither.
     Changed {

@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::{Ingress, ObjectKey};
 use serde_json::{Value, json};
 
-use super::record::{Entry, Field, Kind, State};
+use super::record::{Entry, EntryState, Field, Kind};
 use crate::site::{CLASS_ANNOTATION, annotated_class, class_of, hosts_of};
 
 /// Objects that move and objects that stay.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// In the order of the steps.
+    /// The entries in the order of the steps.
     pub entries: Vec<Entry>,
     /// Ingresses that stay although they might have been meant, and why.
     pub stay: Vec<(ObjectKey, String)>,
@@ -85,7 +85,7 @@ fn entry(key: &ObjectKey, ingress: &Ingress, from: Option<&str>, to: &str) -> Re
         field,
         old: json!(class),
         new: json!(to),
-        state: State::Planned,
+        state: EntryState::Planned,
     }))
 }
 
@@ -119,7 +119,7 @@ fn find(leader: &[usize], mut at: usize) -> usize {
 /// Plans the move of a Service, as the API has it, to another selector; `None` when it has it already.
 ///
 /// # Errors
-/// It has no selector: its endpoints are made by another controller.
+/// When it has no selector: its endpoints are made by another controller.
 pub fn service(key: &ObjectKey, object: &Value, to: &BTreeMap<String, String>) -> Result<Option<Entry>, String> {
     let old = value_of(Field::Selector, object).filter(|selector| selector.as_object().is_some_and(|labels| !labels.is_empty()));
     let Some(old) = old else {
@@ -134,7 +134,7 @@ pub fn service(key: &ObjectKey, object: &Value, to: &BTreeMap<String, String>) -
         field: Field::Selector,
         old,
         new: json!(to),
-        state: State::Planned,
+        state: EntryState::Planned,
     };
     Ok((entry.old != entry.new).then_some(entry))
 }

@@ -38,7 +38,7 @@ pub trait Checks {
 
 /// An event of a switch, as it happens.
 #[derive(Debug)]
-pub enum Event<'a> {
+pub enum SwitchEvent<'a> {
     /// A step begins: its number, how many there are, its entries.
     Step(usize, usize, &'a [Entry]),
     /// An object has its new value, or its old one again.
@@ -49,7 +49,7 @@ pub enum Event<'a> {
     Passed(usize),
 }
 
-/// Brings one object to one of its two values.
+/// Sets one object to one of its two values.
 pub(crate) async fn move_entry<D: ObjectClient>(objects: &mut D, entry: &Entry, way: Way) -> Result<Option<Conflict>, Trouble> {
     let mut last = None;
     for _ in 0..ATTEMPTS {

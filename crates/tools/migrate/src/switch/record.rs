@@ -21,7 +21,7 @@ pub struct Record {
     /// The goal. A later run with the same goal goes on with this record.
     pub goal: Goal,
     /// The progress.
-    pub status: Status,
+    pub status: SwitchStatus,
     /// The reason why it stopped, where it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -58,8 +58,8 @@ pub enum Goal {
 /// The progress of a switch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Status {
-    /// It runs, or was interrupted.
+pub enum SwitchStatus {
+    /// The switch runs, or was interrupted.
     Running,
     /// A check failed, or the server refused; it can go on or back.
     Stopped,
@@ -89,7 +89,7 @@ pub struct Entry {
     /// The field's value after.
     pub new: Value,
     /// The progress of the object.
-    pub state: State,
+    pub state: EntryState,
 }
 
 impl Entry {
@@ -164,7 +164,7 @@ impl Field {
 /// The progress of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum State {
+pub enum EntryState {
     /// Not touched.
     Planned,
     /// About to be patched; maybe it was.
@@ -179,7 +179,7 @@ pub enum State {
     Restored,
 }
 
-impl State {
+impl EntryState {
     /// `true` if a rollback has to look at it.
     pub fn is_touched(self) -> bool {
         matches!(self, Self::Moving | Self::Moved | Self::Checked)
@@ -212,7 +212,7 @@ impl Record {
 
     /// `true` if a later run with the same goal goes on with it.
     pub fn is_open(&self) -> bool {
-        matches!(self.status, Status::Running | Status::Stopped)
+        matches!(self.status, SwitchStatus::Running | SwitchStatus::Stopped)
     }
 
     /// The number of steps.
@@ -221,7 +221,7 @@ impl Record {
     }
 
     /// Entries that are in one of these states.
-    pub fn in_state<'a>(&'a self, states: &'a [State]) -> impl Iterator<Item = &'a Entry> {
+    pub fn in_state<'a>(&'a self, states: &'a [EntryState]) -> impl Iterator<Item = &'a Entry> {
         self.entries.iter().filter(|entry| states.contains(&entry.state))
     }
 
@@ -233,7 +233,7 @@ impl Record {
         for mut entry in entries {
             match self.entries.iter_mut().find(|own| own.is(&entry)) {
                 // It is where it was before: it was moved back, or it never moved. Which value to restore is known from then.
-                Some(own) if own.uid == entry.uid => own.state = State::Planned,
+                Some(own) if own.uid == entry.uid => own.state = EntryState::Planned,
                 _ => {
                     if !numbers.contains(&entry.step) {
                         numbers.push(entry.step);
@@ -261,13 +261,21 @@ pub(crate) mod tests {
             field: Field::ClassName,
             old: json!("nginx"),
             new: json!("narthex"),
-            state: State::Planned,
+            state: EntryState::Planned,
         }
     }
 
     pub(crate) fn record(entries: Vec<Entry>) -> Record {
         let goal = Goal::Class { to: "narthex".into(), from: None, namespace: None, selector: String::new() };
-        Record { version: 1, id: "1".into(), created: "2026-11-21T18:00:00Z".into(), goal, status: Status::Running, reason: None, entries }
+        Record {
+            version: 1,
+            id: "1".into(),
+            created: "2026-11-21T18:00:00Z".into(),
+            goal,
+            status: SwitchStatus::Running,
+            reason: None,
+            entries,
+        }
     }
 
     #[test]
@@ -288,21 +296,21 @@ pub(crate) mod tests {
     fn what_has_moved_is_kept_and_the_rest_is_planned_again() {
         let state = |state, entry: Entry| Entry { state, ..entry };
         let mut record = record(vec![
-            state(State::Checked, entry(1, "a")),
-            state(State::Moving, entry(2, "b")),
-            state(State::Left, entry(2, "c")),
-            state(State::Planned, entry(3, "d")),
-            state(State::Moved, entry(3, "e")),
+            state(EntryState::Checked, entry(1, "a")),
+            state(EntryState::Moving, entry(2, "b")),
+            state(EntryState::Left, entry(2, "c")),
+            state(EntryState::Planned, entry(3, "d")),
+            state(EntryState::Moved, entry(3, "e")),
         ]);
         record.resume(vec![entry(1, "b"), entry(2, "c"), entry(2, "d"), entry(5, "f")]);
         let steps: Vec<_> = record.entries.iter().map(|entry| (entry.name.as_str(), entry.step, entry.state)).collect();
         let expected = [
-            ("a", 1, State::Checked),
-            ("b", 2, State::Planned),
-            ("e", 3, State::Moved),
-            ("c", 4, State::Planned),
-            ("d", 4, State::Planned),
-            ("f", 5, State::Planned),
+            ("a", 1, EntryState::Checked),
+            ("b", 2, EntryState::Planned),
+            ("e", 3, EntryState::Moved),
+            ("c", 4, EntryState::Planned),
+            ("d", 4, EntryState::Planned),
+            ("f", 5, EntryState::Planned),
         ];
         assert_eq!(steps, expected);
     }

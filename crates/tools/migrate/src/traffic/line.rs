@@ -9,7 +9,7 @@ pub(super) struct Line {
     pub(super) method: String,
     /// Path and query, as they were sent.
     pub(super) target: String,
-    /// In lower case, without port, where the line says it.
+    /// The host in lower case, without port, where the line says it.
     pub(super) host: Option<String>,
     /// `namespace-service-port`, where the line says it.
     pub(super) backend: Option<String>,
@@ -25,7 +25,7 @@ impl Line {
         }
     }
 
-    /// From its parts; `None` when they are no HTTP request.
+    /// A line of these parts; `None` when they are no HTTP request.
     pub(super) fn of(method: &str, target: &str, host: Option<&str>, backend: Option<String>) -> Option<Self> {
         if method.is_empty() || !method.bytes().all(|c| c.is_ascii_uppercase()) {
             return None;

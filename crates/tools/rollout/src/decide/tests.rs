@@ -9,7 +9,7 @@ use crate::workload::tests::{merge, workload};
 const AUTO: (&str, &str) = ("reloader.stakater.com/auto", "true");
 
 fn map(name: &str) -> ContentId {
-    ContentId::new(Source::ConfigMap, name)
+    ContentId::new(ContentKind::ConfigMap, name)
 }
 
 fn object(digest: &str) -> Object {
@@ -138,7 +138,7 @@ fn the_flags_about_everything_and_about_sources_hold() {
     assert_eq!(rolled(&unsaid, &all, &Rules { auto_all: true, ..Rules::default() }), ["used"]);
     let refused = with(&[("reloader.stakater.com/auto", "false")], Some(&[("used", "a")]));
     assert!(rolled(&refused, &all, &Rules { auto_all: true, ..Rules::default() }).is_empty());
-    let no_maps = Rules { sources: [Source::Secret].into(), ..Rules::default() };
+    let no_maps = Rules { sources: [ContentKind::Secret].into(), ..Rules::default() };
     assert!(rolled(&with(&[AUTO], Some(&[("used", "a")])), &all, &no_maps).is_empty());
 }
 

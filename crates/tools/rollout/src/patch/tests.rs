@@ -3,13 +3,13 @@ use jiff::SignedDuration;
 use super::*;
 use crate::content::Digest;
 use crate::decide::Change;
-use crate::kind::{ContentId, Source};
+use crate::kind::{ContentId, ContentKind};
 use crate::workload::Pause;
 use crate::workload::tests::workload;
 
 fn plan(changes: &[(&str, Option<&str>)]) -> Plan {
     let changes = changes.iter().map(|(name, digest)| Change {
-        id: ContentId::new(Source::ConfigMap, *name),
+        id: ContentId::new(ContentKind::ConfigMap, *name),
         container: 0,
         to: digest.map_or(Content::Absent, |digest| Content::Present(Digest::stored(digest))),
     });

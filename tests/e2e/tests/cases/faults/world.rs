@@ -17,12 +17,12 @@ use testkit::kube::{PathType, mk_ingress, mk_service, mk_slice};
 use testkit::load::{Load, Running};
 use testkit::{poll_every, ports, processes};
 
-/// How many hosts come and go, Services there are, and servers they share.
+/// Numbers of hosts that come and go, of Services, and of servers that they share.
 pub(crate) const HOSTS: usize = 6;
 pub(crate) const SERVICES: usize = 4;
 pub(crate) const SERVERS: usize = 4;
 
-/// From the last repair to the state that the API server describes.
+/// Longest time from the last repair to the state that the API server describes.
 const REPAIR: Duration = Duration::from_secs(10);
 /// Requests a second of either kind of clients.
 const RATE: u32 = 150;
@@ -33,7 +33,7 @@ pub(crate) struct World {
     case: Case,
     pub(crate) proxy: ApiProxy,
     pub(crate) nginx: FailingNginx,
-    /// Of the script around NGINX.
+    /// Directory of the script around NGINX.
     _scratch: tempfile::TempDir,
     controller: Controller,
     /// They answer all the time, so that any endpoint that was ever good is.
@@ -173,7 +173,7 @@ impl World {
         Ok(hosts)
     }
 
-    /// Which address answers a host.
+    /// The address that answers a host.
     async fn answer(&self, host: &str) -> anyhow::Result<Option<String>> {
         let response = self.controller.get(host, "/").await?;
         match response.status {

@@ -25,7 +25,7 @@ fn path_rules() -> Ingress {
         .build()
 }
 
-/// The service that must answer, or nobody: 404.
+/// The service that must answer, or none: 404.
 async fn check(id: &str, host: &str, path: &str, service: Option<&str>) -> anyhow::Result<()> {
     let conformance = Conformance::new(id, &SERVICES.map(|service| (service, 1)), path_rules()).await?;
     conformance.served("exact-path-rules", "/foo").await?;

@@ -1,4 +1,4 @@
-//! What `kubectl describe ingress` shows.
+//! Events as `kubectl describe ingress` shows them.
 
 use anyhow::{Context, ensure};
 use e2e::{Case, PATIENCE, rule};
@@ -15,7 +15,7 @@ async fn events(case: &Case, ingress: &str) -> anyhow::Result<Vec<Event>> {
 }
 
 /// Waits for one with this reason.
-async fn told(case: &Case, ingress: &str, reason: &str, count: i32) -> anyhow::Result<Event> {
+async fn event_of(case: &Case, ingress: &str, reason: &str, count: i32) -> anyhow::Result<Event> {
     poll(PATIENCE, || async {
         let events = events(case, ingress).await?;
         let found = events.iter().find(|event| event.reason.as_deref() == Some(reason));
@@ -34,13 +34,13 @@ async fn obs_05_an_ingress_is_scheduled_for_sync_when_it_is_taken_over_and_when_
     case.create(&rule("others", "others.com").class("another").build()).await?;
     let controller = case.controller().start().await?;
     controller.until("ours.com", "/", 200).await?;
-    let event = told(&case, "ours", "Sync", 1).await?;
+    let event = event_of(&case, "ours", "Sync", 1).await?;
     assert_eq!((event.type_.as_deref(), event.message.as_deref()), (Some("Normal"), Some("Scheduled for sync")));
     assert_eq!(event.source.and_then(|source| source.component).as_deref(), Some("nginx-ingress-controller"));
     let changed = json!({"metadata": {"annotations": {"nginx.ingress.kubernetes.io/app-root": "/x"}}});
     case.patch::<Ingress>("ours", changed).await?;
     controller.until("ours.com", "/", 302).await?;
-    told(&case, "ours", "Sync", 2).await?;
+    event_of(&case, "ours", "Sync", 2).await?;
     assert!(events(&case, "others").await?.is_empty());
     Ok(())
 }
@@ -52,7 +52,7 @@ async fn obs_06_disable_sync_events_leaves_out_nothing_but_sync() -> anyhow::Res
     case.create(&rule("ours", "ours.com").annotation("ssl-redirect", "maybe").build()).await?;
     let controller = case.controller().flag("--disable-sync-events=true").start().await?;
     controller.until("ours.com", "/", 200).await?;
-    let event = told(&case, "ours", "InvalidValue", 1).await?;
+    let event = event_of(&case, "ours", "InvalidValue", 1).await?;
     assert_eq!(event.type_.as_deref(), Some("Warning"));
     assert_eq!(events(&case, "ours").await?.len(), 1);
     Ok(())

@@ -198,7 +198,7 @@ async fn a_canary_is_a_label() -> anyhow::Result<()> {
 async fn retried_and_failed_requests_count_once() -> anyhow::Result<()> {
     let case = Case::new("count-retry").await?;
     let servers = case.echo(1).await?;
-    // Nobody listens on the second address.
+    // There is no listener on the second address.
     let mut addresses = servers.addresses();
     let dead: std::net::SocketAddr = (testkit::ports::addresses(1)?[0], 8080).into();
     addresses.push(dead);

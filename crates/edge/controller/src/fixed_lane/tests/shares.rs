@@ -32,7 +32,7 @@ async fn until_waiting(bed: &mut Bed, make: impl Fn(u32) -> Vec<(ObjectKey, Arc<
             return number;
         }
     }
-    panic!("nothing waits: {:?}", bed.told());
+    panic!("nothing waits: {:?}", bed.calls());
 }
 
 fn waits(bed: &Bed) -> bool {

@@ -33,12 +33,12 @@ async fn an_ingress_that_makes_the_test_too_slow_is_quarantined_and_named_and_al
     assert!(loaded("-size 12k") && loaded("-size 39k") && !loaded("13k"));
 
     // What its namespace asks for next is tested alone, and costs others no search.
-    let before = (bed.told().len(), bed.fake.world().tests);
+    let before = (bed.calls().len(), bed.fake.world().tests);
     bed.snapshots.send_replace(snapshot(&[], ingresses().chain([ingress("next", 113)])));
     tokio::time::sleep(Duration::from_secs(5)).await;
     let found = problems(&bed, "Quarantined");
     assert!(found.len() == 2 && found.iter().any(|problem| problem.contains("n/next")), "{found:?}");
-    assert_eq!((bed.told().len(), bed.fake.world().tests), (before.0, before.1 + 1));
+    assert_eq!((bed.calls().len(), bed.fake.world().tests), (before.0, before.1 + 1));
     bed.snapshots.send_replace(snapshot(&[], ingresses().chain([ingress("next", 114)])));
     tokio::time::sleep(Duration::from_secs(5)).await;
     assert_eq!(problems(&bed, "Quarantined").len(), 1);

@@ -86,8 +86,8 @@ async fn every_step_is_recorded_before_and_after_it() {
     let (mut world, mut record) = (World::of(&["a", "b", "c"]), three());
     assert_eq!(go(&mut world, &mut record, NEVER).await, End::Done);
     assert_eq!(world.classes(), ["narthex"; 3]);
-    assert_eq!(world.saved[0].entries[0].state, State::Moving);
-    assert_eq!((record.status, world.saved.last()), (Status::Done, Some(&record)));
+    assert_eq!(world.saved[0].entries[0].state, EntryState::Moving);
+    assert_eq!((record.status, world.saved.last()), (SwitchStatus::Done, Some(&record)));
 }
 
 #[tokio::test]
@@ -97,7 +97,7 @@ async fn it_stops_at_the_first_regression_and_goes_back_to_exactly_what_was() {
     assert_eq!(end, End::Regression { step: 2, moved: true, reason: "it is broken".into() });
     assert_eq!(world.classes(), ["narthex", "narthex", "nginx"]);
     let undone = undo(&mut world, &mut record, false, |_| {}).await;
-    assert_eq!((undone.restored, undone.conflicts.len(), record.status), (2, 0, Status::RolledBack));
+    assert_eq!((undone.restored, undone.conflicts.len(), record.status), (2, 0, SwitchStatus::RolledBack));
     assert_eq!(world.classes(), ["nginx"; 3]);
 }
 
@@ -124,15 +124,15 @@ async fn what_another_client_changes_is_left_and_reported() {
     let mut record = three();
     assert_eq!(go(&mut world, &mut record, NEVER).await, End::Done);
     assert_eq!(world.classes(), ["narthex", "third", "narthex"]);
-    assert_eq!(record.entries[1].state, State::Left);
+    assert_eq!(record.entries[1].state, EntryState::Left);
 
     world.classes.insert("a".into(), Some(json!("fourth")));
     world.classes.remove("c");
     let undone = undo(&mut world, &mut record, false, |_| {}).await;
     let conflicts: Vec<_> = undone.conflicts.iter().map(|(entry, conflict)| format!("{}: {conflict}", entry.name)).collect();
     assert_eq!(conflicts, ["c: it was deleted meanwhile", "a: it was set to fourth meanwhile, not by this switch"]);
-    assert_eq!((world.classes(), record.status), (vec!["fourth", "third"], Status::Stopped));
+    assert_eq!((world.classes(), record.status), (vec!["fourth", "third"], SwitchStatus::Stopped));
 
     let undone = undo(&mut world, &mut record, true, |_| {}).await;
-    assert_eq!((world.classes(), undone.conflicts.len(), record.status), (vec!["nginx", "third"], 0, Status::RolledBack));
+    assert_eq!((world.classes(), undone.conflicts.len(), record.status), (vec!["nginx", "third"], 0, SwitchStatus::RolledBack));
 }

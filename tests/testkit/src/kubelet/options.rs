@@ -1,4 +1,4 @@
-//! What a Pod's spec and annotations ask for.
+//! The options in the spec and the annotations of a Pod.
 
 use std::collections::BTreeSet;
 use std::str::FromStr;
@@ -20,7 +20,7 @@ fn annotation<T: FromStr>(pod: &Pod, name: &str) -> Option<T> {
     pod.annotations().get(&format!("{PREFIX}{name}"))?.parse().ok()
 }
 
-/// Who its servers say they are.
+/// The identity that its servers answer.
 pub(super) fn identity(pod: &Pod) -> Identity {
     Identity {
         name: pod.name_any(),
@@ -42,7 +42,7 @@ pub(super) fn ports(pod: &Pod) -> BTreeSet<u16> {
     ports
 }
 
-/// How long it isn't ready after its start.
+/// Time for which it isn't ready after its start.
 pub(super) fn ready_after(pod: &Pod) -> Duration {
     Duration::from_millis(annotation(pod, "ready-after-ms").unwrap_or(0))
 }
@@ -53,7 +53,7 @@ pub(super) fn may_be_ready(pod: &Pod) -> bool {
     annotation(pod, "ready").unwrap_or(true) && !(terminating && annotation(pod, "unready-on-termination").unwrap_or(false))
 }
 
-/// How long it serves on when it is being deleted.
+/// Time for which it still serves when it is being deleted.
 pub(super) fn grace(pod: &Pod) -> Duration {
     let asked = pod.metadata.deletion_grace_period_seconds.and_then(|seconds| u64::try_from(seconds).ok()).map(Duration::from_secs);
     annotation(pod, "grace-ms").map_or_else(|| asked.unwrap_or(LONGEST_GRACE).min(LONGEST_GRACE), Duration::from_millis)
