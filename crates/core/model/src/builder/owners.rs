@@ -63,8 +63,9 @@ fn stranger(host: &Arc<str>, owner: &Origin, rules: &RuleSet) -> Problem {
     let what = if **host == *CATCH_ALL { "what has no host".to_owned() } else { format!("host {host:?}") };
     let who = if *owner < rules.origin { owner.before(&rules.origin) } else { owner.object().to_string() };
     let detail = format!(
-        "{what} belongs to namespace {:?}, because of {who} (--host-ownership=namespace); nothing of this Ingress has an effect there",
-        owner.key().namespace
+        "{what} belongs to namespace {:?}, because of {who} (--host-ownership=namespace); nothing of this {} has an effect there",
+        owner.key().namespace,
+        rules.origin.object().kind
     );
     rules.origin.problem(Field::Host(rules.position_of(host)), ProblemKind::Conflict, detail)
 }

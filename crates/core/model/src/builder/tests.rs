@@ -59,7 +59,7 @@ fn primary(service: &str) -> Backends {
 fn rules(name: &str, created_seconds: i64, spec: Spec, paths: &[Path]) -> RuleSet {
     let policy = Arc::new(Policy { spec, ..Policy::default() });
     let rule = |(at, (host, path, kind, service)): (usize, &Path)| Rule {
-        matches: Match { host: (*host).into(), path: (*path).into(), kind: *kind },
+        matches: Match { host: Some(*host).filter(|host| !host.is_empty()).unwrap_or(CATCH_ALL).into(), path: (*path).into(), kind: *kind },
         backends: primary(service),
         policy: policy.clone(),
         at: Position { rule: at as u32, item: 0 },

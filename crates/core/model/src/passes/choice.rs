@@ -50,7 +50,7 @@ pub(crate) fn pair(
     let mut pairs = Vec::new();
     for (primary, own) in locations.iter().filter_map(|location| Some((location.backend, location.own.as_ref()?))) {
         if own.choice.backend == *primary {
-            problems.push(own.surprise(alone(host, None, true, None)));
+            problems.push(own.surprise(alone(own, None, true, None)));
         } else {
             pairs.push((primary.clone(), own.clone()));
         }
@@ -67,7 +67,7 @@ pub(crate) fn pair(
         let others: Vec<&BackendId> = partners.iter().copied().filter(|backend| **backend != candidate.choice.backend).collect();
         if others.is_empty() {
             let open = locations.iter().find(|location| *location.backend == candidate.choice.backend).filter(|_| guarded);
-            problems.push(candidate.surprise(alone(host, path.map(|(path, _)| path), !partners.is_empty(), open)));
+            problems.push(candidate.surprise(alone(&candidate, path.map(|(path, _)| path), !partners.is_empty(), open)));
         }
         pairs.extend(others.into_iter().map(|backend| (backend.clone(), candidate.clone())));
     }
@@ -82,12 +82,13 @@ fn protects(rules: &RuleSet) -> bool {
 }
 
 /// Why an offer adds to nothing. `open`: a location that has its backend, where the canary means to protect it.
-fn alone(host: &str, path: Option<&str>, is_itself: bool, open: Option<&Primary<'_>>) -> String {
+fn alone(candidate: &Candidate, path: Option<&str>, is_itself: bool, open: Option<&Primary<'_>>) -> String {
+    let (host, kind) = (&candidate.host, candidate.origin.object().kind);
     let what = path.map_or_else(|| format!("host {host:?}"), |path| format!("path {path:?} of host {host:?}"));
     let why = if is_itself {
         format!("{what} has this backend already, so it is no alternative; it is ignored")
     } else {
-        format!("no other Ingress has a Service for {what} with this path type, so there is nothing to add to; it gets no request")
+        format!("no other {kind} has a Service for {what} with this path type, so there is nothing to add to; it gets no request")
     };
     match open {
         Some(open) => format!("{why}; the rule for {:?} serves the same Service without what protects it here", open.path),

@@ -194,7 +194,10 @@ fn placeholder<'a>(host: &str, sets: &[&'a RuleSet]) -> Draft<'a> {
 fn conflict(host: &str, rules: &RuleSet, loser: &Rule, winner: &Draft<'_>) -> Option<Problem> {
     let origin = winner.owner?.origin;
     let Match { path, kind, .. } = &loser.matches;
-    let who = if *origin == rules.origin { "an earlier rule of the same Ingress".to_owned() } else { origin.before(&rules.origin) };
+    let who = match *origin == rules.origin {
+        true => format!("an earlier rule of the same {}", origin.object().kind),
+        false => origin.before(&rules.origin),
+    };
     let detail = format!("{kind:?} path {path:?} of host {host:?} is already defined by {who}, which keeps it; this rule has no effect");
     Some(rules.origin.problem(Field::Path(loser.at), ProblemKind::Conflict, detail))
 }

@@ -11,7 +11,7 @@ use crate::live::Owned;
 use crate::rule::{CATCH_ALL, RuleSet};
 use crate::shares::{Claim, Common, Resource, Weight, record_bytes};
 
-/// Text of a named location, and of a server block, without what an Ingress writes in it.
+/// Text of a named location, and of a server block, without what an object writes in it.
 const LOCATION: u64 = 1024;
 const SERVER: u64 = 8 << 10;
 /// A path in a record beside its route: the keys of two look-ups with their indexes, and the reference to the policy.
