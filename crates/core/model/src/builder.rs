@@ -12,11 +12,11 @@ mod config;
 mod configmap;
 mod dirty;
 pub(crate) mod index;
+mod ingresses;
 mod last_readable;
 mod literals;
 mod names;
 mod owners;
-mod parse;
 mod room;
 mod signposts;
 mod state;
@@ -27,20 +27,20 @@ use std::sync::Arc;
 use imbl::OrdMap;
 use settings::Derived;
 
+use crate::ingress::accept::Classes;
 use crate::key::{BackendId, BackendPort, ObjectKey, ObjectRef};
 use crate::last_readable::{INSTEAD, LastReadable, follow};
 use crate::live::BackendRecord;
 use crate::object::Ingress;
 use crate::options::BuildOptions;
-use crate::passes::accept::Classes;
 use crate::passes::backend::{DEFAULT_KEY, DEFAULT_NAME, Users};
 use crate::passes::certificate::Certificate;
-use crate::passes::ingress::{CATCH_ALL, Entry, Order};
-use crate::passes::{backend, canary, host};
+use crate::passes::{backend, choice, host};
 use crate::problem::{Problem, ProblemKind};
+use crate::rule::{CATCH_ALL, Origin, RuleSet};
 use crate::shares;
 use crate::snapshot::{Objects, Snapshot};
-use built::Origin;
+use built::Subject;
 use changes::Changes;
 use configmap::RefusedKeys;
 use dirty::Dirty;
@@ -61,7 +61,7 @@ pub struct Builder {
     /// Ingresses whose quarantine began or ended since the last build.
     requarantined: BTreeSet<ObjectKey>,
     /// What the last configuration that NGINX confirmed was built from: the fallback of what is quarantined.
-    last_confirmed: OrdMap<ObjectKey, Arc<Entry>>,
+    last_confirmed: OrdMap<ObjectKey, Arc<RuleSet>>,
     /// The last accepted versions of Ingresses that were changed into something that is refused. As objects, not as what was made of them: read
     /// again under the settings of today, so that a version which these no longer allow does not outlive them.
     last_accepted: Objects<Ingress>,
@@ -101,7 +101,7 @@ impl Builder {
     ///
     /// `built`: what NGINX refused. An Ingress that has changed since then is not meant, nor any after a change of the settings.
     pub fn quarantine(&mut self, ingress: &ObjectKey, reason: &str, built: &Built) {
-        let (then, now) = (built.entries.get(ingress), self.state.built.entries.get(ingress));
+        let (then, now) = (built.rules.get(ingress), self.state.built.rules.get(ingress));
         let same_settings = built.model.fixed.globals.config == *self.state.config;
         if same_settings && then.zip(now).is_some_and(|(then, now)| Arc::ptr_eq(then, now)) {
             self.state.built.quarantined.insert(ingress.clone(), reason.into());
@@ -155,12 +155,23 @@ impl Builder {
 
     /// Remembers that NGINX confirmed what this build came to.
     pub fn confirmed(&mut self, built: &Built) {
-        self.last_confirmed = built.entries.clone();
+        self.last_confirmed = built.rules.clone();
         self.refused.confirm(built.basis.data());
     }
 
     /// Brings the model up to `snapshot`. Cheap when little changed since the last call.
     pub fn build(&mut self, snapshot: &Snapshot) -> Built {
+        let (changes, mut dirty) = self.follow(snapshot);
+        let mut accepted = Vec::new();
+        for key in &changes.ingresses {
+            let (rules, problems) = self.parse(key, &mut accepted);
+            self.replace(key, rules, problems, &mut dirty);
+        }
+        self.settle(&changes, accepted, dirty)
+    }
+
+    /// Goes over to a snapshot: settings, indexes of what objects name, and which of them are to be read again.
+    fn follow(&mut self, snapshot: &Snapshot) -> (Changes, Dirty) {
         let mut config_problems = Vec::new();
         let (config, data) = self.read_config(snapshot, &mut config_problems);
         let config = Arc::new(config);
@@ -172,7 +183,7 @@ impl Builder {
             || self.state.built.model.live.hosts.is_empty()
             || (!self.options.namespace_selector.is_empty() && snapshot.namespaces != self.state.snapshot.namespaces);
         let built = &self.state.built;
-        let accepted = |key: &ObjectKey| built.entries.get(key).is_some_and(|entry| !entry.closed) && !built.quarantined.contains_key(key);
+        let accepted = |key: &ObjectKey| built.rules.get(key).is_some_and(|rules| !rules.closed) && !built.quarantined.contains_key(key);
         for (key, forgotten) in follow(&mut self.last_accepted, &self.state.snapshot.ingresses, &snapshot.ingresses, accepted) {
             self.state.refer(&key, Some(&forgotten), None);
         }
@@ -200,7 +211,7 @@ impl Builder {
             changes.references().flat_map(|reference| self.state.referrers.values(&reference).cloned().collect::<Vec<_>>()).collect();
         changes.ingresses.extend(referrers);
         self.state.snapshot = snapshot.clone();
-        self.state.set_problems(Origin::Config, config_problems);
+        self.state.set_problems(Subject::Config, config_problems);
         let refused = self.refused.names();
         if refused != *self.state.built.refused_keys {
             self.state.built.refused_keys = Arc::new(refused);
@@ -212,12 +223,28 @@ impl Builder {
         if everything {
             self.stock_profiles();
         }
-        let accepted = self.parse_ingresses(&changes, &mut dirty);
+        (changes, dirty)
+    }
+
+    /// Replaces the rules of an object, keeps the indexes true, and marks the hosts and backends that it names or named.
+    fn replace(&mut self, key: &ObjectKey, rules: Option<Arc<RuleSet>>, mut problems: Vec<Problem>, dirty: &mut Dirty) {
+        self.serve(key, None, dirty);
+        let weighed = self.weigh(key, rules.as_ref());
+        let rules = rules.filter(|_| weighed.is_ok());
+        problems.extend(weighed.err());
+        self.state.set_problems(Subject::Object(key.clone()), problems);
+        self.state.set_problems(Subject::Share(key.clone()), Vec::new());
+        self.claim(key, rules.as_deref(), dirty);
+        self.serve(key, rules, dirty);
+    }
+
+    /// Builds what was marked, from rules alone. `accepted`: objects whose rules are those of their present version.
+    fn settle(&mut self, changes: &Changes, accepted: Vec<ObjectKey>, mut dirty: Dirty) -> Built {
         self.settle_shares(accepted, &mut dirty);
-        let streams = self.state.streams.iter().map(|(order, text)| (order.key().clone(), text.clone()));
+        let streams = self.state.streams.iter().map(|(origin, text)| (origin.key().clone(), text.clone()));
         self.state.built.model.fixed.streams = streams.collect();
-        self.index_slices(&changes, &mut dirty);
-        self.mark(&changes, &mut dirty);
+        self.index_slices(changes, &mut dirty);
+        self.mark(changes, &mut dirty);
         self.settle_secrets(&mut dirty);
         self.default_certificate(&mut dirty);
         self.build_hosts(&mut dirty);
@@ -227,30 +254,6 @@ impl Builder {
         self.set_signposts(&dirty);
         self.forget_last_readable();
         self.state.built.clone()
-    }
-
-    /// Parses what changed, keeps the indexes true, and marks the hosts and backends that it names or named. Returns what was accepted.
-    fn parse_ingresses(&mut self, changes: &Changes, dirty: &mut Dirty) -> Vec<ObjectKey> {
-        let mut accepted = Vec::new();
-        for key in &changes.ingresses {
-            if let Some(old) = self.state.built.entries.remove(key) {
-                self.state.index(&old, false);
-                dirty.touch(&old);
-            }
-            let (entry, mut problems) = self.parse(key, &mut accepted);
-            let weighed = self.weigh(key, entry.as_ref());
-            let entry = entry.filter(|_| weighed.is_ok());
-            problems.extend(weighed.err());
-            self.state.set_problems(Origin::Ingress(key.clone()), problems);
-            self.state.set_problems(Origin::Share(key.clone()), Vec::new());
-            self.claim(key, entry.as_deref(), dirty);
-            if let Some(entry) = entry {
-                self.state.index(&entry, true);
-                dirty.touch(&entry);
-                self.state.built.entries.insert(key.clone(), entry);
-            }
-        }
-        accepted
     }
 
     fn index_slices(&mut self, changes: &Changes, dirty: &mut Dirty) {
@@ -287,8 +290,8 @@ impl Builder {
         dirty.secrets.extend(changes.secrets.iter().cloned());
         for secret in &changes.secrets {
             for key in self.state.secrets.values(secret) {
-                if let Some(entry) = self.state.built.entries.get(key) {
-                    dirty.hosts.extend(entry.hosts());
+                if let Some(rules) = self.state.built.rules.get(key) {
+                    dirty.hosts.extend(rules.hosts());
                 }
             }
             dirty.default_certificate |= self.options.default_ssl_certificate.as_ref() == Some(secret);
@@ -320,7 +323,7 @@ impl Builder {
             certificate
         });
         let certificate = chosen.unwrap_or_else(|| self.fallback.clone());
-        self.state.set_problems(Origin::DefaultCertificate, problems);
+        self.state.set_problems(Subject::DefaultCertificate, problems);
         if self.state.default_certificate.as_ref() != Some(&certificate) {
             let old = self.state.default_certificate.replace(certificate);
             if let Some(old) = old {
@@ -350,16 +353,16 @@ impl Builder {
 
     /// Builds one host's record, and marks the backends whose alternatives it decides about. Returns the further names that it had or has.
     fn build_host(&mut self, name: &Arc<str>, backends: &mut BTreeSet<BackendId>) -> Vec<Arc<str>> {
-        let entries: Vec<&Entry> = self.entries_of(name).map(|entry| &**entry).collect();
-        let (entries, crowded) = room::fit(name, entries);
+        let sets: Vec<&RuleSet> = self.rules_on(name).map(|rules| &**rules).collect();
+        let (sets, crowded) = room::fit(name, sets);
         let (mut host, exists) =
-            host::build(name, &entries, &self.state.config, &self.state.held_secrets, self.options.passthrough().is_some());
+            host::build(name, &sets, &self.state.config, &self.state.held_secrets, self.options.passthrough().is_some());
         host.problems.extend(self.strangers(name).into_iter().chain(crowded));
-        // One that only an Ingress claims which is refused is served by no wildcard, which may be another namespace's.
+        // One that only an object claims which is refused is served by no wildcard, which may be another namespace's.
         let exists = exists || (!names::is_pattern(name) && self.owner(name).is_some());
         let state = &mut self.state;
         state.passthrough.replace(name, host.passthrough.into_iter().collect());
-        backends.extend(state.set_alternatives(name, host.alternatives));
+        backends.extend(state.set_choices(name, host.choices));
         state.profiles.replace_in(&mut state.built.model.fixed.profiles, name, host.profiles);
         let users = host.users.into_iter().map(|users| (users.id, users.record)).collect();
         state.users.replace_in(&mut state.built.model.live.users, name, users);
@@ -370,7 +373,7 @@ impl Builder {
             state.built.model.live.hosts.remove(name);
         }
 
-        state.set_problems(Origin::Host(name.clone()), host.problems);
+        state.set_problems(Subject::Host(name.clone()), host.problems);
         self.set_names(name, host.aliases, host.twin)
     }
 
@@ -383,7 +386,7 @@ impl Builder {
             self.state.built.model.live.backends.remove(&*id.wire());
             self.state.backend_shares.set(id, None);
             self.state.cut_backends.remove(id);
-            self.state.set_problems(Origin::Backend(id.clone()), Vec::new());
+            self.state.set_problems(Subject::Backend(id.clone()), Vec::new());
             // The default backend of all may be the same Service.
             if id.port != BackendPort::First || self.options.default_backend_service.as_ref() != Some(&id.service) {
                 self.state.set_external_name(id, None);
@@ -396,7 +399,7 @@ impl Builder {
                 let id = BackendId { service: service.clone(), port: BackendPort::First };
                 let (built, problems) = self.backend(&id, &Users::default());
                 self.state.set_external_name(&id, self.external_name(service));
-                self.state.set_problems(Origin::Backend(id), problems);
+                self.state.set_problems(Subject::Backend(id), problems);
                 record = built;
             }
             record.name = DEFAULT_NAME.into();
@@ -404,20 +407,21 @@ impl Builder {
         }
     }
 
-    /// A backend that Ingresses refer to, `first` before all others.
-    fn used_backend(&self, id: &BackendId, first: &Order) -> (BackendRecord, Vec<Problem>) {
+    /// A backend that rules refer to, `first` before all others.
+    fn used_backend(&self, id: &BackendId, first: &Origin) -> (BackendRecord, Vec<Problem>) {
         let state = &self.state;
-        let entry = |order: &Order| state.built.entries.get(order.key()).map(|entry| &**entry);
-        let sticky = state.sticky.values(id).next().and_then(entry).zip(state.sticky.last(id).and_then(entry));
-        let mut candidates = state.alternatives.claimants.values(id);
+        let rules = |origin: &Origin| state.built.rules.get(origin.key()).map(|rules| &**rules);
+        let policy = |origin| rules(origin).map(|rules| &*rules.policy);
+        let sticky = state.sticky.values(id).next().and_then(policy).zip(state.sticky.last(id).and_then(policy));
+        let mut candidates = state.choices.claimants.values(id);
         let used = candidates.next();
-        let canary = used.and_then(|candidate| Some((entry(&candidate.order)?, candidate)));
-        let (record, mut problems) = self.backend(id, &Users { first: entry(first), sticky, canary });
+        let users = Users { first: policy(first), sticky, choice: used.map(|used| &*used.choice) };
+        let (record, mut problems) = self.backend(id, &users);
         if !state.snapshot.services.contains_key(&id.service) {
-            problems = state.backends.values(id).filter_map(entry).flat_map(|user| backend::missing(id, user)).collect();
+            problems = state.backends.values(id).filter_map(rules).flat_map(|user| backend::missing(id, user)).collect();
         }
         if let Some(used) = used {
-            problems.extend(canary::ignored(id, used, candidates));
+            problems.extend(choice::ignored(id, used, candidates));
         }
         (record, problems)
     }
@@ -436,3 +440,6 @@ impl Builder {
         (!self.options.disable_external_name && !literal && allowed && backend::refused_name(name).is_none()).then(|| name.into())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,6 +10,7 @@
 
 pub mod builder;
 pub mod fixed;
+mod ingress;
 pub mod key;
 mod last_readable;
 pub mod live;
@@ -22,6 +23,7 @@ pub mod plan;
 pub mod problem;
 pub mod profile;
 pub mod references;
+mod rule;
 pub mod shares;
 pub mod snapshot;
 

@@ -12,10 +12,10 @@ use crate::Model;
 use crate::key::{BackendId, ObjectKey};
 use crate::part::Part;
 use crate::passes::host;
-use crate::passes::ingress::Entry;
 use crate::plan::Reason;
 use crate::problem::Problem;
 use crate::profile::ProfileId;
+use crate::rule::RuleSet;
 use crate::shares::Usage;
 
 /// One build's result. Cloning is cheap.
@@ -31,16 +31,16 @@ pub struct Built {
     pub refused_keys: Arc<BTreeSet<String>>,
     /// What all objects ask for of what is finite.
     pub usage: Usage,
-    pub(super) entries: OrdMap<ObjectKey, Arc<Entry>>,
-    pub(super) problems: OrdMap<Origin, Arc<[Problem]>>,
+    pub(super) rules: OrdMap<ObjectKey, Arc<RuleSet>>,
+    pub(super) problems: OrdMap<Subject, Arc<[Problem]>>,
     pub(super) external_names: Claims<BackendId, Arc<str>>,
 }
 
-/// What a finding came from: replaced as a whole when that is built again.
+/// What a finding is about: findings are replaced as a whole when that is built again.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Origin {
+pub(super) enum Subject {
     Config,
-    Ingress(ObjectKey),
+    Object(ObjectKey),
     Share(ObjectKey),
     Secret(ObjectKey),
     Host(Arc<str>),
@@ -49,11 +49,11 @@ pub(super) enum Origin {
     DefaultCertificate,
 }
 
-impl Origin {
-    /// The Ingress whose annotations and rules, or whose share of what is finite, a finding is about.
-    pub(super) fn ingress(&self) -> Option<&ObjectKey> {
+impl Subject {
+    /// The object whose settings and rules, or whose share of what is finite, a finding is about.
+    pub(super) fn object(&self) -> Option<&ObjectKey> {
         match self {
-            Self::Ingress(key) | Self::Share(key) => Some(key),
+            Self::Object(key) | Self::Share(key) => Some(key),
             _ => None,
         }
     }
@@ -67,17 +67,17 @@ impl Built {
 
     /// The Ingresses that are ours, refused ones excluded.
     pub fn ingresses(&self) -> impl Iterator<Item = &ObjectKey> {
-        self.entries.keys()
+        self.rules.keys()
     }
 
     /// Whether an Ingress is ours and not refused.
     pub fn has_ingress(&self, ingress: &ObjectKey) -> bool {
-        self.entries.contains_key(ingress)
+        self.rules.contains_key(ingress)
     }
 
     /// Whether both have the very same Ingresses, in the same versions. Constant time; false says nothing.
     pub fn has_same_ingresses(&self, other: &Self) -> bool {
-        self.entries.ptr_eq(&other.entries)
+        self.rules.ptr_eq(&other.rules)
     }
 
     /// The Ingresses whose routes use a profile. Empty for one that is not in use. Cost: the number of routes.
@@ -96,12 +96,12 @@ impl Built {
 
     /// The Ingresses that gave a host its server-level text.
     pub fn users_of_shell(&self, name: &str) -> Vec<ObjectKey> {
-        let asks = |entry: &Entry| host::SHELL.iter().any(|annotation| host::asks_for(entry, annotation));
-        let named = || self.entries.values().filter(|entry| !entry.is_canary() && entry.hosts().iter().any(|host| **host == *name));
+        let named = || self.rules.values().filter(|rules| !rules.adds && rules.hosts().iter().any(|host| **host == *name));
         let owner =
-            named().min_by_key(|entry| &entry.order).filter(|_| self.basis.hosts_are_owned()).map(|entry| entry.key().namespace.clone());
-        let has_say = |entry: &Entry| owner.as_ref().is_none_or(|owner| entry.key().namespace == *owner);
-        named().filter(|entry| asks(entry) && has_say(entry)).map(|entry| entry.key().clone()).collect()
+            named().min_by_key(|rules| &rules.origin).filter(|_| self.basis.hosts_are_owned()).map(|rules| rules.key().namespace.clone());
+        let has_say = |rules: &RuleSet| owner.as_ref().is_none_or(|owner| rules.key().namespace == *owner);
+        let asking = named().filter(|rules| host::has_server_block(&rules.policy) && has_say(rules));
+        asking.map(|rules| rules.key().clone()).collect()
     }
 
     /// The Ingresses that ask for a part of the text, as far as this build has them. Cost: as [`Self::users_of_profile`].

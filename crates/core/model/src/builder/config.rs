@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use settings::{Config, ConfigEntry, Derived};
 
-use super::built::Origin;
+use super::built::Subject;
 use super::changes::Changes;
 use super::dirty::Dirty;
 use super::{Basis, Builder, Data, configmap};
@@ -12,10 +12,10 @@ use crate::fixed::GlobalHeaders;
 use crate::key::ObjectRef;
 use crate::modules::{collector_remark, withhold};
 use crate::passes::globals;
-use crate::passes::ingress::{CATCH_ALL, Entry};
 use crate::passes::weigh::weigh;
 use crate::problem::{Problem, ProblemKind, of_value};
 use crate::profile::stock;
+use crate::rule::{CATCH_ALL, RuleSet};
 use crate::snapshot::Snapshot;
 
 /// The owner of the profiles that are always there: no host has this name.
@@ -66,11 +66,11 @@ impl Builder {
         // What NGINX refused it refused beside the settings of then.
         changes.ingresses.extend(std::mem::take(&mut state.built.quarantined).keys().cloned());
         if invalidates(Derived::Routes) || changed.iter().any(|key| key.is_default_of_annotations()) {
-            changes.ingresses.extend(state.built.problems.keys().filter_map(Origin::ingress).cloned());
+            changes.ingresses.extend(state.built.problems.keys().filter_map(Subject::object).cloned());
         }
         if invalidates(Derived::Routes) {
-            let has_other_weight = |entry: &&Arc<Entry>| weigh(entry, &state.config) != *entry.claim;
-            changes.ingresses.extend(state.built.entries.values().filter(has_other_weight).map(|entry| entry.key().clone()));
+            let has_other_weight = |rules: &&Arc<RuleSet>| weigh(rules, &state.config) != *rules.claim;
+            changes.ingresses.extend(state.built.rules.values().filter(has_other_weight).map(|rules| rules.key().clone()));
             dirty.hosts.extend(state.hosts.keys().cloned().chain([CATCH_ALL.into()]));
             self.stock_profiles();
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::key::{BackendId, ObjectKey};
-use crate::passes::ingress::Entry;
+use crate::rule::RuleSet;
 
 /// What must be built again.
 #[derive(Debug, Default)]
@@ -13,17 +13,17 @@ pub(super) struct Dirty {
     pub(super) hosts: BTreeSet<Arc<str>>,
     pub(super) backends: BTreeSet<BackendId>,
     pub(super) services: BTreeSet<ObjectKey>,
-    /// Those that changed, or that an Ingress began or ceased to name.
+    /// Those that changed, or that an object began or ceased to name.
     pub(super) secrets: BTreeSet<ObjectKey>,
     pub(super) default_backend: bool,
     pub(super) default_certificate: bool,
 }
 
 impl Dirty {
-    pub(super) fn touch(&mut self, entry: &Entry) {
-        self.hosts.extend(entry.hosts());
-        self.backends.extend(entry.backends());
-        self.secrets.extend(entry.secrets());
-        self.secrets.extend(entry.resolved.users.iter().map(|users| users.secret.clone()));
+    pub(super) fn touch(&mut self, rules: &RuleSet) {
+        self.hosts.extend(rules.hosts());
+        self.backends.extend(rules.backends());
+        self.secrets.extend(rules.secrets());
+        self.secrets.extend(rules.users().map(|users| users.secret.clone()));
     }
 }

@@ -49,7 +49,7 @@ impl Builder {
 
     /// Whether the last readable version of what an annotation names was read.
     fn was_used(&self, reference: &Reference) -> bool {
-        let mut entries = self.state.referrers.values(reference).filter_map(|ingress| self.state.built.entries.get(ingress));
-        entries.any(|entry| entry.resolved.last_readable.contains(reference))
+        let mut sets = self.state.referrers.values(reference).filter_map(|object| self.state.built.rules.get(object));
+        sets.any(|rules| rules.policies().any(|policy| policy.resolved.last_readable.contains(reference)))
     }
 }

@@ -14,7 +14,7 @@ use ngx_value::Pattern;
 use super::names::is_pattern;
 use crate::Model;
 use crate::fixed::Shell;
-use crate::passes::ingress::CATCH_ALL;
+use crate::rule::CATCH_ALL;
 
 type Shells = OrdMap<Arc<str>, Arc<Shell>>;
 type Matcher = Box<dyn Fn(&str) -> bool>;

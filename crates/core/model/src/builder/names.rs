@@ -3,15 +3,14 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::built::Origin;
+use super::built::Subject;
 use super::state::{Shown, State, set, set_if_changed};
 use super::{Builder, host};
 use crate::fixed::Shell;
-use crate::key::ObjectRef;
 use crate::live::{HostRecord, NamePatterns};
-use crate::passes::certificate::{self, Choice};
-use crate::passes::ingress::CATCH_ALL;
+use crate::passes::certificate::{self, TlsChoice};
 use crate::problem::{Problem, ProblemKind};
+use crate::rule::{CATCH_ALL, Field};
 
 /// Key of the record that lists the names which are patterns.
 const PATTERNS: &str = "~";
@@ -41,20 +40,20 @@ impl Builder {
         let host = twin_of.or(alias_of);
         let certificate = match &host {
             Some(host) => match self.choose(host).0 {
-                Choice::Own(certificate, _) if certificate.covers(name) => Some(certificate),
+                TlsChoice::Own(certificate, _) if certificate.covers(name) => Some(certificate),
                 _ => None,
             },
             None => {
                 let (choice, problem) = self.choose(name);
                 problems.extend(problem);
                 match choice {
-                    Choice::None => None,
-                    Choice::Default(_) => self.state.default_certificate.clone(),
-                    Choice::Own(certificate, _) => Some(certificate),
+                    TlsChoice::None => None,
+                    TlsChoice::Default(_) => self.state.default_certificate.clone(),
+                    TlsChoice::Own(certificate, _) => Some(certificate),
                 }
             }
         };
-        self.state.set_problems(Origin::Name(name.clone()), problems);
+        self.state.set_problems(Subject::Name(name.clone()), problems);
         let shown = match certificate {
             Some(certificate) => Shown::Own(certificate),
             None if self.is_below_stranger(name, host.as_ref().unwrap_or(name)) => Shown::NotAbove,
@@ -79,7 +78,7 @@ impl Builder {
         let (twin_of, alias_of) = self.stands_for(&wildcard);
         let above = twin_of.or(alias_of).unwrap_or(wildcard);
         let is_stranger = self.owner(&above).is_some_and(|above| above.key().namespace != owner.key().namespace);
-        is_stranger && self.entries_of(&above).any(|entry| !entry.is_canary() && !entry.tls.is_empty())
+        is_stranger && self.rules_on(&above).any(|rules| !rules.adds && !rules.tls.is_empty())
     }
 
     /// Where hosts are owned: the names right below those of these that are wildcards.
@@ -136,7 +135,7 @@ impl Builder {
         }
     }
 
-    /// Whether a name is a host, or belongs to an Ingress that claims it as one.
+    /// Whether a name is a host, or belongs to an object that claims it as one.
     fn is_host(&self, name: &Arc<str>) -> bool {
         self.state.profiles.has_owner(name) || self.owner(name).is_some()
     }
@@ -145,37 +144,28 @@ impl Builder {
     fn lost_names(&self, name: &Arc<str>) -> Vec<Problem> {
         let state = &self.state;
         let lost = |annotation: &'static str, host: &Arc<str>, what: &str| {
-            let owner = self.entries_of(host).filter(|entry| !entry.is_canary()).find(|entry| host::asks_for(entry, annotation))?;
-            Some(Problem {
-                object: ObjectRef::ingress(owner.key()),
-                field: format!("metadata.annotations[{:?}]", format!("{}/{annotation}", self.options.annotations_prefix)),
-                kind: ProblemKind::Conflict,
-                detail: format!("{name:?} is a host of its own, which keeps its name; {what}"),
-            })
+            let owner = self.rules_on(host).filter(|rules| !rules.adds).find(|rules| host::asks_for(&rules.policy, annotation))?;
+            let field = Field::Setting(&self.options.annotations_prefix, annotation);
+            let detail = format!("{name:?} is a host of its own, which keeps its name; {what}");
+            Some(owner.origin.problem(field, ProblemKind::Conflict, detail))
         };
         let twins = state.twins.claimants.values(name).filter_map(|host| lost("from-to-www-redirect", host, "nothing is redirected"));
         let aliases = state.aliases.claimants.values(name).filter_map(|host| lost("server-alias", host, "the alias has no effect"));
         twins.chain(aliases).collect()
     }
 
-    /// The certificate of a host, from the first of its Ingresses that has a TLS section.
-    fn choose(&self, name: &Arc<str>) -> (Choice, Option<Problem>) {
+    /// The certificate of a host, from the first of its objects that has a TLS section.
+    fn choose(&self, name: &Arc<str>) -> (TlsChoice, Option<Problem>) {
         if **name == *CATCH_ALL {
-            return (Choice::Default(None), None);
+            return (TlsChoice::Default(None), None);
         }
-        let entries = self.entries_of(name);
-        let Some(entry) = entries.filter(|entry| !entry.is_canary()).find(|entry| !entry.tls.is_empty()) else {
-            return (Choice::None, None);
+        let Some(rules) = self.rules_on(name).filter(|rules| !rules.adds).find(|rules| !rules.tls.is_empty()) else {
+            return (TlsChoice::None, None);
         };
-        let choice = certificate::choose(name, entry, |key| self.certificate(key));
+        let choice = certificate::choose(name, rules, |key| self.certificate(key));
         let problem = match &choice {
-            Choice::Default(Some((field, detail))) | Choice::Own(_, Some((field, detail))) => Some(Problem {
-                object: ObjectRef::ingress(entry.key()),
-                field: field.clone(),
-                kind: ProblemKind::Certificate,
-                detail: detail.clone(),
-            }),
-            _ => None,
+            TlsChoice::Default(problem) | TlsChoice::Own(_, problem) => problem.clone(),
+            TlsChoice::None => None,
         };
         (choice, problem)
     }

@@ -7,36 +7,36 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Builder;
-use super::built::Origin;
+use super::built::Subject;
 use super::dirty::Dirty;
 use super::state::{State, set};
-use crate::key::{ObjectKey, ObjectRef};
-use crate::passes::ingress::{Entry, Rule};
+use crate::key::ObjectKey;
 use crate::problem::{Problem, ProblemKind};
+use crate::rule::{Field, Origin, RuleSet};
 use crate::shares::{self, Resource, Usage};
 
 /// Bytes of the record of one host: a worker that parses a larger one answers no request meanwhile.
 const HOST: u64 = 3 << 20;
 
-/// An accepted Ingress that waits for room.
+/// Rules of an accepted object that wait for room.
 #[derive(Debug, Clone)]
 pub(super) struct Waiting {
-    present: Arc<Entry>,
+    present: Arc<RuleSet>,
     /// The last version that was served, with the protection of the present one.
-    before: Option<Arc<Entry>>,
+    before: Option<Arc<RuleSet>>,
 }
 
 impl Builder {
-    /// Takes what is to be served of an Ingress. An error: that is larger than an Ingress may be, too, so nothing of it is served.
-    pub(super) fn weigh(&mut self, key: &ObjectKey, entry: Option<&Arc<Entry>>) -> Result<(), Problem> {
+    /// Takes what is to be served of an object. An error: that is larger than an object may be, too, so nothing of it is served.
+    pub(super) fn weigh(&mut self, key: &ObjectKey, rules: Option<&Arc<RuleSet>>) -> Result<(), Problem> {
         self.state.held.remove(key);
-        let too_large = entry.and_then(|entry| entry.claim.too_large());
-        let fitting = entry.filter(|_| too_large.is_none());
-        self.state.shares.set(key, fitting.map(|entry| (entry.order.clone(), entry.claim.clone())));
-        too_large.map_or(Ok(()), |detail| Err(refused(key, format!("{detail}; it is refused"))))
+        let too_large = rules.and_then(|rules| Some((rules, rules.claim.too_large()?)));
+        let fitting = rules.filter(|_| too_large.is_none());
+        self.state.shares.set(key, fitting.map(|rules| (rules.origin.clone(), rules.claim.clone())));
+        too_large.map_or(Ok(()), |(rules, detail)| Err(refused(&rules.origin, format!("{detail}; it is refused"))))
     }
 
-    /// Takes out what has no room, and puts in what has room again. `accepted`: Ingresses that were read, to be served in the present version.
+    /// Takes out what has no room, and puts in what has room again. `accepted`: objects that were read, to be served in the present version.
     pub(super) fn settle_shares(&mut self, mut accepted: Vec<ObjectKey>, dirty: &mut Dirty) {
         let mut held = self.state.shares.held(&self.state.capacity);
         while let Some(keys) = Some(self.newly(&held)).filter(|keys| !keys.is_empty()) {
@@ -45,7 +45,7 @@ impl Builder {
         }
         let free: Vec<ObjectKey> = self.state.held.keys().filter(|key| !held.contains_key(*key)).cloned().collect();
         for key in free {
-            self.state.set_problems(Origin::Share(key.clone()), Vec::new());
+            self.state.set_problems(Subject::Share(key.clone()), Vec::new());
             if let Some(waiting) = self.state.held.remove(&key) {
                 self.serve(&key, Some(waiting.present), dirty);
             }
@@ -57,47 +57,42 @@ impl Builder {
                 Some(_) => "its version of before, which is smaller, stays active until there is room",
                 None => "its older Ingresses have that, this one is not served until there is room",
             };
-            let problem = refused(&key, format!("{}; {instead}", held.reason));
+            let problem = self.state.held.get(&key).map(|waiting| refused(&waiting.present.origin, format!("{}; {instead}", held.reason)));
             self.serve(&key, before, dirty);
-            self.state.set_problems(Origin::Share(key), vec![problem]);
+            self.state.set_problems(Subject::Share(key), problem.into_iter().collect());
         }
         for key in accepted.iter().filter(|key| !self.state.held.contains_key(*key)).cloned().collect::<Vec<_>>() {
-            if let Some(object) = self.state.snapshot.ingresses.get(&key).cloned() {
-                self.forget_last_accepted(&key, &object);
-            }
+            self.forget_last_accepted(&key);
         }
     }
 
-    /// Ingresses that had room until now.
+    /// Objects that had room until now.
     fn newly<T>(&self, held: &BTreeMap<ObjectKey, T>) -> Vec<ObjectKey> {
-        held.keys().filter(|key| !self.state.held.contains_key(*key) && self.state.built.entries.contains_key(*key)).cloned().collect()
+        held.keys().filter(|key| !self.state.held.contains_key(*key) && self.state.built.rules.contains_key(*key)).cloned().collect()
     }
 
-    /// Takes an Ingress out, and offers its last accepted version instead.
+    /// Takes the rules of an object out, and offers those of its last accepted version instead.
     fn take_out(&mut self, key: &ObjectKey, dirty: &mut Dirty) {
-        let (Some(present), Some(object)) = (self.state.built.entries.get(key).cloned(), self.state.snapshot.ingresses.get(key).cloned())
-        else {
-            return;
-        };
+        let Some(present) = self.state.built.rules.get(key).cloned() else { return };
         self.serve(key, None, dirty);
-        let before = self.version_before(key, &object).map(Arc::new);
+        let before = self.version_before(key).map(Arc::new);
         if let Some(before) = &before {
             self.state.shares.offer(key, before.claim.clone());
         }
         self.state.held.insert(key.clone(), Waiting { present, before });
     }
 
-    /// Replaces what is served of an Ingress.
-    fn serve(&mut self, key: &ObjectKey, entry: Option<Arc<Entry>>, dirty: &mut Dirty) {
-        let old = self.state.built.entries.get(key).cloned();
-        if old.as_ref().map(Arc::as_ptr) == entry.as_ref().map(Arc::as_ptr) {
+    /// Replaces what is served of an object.
+    pub(super) fn serve(&mut self, key: &ObjectKey, rules: Option<Arc<RuleSet>>, dirty: &mut Dirty) {
+        let old = self.state.built.rules.get(key).cloned();
+        if old.as_ref().map(Arc::as_ptr) == rules.as_ref().map(Arc::as_ptr) {
             return;
         }
-        for (entry, present) in old.iter().map(|old| (old, false)).chain(entry.iter().map(|new| (new, true))) {
-            self.state.index(entry, present);
-            dirty.touch(entry);
+        for (rules, present) in old.iter().map(|old| (old, false)).chain(rules.iter().map(|new| (new, true))) {
+            self.state.index(rules, present);
+            dirty.touch(rules);
         }
-        set(&mut self.state.built.entries, key, entry);
+        set(&mut self.state.built.rules, key, rules);
     }
 }
 
@@ -112,33 +107,32 @@ impl State {
     }
 }
 
-/// The Ingresses of a host without those for which its record has no room, with a Problem for each of these.
-pub(super) fn fit<'a>(host: &str, entries: Vec<&'a Entry>) -> (Vec<&'a Entry>, Vec<Problem>) {
-    let weights: Vec<(&str, u64)> = entries.iter().map(|entry| (&*entry.key().namespace, part(host, entry))).collect();
+/// The objects of a host without those for which its record has no room, with a Problem for each of these.
+pub(super) fn fit<'a>(host: &str, sets: Vec<&'a RuleSet>) -> (Vec<&'a RuleSet>, Vec<Problem>) {
+    let weights: Vec<(&str, u64)> = sets.iter().map(|rules| (&*rules.key().namespace, part(host, rules))).collect();
     let held = shares::fit(&weights, HOST);
     if held.is_empty() {
-        return (entries, Vec::new());
+        return (sets, Vec::new());
     }
-    let why = |key: &ObjectKey| {
+    let why = |rules: &RuleSet| {
         let detail = format!(
             "host {host:?} has more routes than the {} MiB that one host may have, and those of older Ingresses and of other namespaces use \
              them up; this one is not served there",
             HOST >> 20
         );
-        refused(key, detail)
+        refused(&rules.origin, detail)
     };
-    let (out, kept): (Vec<_>, Vec<_>) = entries.into_iter().enumerate().partition(|(at, _)| held.contains(at));
-    (kept.into_iter().map(|(_, entry)| entry).collect(), out.into_iter().map(|(_, entry)| why(entry.key())).collect())
+    let (out, kept): (Vec<_>, Vec<_>) = sets.into_iter().enumerate().partition(|(at, _)| held.contains(at));
+    (kept.into_iter().map(|(_, rules)| rules).collect(), out.into_iter().map(|(_, rules)| why(rules)).collect())
 }
 
-/// What an Ingress has of the record of one of its hosts.
-fn part(host: &str, entry: &Entry) -> u64 {
-    let weight = entry.claim.own.of(Resource::State);
-    let count = |rules: &mut dyn Iterator<Item = &Rule>| rules.map(|rule| rule.paths.len() as u64).sum::<u64>();
-    let (here, total) = (count(&mut entry.rules.iter().filter(|rule| *rule.host == *host)), count(&mut entry.rules.iter()));
+/// What an object has of the record of one of its hosts.
+fn part(host: &str, rules: &RuleSet) -> u64 {
+    let weight = rules.claim.own.of(Resource::State);
+    let (here, total) = (rules.rules_of(host).count() as u64, rules.rules.len() as u64);
     (weight * here).checked_div(total).unwrap_or(weight)
 }
 
-fn refused(key: &ObjectKey, detail: String) -> Problem {
-    Problem { object: ObjectRef::ingress(key), field: String::new(), kind: ProblemKind::NoRoom, detail }
+fn refused(origin: &Origin, detail: String) -> Problem {
+    origin.problem(Field::Whole, ProblemKind::NoRoom, detail)
 }

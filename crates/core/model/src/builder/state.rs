@@ -7,20 +7,20 @@ use imbl::OrdMap;
 use ngx_value::Snippet;
 use settings::Config;
 
-use super::built::{Built, Origin};
+use super::built::{Built, Subject};
 use super::claims::{Claims, PairClaims};
 use super::index::{Counted, Index};
 use super::room::Waiting;
+use crate::ingress::accept::Classes;
 use crate::key::{BackendId, ObjectKey};
 use crate::live::NO_CERTIFICATE;
 use crate::object::Ingress;
-use crate::passes::accept::Classes;
-use crate::passes::canary::Candidate;
 use crate::passes::certificate::{Certificate, Found};
-use crate::passes::ingress::{Entry, Order};
+use crate::passes::choice::Candidate;
 use crate::problem::Problem;
 use crate::profile::ProfileId;
 use crate::references::{self, Reference};
+use crate::rule::{Origin, RuleSet};
 use crate::shares::{Level, Shares, Weight};
 use crate::snapshot::Snapshot;
 
@@ -43,8 +43,8 @@ pub(super) struct State {
     pub(super) built: Built,
     /// What there is of each resource.
     pub(super) capacity: Weight,
-    pub(super) shares: Shares<ObjectKey, Order>,
-    /// Accepted Ingresses that have no room: in no index. What is served of one is its version of before.
+    pub(super) shares: Shares<ObjectKey, Origin>,
+    /// Accepted objects that have no room: in no index. What is served of one is its version of before.
     pub(super) held: OrdMap<ObjectKey, Waiting>,
     /// What of Secrets goes to NGINX's memory, smaller ones first.
     pub(super) secret_shares: Shares<ObjectKey, u64>,
@@ -56,18 +56,18 @@ pub(super) struct State {
     pub(super) levels: BTreeMap<Arc<str>, Level>,
     /// Backends that have not all of their endpoints, or are left out.
     pub(super) cut_backends: BTreeSet<BackendId>,
-    pub(super) hosts: Index<Arc<str>, Order>,
-    /// Hosts that Ingresses claim; only where a host belongs to one namespace.
-    pub(super) host_claims: PairClaims<ObjectKey, Arc<str>, Order>,
-    pub(super) backends: Index<BackendId, Order>,
-    /// The same for Ingresses with cookie affinity.
-    pub(super) sticky: Index<BackendId, Order>,
-    /// What canaries offer as alternatives to backends, by the host where they met.
-    pub(super) alternatives: PairClaims<Arc<str>, BackendId, Candidate>,
-    /// Secrets with certificates to the Ingresses that name them, and what these Secrets hold.
+    pub(super) hosts: Index<Arc<str>, Origin>,
+    /// Hosts that objects claim; only where a host belongs to one namespace.
+    pub(super) host_claims: PairClaims<ObjectKey, Arc<str>, Origin>,
+    pub(super) backends: Index<BackendId, Origin>,
+    /// The same for objects with cookie affinity, as far as they make locations.
+    pub(super) sticky: Index<BackendId, Origin>,
+    /// The choices that are offered beside backends, by the host where they met.
+    pub(super) choices: PairClaims<Arc<str>, BackendId, Candidate>,
+    /// Secrets with certificates to the objects that name them, and what these Secrets hold.
     pub(super) secrets: Index<ObjectKey, ObjectKey>,
     pub(super) certificates_read: OrdMap<ObjectKey, Found>,
-    /// Secrets with the content address and the bytes of a list of users that is made of it, by the Ingresses that ask for it.
+    /// Secrets with the content address and the bytes of a list of users that is made of it, by the objects that ask for it.
     pub(super) lists: Counted<(ObjectKey, Arc<str>, u64)>,
     /// What annotations name, to the Ingresses that do, refused ones included.
     pub(super) referrers: Index<Reference, ObjectKey>,
@@ -80,8 +80,8 @@ pub(super) struct State {
     pub(super) passthrough: Claims<Arc<str>, BackendId>,
     /// Profiles that the routes of hosts use. Each host that has a server uses one.
     pub(super) profiles: Claims<Arc<str>, ProfileId, Counted<ProfileId>>,
-    /// `stream-snippet`s, older Ingresses first.
-    pub(super) streams: OrdMap<Order, Arc<Snippet>>,
+    /// `stream-snippet`s, older objects first.
+    pub(super) streams: OrdMap<Origin, Arc<Snippet>>,
     pub(super) certificates: Counted<Arc<str>>,
     /// Lists of users that hosts ask for.
     pub(super) users: Claims<Arc<str>, Arc<str>, Counted<Arc<str>>>,
@@ -89,25 +89,26 @@ pub(super) struct State {
 }
 
 impl State {
-    /// Adds an Ingress to the indexes or takes it out.
-    pub(super) fn index(&mut self, entry: &Entry, present: bool) {
-        for host in entry.hosts() {
-            self.hosts.set(&host, &entry.order, present);
+    /// Adds the rules of an object to the indexes or takes them out.
+    pub(super) fn index(&mut self, rules: &RuleSet, present: bool) {
+        let (origin, policy) = (&rules.origin, &rules.policy);
+        for host in rules.hosts() {
+            self.hosts.set(&host, origin, present);
         }
-        // A canary's backend serves through its primary's locations; alone it has none.
-        for backend in entry.backends() {
-            self.backends.set(&backend, &entry.order, present);
-            if entry.spec.affinity.cookie.is_some() && !entry.is_canary() {
-                self.sticky.set(&backend, &entry.order, present);
-            }
+        for backend in rules.backends() {
+            self.backends.set(&backend, origin, present);
         }
-        if let Some(text) = &entry.spec.snippets.stream {
-            set(&mut self.streams, &entry.order, present.then(|| Arc::new(text.clone())));
+        // The backend of a choice serves through its primary's locations; alone it has none.
+        if policy.spec.affinity.cookie.is_some() && !rules.adds {
+            rules.primaries().iter().for_each(|backend| self.sticky.set(backend, origin, present));
         }
-        for secret in entry.secrets() {
-            self.secrets.set(&secret, entry.key(), present);
+        if let Some(text) = &policy.spec.snippets.stream {
+            set(&mut self.streams, origin, present.then(|| Arc::new(text.clone())));
         }
-        if let Some(users) = &entry.resolved.users {
+        for secret in rules.secrets() {
+            self.secrets.set(&secret, rules.key(), present);
+        }
+        for users in rules.users() {
             let list = (users.secret.clone(), users.id.clone(), users.bytes);
             self.lists.set(&list, present);
         }
@@ -124,13 +125,13 @@ impl State {
         }
     }
 
-    /// Replaces the alternatives that a host leads to. Returns the backends that had or have one.
-    pub(super) fn set_alternatives(&mut self, host: &Arc<str>, new: Vec<(BackendId, Candidate)>) -> Vec<BackendId> {
-        let (_, lost) = self.alternatives.replace(host, new);
-        lost.iter().chain(self.alternatives.items(host)).map(|(primary, _)| primary.clone()).collect()
+    /// Replaces the choices that a host leads to. Returns the backends that had or have one.
+    pub(super) fn set_choices(&mut self, host: &Arc<str>, new: Vec<(BackendId, Candidate)>) -> Vec<BackendId> {
+        let (_, lost) = self.choices.replace(host, new);
+        lost.iter().chain(self.choices.items(host)).map(|(primary, _)| primary.clone()).collect()
     }
 
-    pub(super) fn set_problems(&mut self, origin: Origin, problems: Vec<Problem>) {
+    pub(super) fn set_problems(&mut self, origin: Subject, problems: Vec<Problem>) {
         if problems.is_empty() {
             self.built.problems.remove(&origin);
         } else {

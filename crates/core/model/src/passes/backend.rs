@@ -3,14 +3,13 @@
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use super::canary::Candidate;
-use super::ingress::Entry;
 use super::{balancing, endpoints};
 use crate::key::{BackendId, BackendPort, ObjectKey, ObjectRef};
 use crate::live::{BackendRecord, Endpoint};
 use crate::object::{Service, Target};
 use crate::options::BuildOptions;
 use crate::problem::{Problem, ProblemKind};
+use crate::rule::{Choice, Field, Policy, RuleSet};
 use crate::snapshot::Snapshot;
 use ngx_value::is_local_name;
 use settings::{Config, Effective};
@@ -29,20 +28,20 @@ pub(crate) struct Input<'a> {
     pub(crate) slices: &'a [ObjectKey],
 }
 
-/// Whose annotations decide about a backend.
+/// What decides about a backend.
 #[derive(Default)]
 pub(crate) struct Users<'a> {
-    /// The Ingress that was first to refer to it.
-    pub(crate) first: Option<&'a Entry>,
-    /// The oldest and the youngest that have cookie affinity.
-    pub(crate) sticky: Option<(&'a Entry, &'a Entry)>,
-    /// The canary whose alternative is used.
-    pub(crate) canary: Option<(&'a Entry, &'a Candidate)>,
+    /// The policy of the object that was first to refer to it.
+    pub(crate) first: Option<&'a Policy>,
+    /// Those of the oldest and the youngest that have cookie affinity.
+    pub(crate) sticky: Option<(&'a Policy, &'a Policy)>,
+    /// What takes some of its requests.
+    pub(crate) choice: Option<&'a Choice>,
 }
 
 /// Builds a backend.
 pub(crate) fn build(id: &BackendId, users: &Users<'_>, input: &Input<'_>) -> (BackendRecord, Vec<Problem>) {
-    let own = users.first.map(|entry| entry.spec.upstream.clone()).unwrap_or_default();
+    let own = users.first.map(|policy| policy.spec.upstream.clone()).unwrap_or_default();
     let global = &input.config.upstream;
     let service_upstream = *Effective::new(&own.service_upstream, &global.service_upstream).value();
     let load_balance = *Effective::new(&own.load_balance, &global.load_balance).value();
@@ -54,7 +53,7 @@ pub(crate) fn build(id: &BackendId, users: &Users<'_>, input: &Input<'_>) -> (Ba
     problems.extend(found);
     let endpoints = endpoints.into_iter().map(|(address, port)| Endpoint { address, port, weight: 1 }).collect();
     let sticky = users.sticky.and_then(|(oldest, youngest)| balancing::stickiness(&oldest.spec.affinity, &youngest.spec.affinity));
-    let alternative = users.canary.map(|(canary, candidate)| balancing::alternative(canary, candidate, sticky.is_some()));
+    let alternative = users.choice.map(|choice| balancing::alternative(choice, sticky.is_some()));
     let record = BackendRecord {
         name: id.log_name().into(),
         load_balance,
@@ -66,18 +65,13 @@ pub(crate) fn build(id: &BackendId, users: &Users<'_>, input: &Input<'_>) -> (Ba
     (record, problems)
 }
 
-/// What to say of each place where an Ingress names a Service that does not exist.
-pub(crate) fn missing(id: &BackendId, user: &Entry) -> Vec<Problem> {
-    let paths = user.rules.iter().flat_map(|rule| &rule.paths).filter(|path| path.backend == *id);
-    let fields = paths.map(|path| format!("spec.rules[{}].http.paths[{}].backend.service.name", path.at.0, path.at.1));
-    let default = (user.default_backend.as_ref() == Some(id)).then(|| "spec.defaultBackend.service.name".to_owned());
-    let problem = |field| Problem {
-        object: ObjectRef::ingress(user.key()),
-        field,
-        kind: ProblemKind::ServiceMissing,
-        detail: format!("the Service {} does not exist; requests for {id} get 503", id.service),
-    };
-    fields.chain(default).map(problem).collect()
+/// What to say of each place where rules name a Service that does not exist.
+pub(crate) fn missing(id: &BackendId, user: &RuleSet) -> Vec<Problem> {
+    let named = user.backends_with_position().filter(|(_, backends)| {
+        backends.primary.as_ref() == Some(id) || backends.choice.as_ref().is_some_and(|choice| choice.backend == *id)
+    });
+    let detail = format!("the Service {} does not exist; requests for {id} get 503", id.service);
+    named.map(|(at, _)| user.origin.problem(Field::Service(at), ProblemKind::ServiceMissing, detail.clone())).collect()
 }
 
 fn endpoints(

@@ -1,20 +1,17 @@
-//! How a backend chooses: hashing and cookie affinity out of the annotations of those who use it, the alternative out of a canary's.
+//! How a backend chooses: hashing and cookie affinity out of the policies of those who use it, the alternative out of a choice of its rules.
 
-use std::sync::Arc;
+use settings::groups::{Affinity, AffinityMode, SameSite};
 
-use settings::groups::{Affinity, AffinityMode, Canary, CanaryBehavior, HeaderRule, SameSite};
-
-use super::canary::Candidate;
-use super::ingress::Entry;
 use crate::live::{Alternative, HashRule, Stickiness};
+use crate::rule::{Choice, Condition, HeaderMeaning, Policy};
 
 /// `upstream-hash-by` and what goes with it.
-pub(crate) fn hash(user: &Entry) -> Option<HashRule> {
-    let hashing = &user.spec.hashing;
+pub(crate) fn hash(policy: &Policy) -> Option<HashRule> {
+    let hashing = &policy.spec.hashing;
     Some(HashRule { upstream_hash_by: hashing.by.as_ref()?.as_str().into(), upstream_hash_by_subset_size: hashing.subset_size() })
 }
 
-/// The affinity of a backend: the mode is that of the oldest Ingress with affinity, the cookie that of the youngest.
+/// The affinity of a backend: the mode is that of the oldest object with affinity, the cookie that of the youngest.
 pub(crate) fn stickiness(oldest: &Affinity, youngest: &Affinity) -> Option<Stickiness> {
     let mode = oldest.cookie.as_ref()?.mode;
     let cookie = youngest.cookie.as_ref()?;
@@ -32,25 +29,25 @@ pub(crate) fn stickiness(oldest: &Affinity, youngest: &Affinity) -> Option<Stick
     })
 }
 
-/// The alternative that a canary's rule makes. `sticky`: the backend that it is added to has affinity.
-pub(crate) fn alternative(canary: &Entry, candidate: &Candidate, sticky: bool) -> Alternative {
-    let Canary { enabled: _, weight, weight_total: _, header, cookie } = &*canary.spec.canary;
+/// The record of a choice. `sticky`: the backend that it is added to has affinity.
+pub(crate) fn alternative(choice: &Choice, sticky: bool) -> Alternative {
+    let Condition { weight, total, header, cookie, keeps_affinity } = &*choice.condition;
     let mut alternative = Alternative {
-        backend: candidate.backend.wire().into(),
-        sticky: sticky && canary.spec.affinity.canary_behavior == CanaryBehavior::Sticky,
+        backend: choice.backend.wire().into(),
+        sticky: sticky && *keeps_affinity,
         canary_weight: *weight,
-        canary_weight_total: canary.spec.canary.total(),
-        canary_by_header: header.as_ref().map(|header| Arc::from(header.name.as_str())),
+        canary_weight_total: *total,
+        canary_by_header: header.as_ref().map(|header| header.name.clone()),
         canary_by_header_value: None,
         canary_by_header_pattern: None,
         header_means_primary: false,
-        canary_by_cookie: cookie.as_ref().map(|cookie| cookie.as_str().into()),
+        canary_by_cookie: cookie.clone(),
     };
-    match header.as_ref().map(|header| &header.rule) {
-        None | Some(HeaderRule::Words) => {}
-        Some(HeaderRule::Value(value)) => alternative.canary_by_header_value = Some(value.as_str().into()),
-        Some(HeaderRule::Pattern(pattern)) => alternative.canary_by_header_pattern = Some(pattern.as_str().into()),
-        Some(HeaderRule::Primary) => alternative.header_means_primary = true,
+    match header.as_ref().map(|header| &header.meaning) {
+        None | Some(HeaderMeaning::Words) => {}
+        Some(HeaderMeaning::Value(value)) => alternative.canary_by_header_value = Some(value.clone()),
+        Some(HeaderMeaning::Pattern(pattern)) => alternative.canary_by_header_pattern = Some(pattern.clone()),
+        Some(HeaderMeaning::Primary) => alternative.header_means_primary = true,
     }
     alternative
 }

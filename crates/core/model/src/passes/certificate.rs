@@ -9,11 +9,12 @@ use sha2::{Digest, Sha256};
 use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
-use super::ingress::Entry;
 use crate::key::ObjectKey;
 use crate::last_readable::INSTEAD;
 use crate::live::CertificateRecord;
 use crate::options::PemPair;
+use crate::problem::{Problem, ProblemKind};
+use crate::rule::{Field, RuleSet};
 
 /// A usable key pair.
 #[derive(Debug, Clone, PartialEq)]
@@ -89,36 +90,36 @@ fn names(certificate: &X509Certificate<'_>) -> Vec<String> {
 
 /// What a host's TLS section leads to.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Choice {
+pub(crate) enum TlsChoice {
     /// No TLS section at all: no entry of its own, no redirect to HTTPS.
     None,
-    /// TLS is on, with the default certificate. The problem, if it was meant to be another: field and detail.
-    Default(Option<(String, String)>),
-    /// TLS with this certificate. The problem, if it is that of an earlier version of the Secret: field and detail.
-    Own(Certificate, Option<(String, String)>),
+    /// TLS is on, with the default certificate. The problem, if it was meant to be another.
+    Default(Option<Problem>),
+    /// TLS with this certificate. The problem, if it is that of an earlier version of the Secret.
+    Own(Certificate, Option<Problem>),
 }
 
 /// What there is in a Secret, with what is wrong with its present version if it comes from the one before; or what is wrong.
 pub(crate) type Found = Result<(Certificate, Option<String>), String>;
 
-/// Which certificate a host gets from the Ingress that decides about its TLS.
-pub(crate) fn choose(host: &str, entry: &Entry, read: impl Fn(&ObjectKey) -> Option<Found>) -> Choice {
-    if entry.tls.is_empty() {
-        return Choice::None;
+/// Which certificate a host gets from the object that decides about its TLS.
+pub(crate) fn choose(host: &str, rules: &RuleSet, read: impl Fn(&ObjectKey) -> Option<Found>) -> TlsChoice {
+    if rules.tls.is_empty() {
+        return TlsChoice::None;
     }
-    let named = entry.tls.iter().enumerate().find(|(_, tls)| tls.hosts.iter().any(|listed| listed == host));
+    let named = rules.tls.iter().enumerate().find(|(_, tls)| tls.hosts.iter().any(|listed| **listed == *host));
     let Some((i, tls)) = named else {
-        let certificates = entry.tls.iter().filter_map(|tls| read(tls.secret.as_ref()?)?.ok());
+        let certificates = rules.tls.iter().filter_map(|tls| read(tls.secret.as_ref()?)?.ok());
         let covering = certificates.map(|(certificate, _)| certificate).find(|certificate| certificate.covers(host));
-        return covering.map_or(Choice::Default(None), |certificate| Choice::Own(certificate, None));
+        return covering.map_or(TlsChoice::Default(None), |certificate| TlsChoice::Own(certificate, None));
     };
-    let Some(secret) = &tls.secret else { return Choice::Default(None) };
-    let say = |what: String| (format!("spec.tls[{i}].secretName"), format!("Secret {secret}: {what}"));
-    let problem = |what: String| Choice::Default(Some(say(format!("{what}; {host} gets the default certificate"))));
+    let Some(secret) = &tls.secret else { return TlsChoice::Default(None) };
+    let say = |what: String| rules.origin.problem(Field::Secret(i as u32), ProblemKind::Certificate, format!("Secret {secret}: {what}"));
+    let problem = |what: String| TlsChoice::Default(Some(say(format!("{what}; {host} gets the default certificate"))));
     match read(secret) {
         None => problem("it does not exist".into()),
         Some(Err(what)) => problem(what),
         Some(Ok((certificate, _))) if !certificate.covers(host) => problem(format!("its certificate is not valid for {host:?}")),
-        Some(Ok((certificate, fault))) => Choice::Own(certificate, fault.map(|fault| say(format!("{fault}; {INSTEAD}")))),
+        Some(Ok((certificate, fault))) => TlsChoice::Own(certificate, fault.map(|fault| say(format!("{fault}; {INSTEAD}")))),
     }
 }

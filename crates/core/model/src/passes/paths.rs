@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// One location of a host, in the order of precedence (oldest Ingress first).
+/// One location of a host, in the order of precedence (oldest object first).
 #[derive(Debug, Clone)]
 pub(crate) struct Location {
     pub(crate) path: Arc<str>,
     pub(crate) exact: bool,
-    /// Its own Ingress asks for regex matching or rewrites: in regex mode its path is used as it stands.
+    /// Its own policy asks for regex matching or rewrites: in regex mode its path is used as it stands.
     pub(crate) own_regex: bool,
     /// Index of its route.
     pub(crate) route: u32,
@@ -42,9 +42,9 @@ pub(crate) fn plain(locations: &[Location]) -> Matches {
     matches
 }
 
-/// Matches of a host where one Ingress uses regexes or rewrites: every location becomes a start-anchored regex, longest path first.
+/// Matches of a host where one object uses regexes or rewrites: every location becomes a start-anchored regex, longest path first.
 ///
-/// Locations of Ingresses that do neither are expanded as in plain mode first, and their text is used as a regex all the same.
+/// Locations of objects that do neither are expanded as in plain mode first, and their text is used as a regex all the same.
 pub(crate) fn regex(locations: &[Location]) -> Matches {
     let mut sorted: Vec<&Location> = locations.iter().collect();
     sorted.sort_by(|a, b| b.path.len().cmp(&a.path.len()).then_with(|| b.path.cmp(&a.path)));

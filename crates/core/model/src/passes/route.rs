@@ -1,4 +1,4 @@
-//! What the annotations of an Ingress, over the global settings, make of one of its locations.
+//! What the policy of a rule, over the global settings, makes of its location.
 //!
 //! What is one setting is declared by the field that it becomes: of the [`Policy`], which is live, where Lua or a variable can do it, of
 //! [`Directives`] where NGINX takes it only as text. What depends on more has a module per group of annotations.
@@ -17,17 +17,17 @@ mod transport;
 
 use settings::Config;
 
-use super::ingress::Entry;
 use crate::live::Policy;
 use crate::live::wire::FromSettings;
 use crate::profile::{Directives, Profile};
+use crate::rule;
 
 pub(crate) use transport::backend_tls;
 
-/// Locations of an Ingress that have everything in common but path and Service.
+/// Locations that have everything in common but path and Service.
 pub(crate) struct Location<'a> {
-    /// The Ingress that defined them.
-    pub(crate) entry: &'a Entry,
+    /// The policy of their rules.
+    pub(crate) given: &'a rule::Policy,
     /// The global settings.
     pub(crate) config: &'a Config,
     /// They lead to a Service and not to the default backend.
@@ -40,13 +40,13 @@ pub(crate) struct Location<'a> {
 
 /// Applies every group. What depends on the Service is not in the profile yet: [`backend_tls`].
 pub(crate) fn annotate(location: &Location<'_>, policy: &mut Policy, profile: &mut Profile) {
-    let spec = &location.entry.spec;
+    let spec = &location.given.spec;
     *policy = Policy::of(spec, location.config);
     profile.directives = Directives::of(spec, location.config);
-    policy.denied = location.entry.denied;
+    policy.denied = location.given.denied;
     policy.enable_access_log = spec.observability.enable_access_log != Some(false);
     policy.issues_cookie = location.has_backend && spec.affinity.cookie.is_some();
-    policy.custom_headers = location.entry.resolved.headers.clone();
+    policy.custom_headers = location.given.resolved.headers.clone();
     redirect::apply(location, policy);
     access::apply(location, policy);
     auth::apply(location, policy, profile);
@@ -66,6 +66,6 @@ pub(crate) fn annotate(location: &Location<'_>, policy: &mut Policy, profile: &m
 impl Location<'_> {
     /// Whether it has directives of people, which know nothing of what Lua does.
     fn has_snippet(&self) -> bool {
-        self.entry.spec.snippets.configuration.is_some() || self.config.snippets.location_snippet.is_some()
+        self.given.spec.snippets.configuration.is_some() || self.config.snippets.location_snippet.is_some()
     }
 }

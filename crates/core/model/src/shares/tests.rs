@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::key::ObjectKey;
-use crate::passes::ingress::Order;
+use crate::rule::{Kind, Origin};
 
 fn weight(state: u64, text: u64, regexes: u64) -> Weight {
     let mut weight = Weight::only(Resource::State, state);
@@ -25,7 +25,7 @@ fn what_is_held_back_is_the_newest_of_the_largest() {
     let mut set = |namespace: &str, name: &str, age: i64, state: u64| {
         let key = ObjectKey::new(namespace, name);
         let common = vec![Common { resource: Resource::Regexes, id: "/".into(), amount: 60 }];
-        shares.set(&key, Some((Order::new(age, key.clone()), Claim { own: weight(state, 1, 0), common }.into())));
+        shares.set(&key, Some((Origin::new(Kind::Ingress, age, key.clone()), Claim { own: weight(state, 1, 0), common }.into())));
         shares.held(&capacity).into_keys().map(|key| key.to_string()).collect::<Vec<_>>()
     };
     assert_eq!(set("evil", "a", 1, 40), [""; 0]);

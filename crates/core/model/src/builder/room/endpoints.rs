@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::builder::Builder;
-use crate::builder::built::Origin;
+use crate::builder::built::Subject;
 use crate::builder::state::set_if_changed;
 use crate::key::{BackendId, ObjectRef};
 use crate::live::{BackendRecord, bytes_of};
@@ -36,7 +36,7 @@ impl Builder {
             self.state.cut_backends.remove(id);
         }
         self.state.set_external_name(id, self.external_name(&id.service));
-        self.state.set_problems(Origin::Backend(id.clone()), problems);
+        self.state.set_problems(Subject::Backend(id.clone()), problems);
         match record {
             Some(record) => set_if_changed(&mut self.state.built.model.live.backends, &key, record),
             None => {

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use crate::builder::Builder;
-use crate::builder::built::Origin;
+use crate::builder::built::Subject;
 use crate::builder::dirty::Dirty;
 use crate::builder::state::set;
 use crate::key::{ObjectKey, ObjectRef};
@@ -39,15 +39,15 @@ impl Builder {
         for key in before.symmetric_difference(&self.state.held_secrets) {
             let reference = Reference::Secret(key.clone());
             let named = self.state.referrers.values(&reference).chain(self.state.secrets.values(key));
-            dirty.hosts.extend(named.filter_map(|ingress| self.state.built.entries.get(ingress)).flat_map(|entry| entry.hosts()));
+            dirty.hosts.extend(named.filter_map(|object| self.state.built.rules.get(object)).flat_map(|rules| rules.hosts()));
         }
         for key in before.iter().filter(|key| !held.contains_key(*key)) {
-            self.state.set_problems(Origin::Secret(key.clone()), Vec::new());
+            self.state.set_problems(Subject::Secret(key.clone()), Vec::new());
         }
         for (key, reason) in held {
             let object = ObjectRef::namespaced("Secret", &key);
             let problem = Problem { object, field: String::new(), kind: ProblemKind::NoRoom, detail: format!("{reason}; {INSTEAD}") };
-            self.state.set_problems(Origin::Secret(key), vec![problem]);
+            self.state.set_problems(Subject::Secret(key), vec![problem]);
         }
     }
 

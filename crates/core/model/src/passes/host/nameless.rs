@@ -6,20 +6,20 @@
 use std::collections::BTreeSet;
 
 use super::whole::{SHELL, asks_for};
-use super::{CATCH_ALL, Entry};
-use crate::key::{ObjectKey, ObjectRef};
+use crate::key::ObjectKey;
 use crate::problem::{Problem, ProblemKind};
+use crate::rule::{CATCH_ALL, Field, RuleSet};
 
-/// The Ingresses whose paths of no host answer 503: their text is not used there, and it may have been what kept clients out.
-pub(super) fn closed<'a>(host: &str, entries: &[&'a Entry], problems: &mut Vec<Problem>) -> BTreeSet<&'a ObjectKey> {
+/// The objects whose paths of no host answer 503: their text is not used there, and it may have been what kept clients out.
+pub(super) fn closed<'a>(host: &str, sets: &[&'a RuleSet], problems: &mut Vec<Problem>) -> BTreeSet<&'a ObjectKey> {
     let mut closed = BTreeSet::new();
-    for entry in entries.iter().filter(|_| host == CATCH_ALL) {
+    for rules in sets.iter().filter(|_| host == CATCH_ALL) {
         // About client certificates see `clients`.
-        for annotation in SHELL.into_iter().filter(|annotation| *annotation != "auth-tls-secret" && asks_for(entry, annotation)) {
-            // The predecessor takes no such setting from an Ingress that is nothing but a default backend.
-            let closes = annotation == "server-snippet" && !entry.is_catch_all();
+        for annotation in SHELL.into_iter().filter(|annotation| *annotation != "auth-tls-secret" && asks_for(&rules.policy, annotation)) {
+            // The predecessor takes no such setting from what is nothing but a default backend.
+            let closes = annotation == "server-snippet" && !rules.is_catch_all();
             let (kind, consequence) = if closes {
-                closed.insert(entry.key());
+                closed.insert(rules.key());
                 (ProblemKind::AnnotationParsingFailed, "its paths of no host answer 503")
             } else {
                 (ProblemKind::InvalidValue, "it has no effect on the rules without one")
@@ -27,7 +27,7 @@ pub(super) fn closed<'a>(host: &str, entries: &[&'a Entry], problems: &mut Vec<P
             let detail = format!(
                 "{annotation}: expected rules with a host, as what has none shares its server block with the hosts of others; {consequence}"
             );
-            problems.push(Problem { object: ObjectRef::ingress(entry.key()), field: String::new(), kind, detail });
+            problems.push(rules.origin.problem(Field::Whole, kind, detail));
         }
     }
     closed

@@ -1,4 +1,4 @@
-//! The policies and profiles of a host's routes: made once for an Ingress, not for each of its paths.
+//! The policies and profiles of a host's routes: made once for all rules of an object with the same policy, not for each of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock};
@@ -6,21 +6,22 @@ use std::sync::{Arc, LazyLock};
 use settings::Config;
 
 use super::clients::Clients;
-use super::{Draft, Entry};
+use super::{Draft, Owner};
 use crate::key::ObjectKey;
 use crate::live::Policy;
 use crate::passes::route::{self, Location};
 use crate::profile::{Profile, ProfileId};
+use crate::rule;
 
 /// What all routes of a host are made with.
 pub(crate) struct Policies<'a> {
     pub(super) config: &'a Config,
-    /// The oldest Ingress of the host with CAs for its backends: it decides for locations that have none of their own.
-    pub(super) host_tls: Option<&'a Entry>,
+    /// The policy of the oldest object of the host with CAs for its backends: it decides for locations that have none of their own.
+    pub(super) host_tls: Option<&'a rule::Policy>,
     pub(super) clients: Option<&'a Clients>,
     /// Secrets that NGINX has no room for.
     pub(super) held: &'a BTreeSet<ObjectKey>,
-    /// Ingresses whose paths are closed on this host.
+    /// Objects whose paths are closed on this host.
     pub(super) closed: BTreeSet<&'a ObjectKey>,
     made: BTreeMap<Kind<'a>, (Arc<Policy>, Profile)>,
     /// By the Service where its name matters.
@@ -33,8 +34,8 @@ type Named = (ProfileId, Arc<Profile>);
 /// What a policy depends on.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Kind<'a> {
-    /// None for the built-in catch-all location.
-    ingress: Option<&'a ObjectKey>,
+    /// The object and the address of the policy; none for the built-in catch-all location.
+    owner: Option<(&'a ObjectKey, *const rule::Policy)>,
     has_backend: bool,
     redirects: bool,
     exempt: bool,
@@ -44,7 +45,7 @@ static NOTHING: LazyLock<Arc<Policy>> = LazyLock::new(Arc::default);
 static NO_SECRETS: BTreeSet<ObjectKey> = BTreeSet::new();
 
 impl<'a> Policies<'a> {
-    /// For an Ingress on a host of its own.
+    /// For an object on a host of its own.
     pub(super) const fn new(config: &'a Config) -> Self {
         Self {
             config,
@@ -60,9 +61,10 @@ impl<'a> Policies<'a> {
     /// Policy and profile of a location.
     pub(super) fn of(&mut self, draft: &Draft<'a>) -> (Arc<Policy>, ProfileId, Arc<Profile>) {
         let exempt = &self.config.external_auth.no_auth_locations;
+        let backend = draft.backends.primary.as_ref();
         let kind = Kind {
-            ingress: draft.entry.map(Entry::key),
-            has_backend: draft.backend.is_some(),
+            owner: draft.owner.map(|owner| (owner.origin.key(), &raw const *owner.policy)),
+            has_backend: backend.is_some(),
             redirects: draft.redirects,
             exempt: exempt.iter().any(|prefix| draft.path.starts_with(&**prefix)),
         };
@@ -72,11 +74,12 @@ impl<'a> Policies<'a> {
         }
         let (policy, common) = &self.made[&kind];
         // Its name is only looked at where endpoints are spoken to by TLS.
-        let named = draft.entry.zip(draft.backend).filter(|(entry, _)| self.host_tls.is_some() || entry.resolved.backend_tls.is_some());
+        let given = draft.owner.map(|owner| owner.policy);
+        let named = given.zip(backend).filter(|(given, _)| self.host_tls.is_some() || given.resolved.backend_tls.is_some());
         let profile = self.profiles.entry((kind, named.map(|(_, backend)| &backend.service))).or_insert_with(|| {
             let mut profile = common.clone();
-            if let Some((entry, backend)) = named {
-                profile.transport.tls = route::backend_tls(entry, self.host_tls, &backend.service, &profile.transport);
+            if let Some((given, backend)) = named {
+                profile.transport.tls = route::backend_tls(given, self.host_tls, &backend.service, &profile.transport);
             }
             (profile.id(), Arc::new(profile))
         });
@@ -85,20 +88,20 @@ impl<'a> Policies<'a> {
 
     fn make(&self, draft: &Draft<'a>, kind: Kind<'a>) -> (Arc<Policy>, Profile) {
         let (mut policy, mut profile) = (Policy::default(), Profile::default());
-        match draft.entry {
-            Some(entry) => {
+        match draft.owner {
+            Some(Owner { origin, policy: given }) => {
                 let Kind { has_backend, redirects, exempt, .. } = kind;
-                route::annotate(&Location { entry, config: self.config, has_backend, redirects, exempt }, &mut policy, &mut profile);
-                let users = entry.resolved.users.as_ref().filter(|_| policy.password.is_some());
-                policy.denied |= users.is_some_and(|users| self.held.contains(&users.secret)) || self.closed.contains(entry.key());
+                route::annotate(&Location { given, config: self.config, has_backend, redirects, exempt }, &mut policy, &mut profile);
+                let users = given.resolved.users.as_ref().filter(|_| policy.password.is_some());
+                policy.denied |= users.is_some_and(|users| self.held.contains(&users.secret)) || self.closed.contains(origin.key());
             }
             None => policy.enable_access_log = self.config.enable_access_log_for_default_backend,
         }
         if let Some(clients) = self.clients {
-            clients.apply(kind.ingress, &mut policy);
+            clients.apply(kind.owner.map(|(object, _)| object), &mut policy);
         }
-        let of_ingress = |all: bool| Kind { has_backend: all, redirects: all, exempt: all, ..kind };
-        let alike = self.made.range(of_ingress(false)..=of_ingress(true)).map(|(_, (policy, _))| policy);
+        let of_owner = |all: bool| Kind { has_backend: all, redirects: all, exempt: all, ..kind };
+        let alike = self.made.range(of_owner(false)..=of_owner(true)).map(|(_, (policy, _))| policy);
         let known = [&*NOTHING].into_iter().chain(alike).find(|known| ***known == policy).cloned();
         (known.unwrap_or_else(|| Arc::new(policy)), profile)
     }

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::{Draft, field};
-use crate::key::ObjectRef;
+use super::Draft;
 use crate::problem::{Problem, ProblemKind};
+use crate::rule::PathKind;
 
 /// Says what the rules of a host lead to that their authors may not expect.
 pub(super) fn find(host: &str, drafts: &[Draft<'_>], regex_mode: bool, problems: &mut Vec<Problem>) {
@@ -12,34 +12,28 @@ pub(super) fn find(host: &str, drafts: &[Draft<'_>], regex_mode: bool, problems:
     let paths: BTreeSet<&str> = drafts.iter().map(|draft| &*draft.path).collect();
     for draft in drafts {
         let found = if regex_mode { cause.and_then(|cause| regex(host, draft, cause)) } else { slash(host, draft, &paths) };
-        problems.extend(found.and_then(|detail| problem(draft, detail)));
-        problems.extend(unreachable(draft, regex_mode).and_then(|detail| problem(draft, detail)));
+        problems.extend(found.and_then(|detail| draft.problem(ProblemKind::Surprise, detail)));
+        problems.extend(unreachable(draft, regex_mode).and_then(|detail| draft.problem(ProblemKind::Surprise, detail)));
     }
 }
 
-fn problem(draft: &Draft<'_>, detail: String) -> Option<Problem> {
-    let (entry, at) = (draft.entry?, draft.at?);
-    Some(Problem { object: ObjectRef::ingress(entry.key()), field: field(at), kind: ProblemKind::Surprise, detail })
-}
-
-/// A path that another Ingress turns into a regular expression. Its own Ingress asked for one, and knows.
+/// A path that another object turns into a regular expression. Its own asked for one, and knows.
 fn regex(host: &str, draft: &Draft<'_>, cause: &Draft<'_>) -> Option<String> {
-    if draft.own_regex() || draft.path.as_ref() == "/" && !draft.exact {
+    if draft.own_regex() || draft.path.as_ref() == "/" && draft.kind == PathKind::Prefix {
         return None;
     }
-    let owner = cause.entry?;
+    let owner = cause.owner?.origin.object();
     let annotation = if cause.rewrite().is_some() { "rewrite-target" } else { "use-regex" };
-    let kind = if draft.exact { "although its type is Exact, " } else { "" };
+    let kind = if draft.kind == PathKind::Exact { "although its type is Exact, " } else { "" };
     Some(format!(
-        "{:?} is a regular expression because Ingress {} has {annotation} on the host {host:?}: {kind}it matches whatever begins with it, in any letter case",
-        draft.path,
-        owner.key()
+        "{:?} is a regular expression because {owner} has {annotation} on the host {host:?}: {kind}it matches whatever begins with it, in any letter case",
+        draft.path
     ))
 }
 
 /// A prefix that ends in a slash: the path without it is redirected.
 fn slash(host: &str, draft: &Draft<'_>, paths: &BTreeSet<&str>) -> Option<String> {
-    let shorter = draft.path.strip_suffix('/').filter(|shorter| !shorter.is_empty() && !draft.exact)?;
+    let shorter = draft.path.strip_suffix('/').filter(|shorter| !shorter.is_empty() && draft.kind == PathKind::Prefix)?;
     (!paths.contains(shorter)).then(|| format!("{shorter:?} of host {host:?} is not served but redirected with 301 to {:?}", draft.path))
 }
 

@@ -9,7 +9,7 @@ use super::Location;
 use crate::live::{AddressLists, Policy};
 
 pub(super) fn apply(location: &Location<'_>, policy: &mut Policy) {
-    let (config, access) = (location.config, &location.entry.spec.access);
+    let (config, access) = (location.config, &location.given.spec.access);
     let deny = Effective::new(&access.denylist_source_range, &config.denylist_source_range);
     let allow = Effective::new(&access.allowlist_source_range, &config.whitelist_source_range);
     if deny.differing().is_some() || allow.differing().is_some() {

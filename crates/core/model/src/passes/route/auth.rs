@@ -27,15 +27,15 @@ pub(super) fn apply(location: &Location<'_>, policy: &mut Policy, profile: &mut 
 
 /// Without users the Ingress is denied, so nothing is served unchecked.
 fn password(location: &Location<'_>) -> Option<PasswordCheck> {
-    let auth = &location.entry.spec.basic_auth;
-    let users = location.entry.resolved.users.as_ref()?;
+    let auth = &location.given.spec.basic_auth;
+    let users = location.given.resolved.users.as_ref()?;
     let realm = auth.realm.as_ref().map(|realm| realm.as_str().into()).unwrap_or_default();
     Some(PasswordCheck { users: users.id.clone(), auth_realm: realm, digest: auth.scheme? == AuthScheme::Digest })
 }
 
 /// The service that the Ingress names.
 fn own(location: &Location<'_>) -> Option<(ExternalCheck, AuthLocation)> {
-    let auth = &location.entry.spec.external_auth;
+    let auth = &location.given.spec.external_auth;
     let url = auth.url.as_ref()?;
     // A connection that is kept belongs to one worker and one protocol; with HTTP/2 the predecessor kept none.
     let keepalive = auth.keepalive().filter(|_| !location.config.use_http2);
@@ -55,14 +55,14 @@ fn own(location: &Location<'_>) -> Option<(ExternalCheck, AuthLocation)> {
         cache: auth.cache_key.as_ref().map(|key| AuthCache { auth_cache_key: key.as_str().into(), auth_cache_duration: durations(&rules) }),
         auth_keepalive_share_vars: keepalive.is_some().then_some(auth.keepalive_share_vars),
     };
-    let headers = location.entry.resolved.auth_headers.clone();
+    let headers = location.given.resolved.auth_headers.clone();
     Some((check, AuthLocation { signin: auth.signin.is_some(), headers, snippet: auth.snippet.clone(), upstream }))
 }
 
 /// The service that the ConfigMap names, unless the Ingress does not want it.
 fn global(location: &Location<'_>) -> Option<(ExternalCheck, AuthLocation)> {
     let auth = &location.config.external_auth;
-    let url = auth.global_auth_url.as_ref().filter(|_| location.entry.spec.external_auth.enable_global != Some(false))?;
+    let url = auth.global_auth_url.as_ref().filter(|_| location.given.spec.external_auth.enable_global != Some(false))?;
     let check = ExternalCheck {
         auth_url: url.as_str().into(),
         upstream: None,

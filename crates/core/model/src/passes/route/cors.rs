@@ -8,7 +8,7 @@ use super::Location;
 use crate::live::{Cors, Header, Policy};
 
 pub(super) fn apply(location: &Location<'_>, policy: &mut Policy) {
-    let cors = &location.entry.spec.cors;
+    let cors = &location.given.spec.cors;
     if cors.enabled {
         policy.cors = Some(Arc::new(Cors { cors_allow_origin: origins(&cors.origins), headers: headers(cors) }));
     }

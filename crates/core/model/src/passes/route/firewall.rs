@@ -5,10 +5,10 @@ use crate::profile::{FirewallText, Profile};
 
 pub(super) fn apply(location: &Location<'_>, profile: &mut Profile) {
     // What answers 503 needs no watching, and perhaps does so because it can't be watched.
-    if location.entry.denied {
+    if location.given.denied {
         return;
     }
-    let own = &location.entry.spec.firewall;
+    let own = &location.given.spec.firewall;
     let global = &location.config.watching;
     let wanted = match (global.enable_modsecurity, own.enabled) {
         (false, None | Some(false)) => return,

@@ -8,7 +8,7 @@ use crate::live::wire::FromSettings;
 use crate::live::{Limits, Policy};
 
 pub(super) fn apply(location: &Location<'_>, policy: &mut Policy) {
-    let (spec, config) = (&location.entry.spec, location.config);
+    let (spec, config) = (&location.given.spec, location.config);
     let record = Limits::of(spec, config);
     if record != Limits::default() {
         let limits = &spec.limits;

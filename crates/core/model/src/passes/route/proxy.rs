@@ -11,7 +11,7 @@ use crate::profile::{Profile, Replacement};
 
 /// What must fit together with the ConfigMap is compared as a whole.
 pub(super) fn apply(location: &Location<'_>, policy: &mut Policy, profile: &mut Profile) {
-    let (proxy, config) = (&location.entry.spec.proxy, location.config);
+    let (proxy, config) = (&location.given.spec.proxy, location.config);
     let (defaults, proxying) = (Proxy::default(), &mut profile.proxying);
     proxying.buffers = Some(proxy.buffers(config)).filter(|buffers| *buffers != defaults.buffers(config));
     proxying.next_upstream = Some(proxy.next_upstream(config)).filter(|conditions| *conditions != defaults.next_upstream(config));
@@ -20,7 +20,7 @@ pub(super) fn apply(location: &Location<'_>, policy: &mut Policy, profile: &mut 
 
 /// Cookies and redirects of endpoints: what is plain text goes over the wire.
 fn replacements(location: &Location<'_>, policy: &mut Policy, profile: &mut Profile) {
-    let (proxy, config) = (&location.entry.spec.proxy, location.config);
+    let (proxy, config) = (&location.given.spec.proxy, location.config);
     let mut live = Replacements::default();
     let proxying = &mut profile.proxying;
     let global = &config.proxy;

@@ -10,7 +10,7 @@ pub(super) fn apply(location: &Location<'_>, policy: &mut Policy) {
     if !location.redirects {
         return;
     }
-    let (spec, config) = (&location.entry.spec, location.config);
+    let (spec, config) = (&location.given.spec, location.config);
     let redirects = Redirects {
         answer: spec.redirect.answer().map(|answer| (answer.code, answer.url.as_str().into())),
         relative_redirects: spec.redirect.relative_redirects && !config.relative_redirects,

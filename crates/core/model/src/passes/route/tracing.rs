@@ -7,7 +7,7 @@ use crate::live::wire::FromSettings;
 use crate::live::{Policy, Tracing};
 
 pub(super) fn apply(location: &Location<'_>, policy: &mut Policy) {
-    let (spec, config) = (&location.entry.spec, location.config);
+    let (spec, config) = (&location.given.spec, location.config);
     let Some(enable_opentelemetry) = spec.observability.enable_opentelemetry else { return };
     let record = Tracing { enable_opentelemetry, ..Tracing::of(spec, config) };
     let inherited = Tracing { enable_opentelemetry: config.watching.enable_opentelemetry, ..Tracing::default() };

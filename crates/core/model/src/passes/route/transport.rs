@@ -8,37 +8,41 @@ use settings::groups::BackendProtocol;
 use super::Location;
 use crate::key::ObjectKey;
 use crate::live::{Mirror, Policy};
-use crate::passes::ingress::Entry;
-use crate::passes::resolve::BackendSecret;
 use crate::profile::{BackendName, BackendTls, BackendTrust, Profile, Transport};
+use crate::rule::{self, BackendSecret};
 
 pub(super) fn apply(location: &Location<'_>, policy: &mut Policy, profile: &mut Profile) {
     if location.has_backend {
         // The default backend always speaks plain HTTP.
-        let entry = location.entry;
-        let mut transport = Transport { protocol: entry.spec.protocol.backend_protocol, ..Transport::default() };
+        let given = location.given;
+        let mut transport = Transport { protocol: given.spec.protocol.backend_protocol, ..Transport::default() };
         if transport.protocol == BackendProtocol::Fcgi {
-            let index = entry.resolved.fastcgi.index.as_ref();
+            let index = given.resolved.fastcgi.index.as_ref();
             // Snippets may ask for the name of the script, which has the index only if that is text.
             transport.fastcgi_index = index.filter(|_| location.has_snippet()).cloned();
             policy.fastcgi_index = index.map(|index| index.as_str().into());
-            transport.fastcgi_params = entry.resolved.fastcgi.params.clone();
+            transport.fastcgi_params = given.resolved.fastcgi.params.clone();
         }
         profile.transport = transport;
     }
     mirror(location, policy, profile);
 }
 
-/// What holds for TLS to a Service. `host_tls`: the oldest Ingress of the host with CAs for its backends, which decides for locations that have
-/// none of their own.
-pub(crate) fn backend_tls(entry: &Entry, host_tls: Option<&Entry>, service: &ObjectKey, transport: &Transport) -> Option<BackendTls> {
-    let own = entry.resolved.backend_tls.as_ref().map(|secret| (entry, secret));
-    let of_host = host_tls.filter(|_| transport.is_tls()).and_then(|entry| Some((entry, entry.resolved.backend_tls.as_ref()?)));
-    own.or(of_host).map(|(entry, secret)| tls(entry, secret, &format!("{}.{}.svc", service.name, service.namespace)))
+/// What holds for TLS to a Service. `host_tls`: the policy of the oldest object of the host with CAs for its backends, which decides for
+/// locations that have none of their own.
+pub(crate) fn backend_tls(
+    given: &rule::Policy,
+    host_tls: Option<&rule::Policy>,
+    service: &ObjectKey,
+    transport: &Transport,
+) -> Option<BackendTls> {
+    let own = given.resolved.backend_tls.as_ref().map(|secret| (given, secret));
+    let of_host = host_tls.filter(|_| transport.is_tls()).and_then(|given| Some((given, given.resolved.backend_tls.as_ref()?)));
+    own.or(of_host).map(|(given, secret)| tls(given, secret, &format!("{}.{}.svc", service.name, service.namespace)))
 }
 
-fn tls(entry: &Entry, secret: &BackendSecret, service: &str) -> BackendTls {
-    let given = &entry.spec.backend_tls;
+fn tls(given: &rule::Policy, secret: &BackendSecret, service: &str) -> BackendTls {
+    let given = &given.spec.backend_tls;
     let trust = secret.material.as_ref().map(|material| BackendTrust {
         material: material.clone(),
         ciphers: given.ciphers.clone(),
@@ -56,8 +60,8 @@ fn tls(entry: &Entry, secret: &BackendSecret, service: &str) -> BackendTls {
 
 /// A target without a path gets that of the request. One with a path, and without variables, gets the arguments alone, as NGINX does it.
 fn mirror(location: &Location<'_>, policy: &mut Policy, profile: &mut Profile) {
-    let mirror = &location.entry.spec.mirror;
-    let Some(target) = mirror.target.as_ref().filter(|_| location.entry.resolved.mirrors) else { return };
+    let mirror = &location.given.spec.mirror;
+    let Some(target) = &mirror.target else { return };
     let host = match (&mirror.host, mirror.default_host()) {
         (Some(host), _) => host.as_str(),
         (None, Some(host)) => host,

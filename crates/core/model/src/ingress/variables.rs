@@ -7,7 +7,7 @@ use ngx_value::{Part, is_known_variable};
 use settings::{Config, Spec};
 
 /// Values that Lua expands and that name variables nobody is known to set: the annotation, and what is wrong.
-pub(crate) fn unknown<'a>(spec: &Spec, config: &Config, paths: impl Iterator<Item = &'a str> + Clone) -> Vec<(&'static str, String)> {
+pub(super) fn unknown<'a>(spec: &Spec, config: &Config, paths: impl Iterator<Item = &'a str> + Clone) -> Vec<(&'static str, String)> {
     let path = &spec.path;
     let targets = [("rewrite-target", &path.rewrite_target), ("app-root", &path.app_root), ("x-forwarded-prefix", &path.forwarded_prefix)];
     let targets = targets.into_iter().filter_map(|(annotation, value)| Some((annotation, value.as_ref()?.parts())));

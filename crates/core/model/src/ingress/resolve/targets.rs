@@ -7,8 +7,8 @@ use ngx_value::{UrlTemplate, is_local_name};
 use super::{Lookup, Outcome};
 use crate::problem::ProblemKind;
 
-/// Whether `mirror-target` can be used. An `auth-url` that can't closes the locations.
-pub(super) fn check(lookup: &Lookup<'_>, outcome: &mut Outcome<'_>) -> bool {
+/// Refuses a `mirror-target` that can't be used. An `auth-url` that can't closes the locations.
+pub(super) fn check(lookup: &Lookup<'_>, outcome: &mut Outcome<'_>) {
     let refusal = |url: &Option<UrlTemplate>| url.as_ref().and_then(|url| refusal(lookup, url));
     if let Some(what) = refusal(&lookup.spec.external_auth.url) {
         outcome.deny("auth-url", &what);
@@ -17,7 +17,7 @@ pub(super) fn check(lookup: &Lookup<'_>, outcome: &mut Outcome<'_>) -> bool {
     if let Some(what) = &mirror {
         outcome.problem("mirror-target", ProblemKind::LocalEndpoint, format!("{what}; nothing is copied"));
     }
-    mirror.is_none()
+    outcome.mirror_refused = mirror.is_some();
 }
 
 fn refusal(lookup: &Lookup<'_>, url: &UrlTemplate) -> Option<String> {

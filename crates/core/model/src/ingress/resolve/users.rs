@@ -12,18 +12,7 @@ use super::{Lookup, Outcome};
 use crate::key::ObjectKey;
 use crate::live::{UsersRecord, bytes_of};
 use crate::problem::ProblemKind;
-
-/// The users of one Ingress.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Users {
-    /// Content address.
-    pub(crate) id: Arc<str>,
-    pub(crate) record: Arc<UsersRecord>,
-    /// Where they come from.
-    pub(crate) secret: ObjectKey,
-    /// What they take of NGINX's memory.
-    pub(crate) bytes: u64,
-}
+use crate::rule::Users;
 
 /// The key of a Secret that holds a password file.
 const FILE_KEY: &str = "auth";

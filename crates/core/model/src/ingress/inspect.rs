@@ -2,7 +2,7 @@
 //!
 //! Our values can't become syntax, so this protects nothing by itself; it keeps the predecessor's answers.
 
-use super::ingress::Problems;
+use super::Problems;
 use crate::object::Ingress;
 use crate::problem::ProblemKind;
 
@@ -10,7 +10,7 @@ use crate::problem::ProblemKind;
 const FORBIDDEN: [&str; 6] = ["/etc/passwd", "/etc/shadow", "/etc/group", "/etc/nginx", "/etc/ingress-controller", "/var/run/secrets"];
 
 /// What about `text` is suspicious, in words; `None` if nothing is.
-pub(crate) fn suspicious(text: &str) -> Option<&'static str> {
+fn suspicious(text: &str) -> Option<&'static str> {
     if let Some(found) = FORBIDDEN.into_iter().find(|word| text.contains(word)) {
         return Some(found);
     }

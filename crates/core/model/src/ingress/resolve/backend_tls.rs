@@ -11,19 +11,13 @@ use super::{Lookup, Outcome};
 use crate::key::ObjectKey;
 use crate::passes::certificate::Certificate;
 use crate::profile::TlsMaterial;
+use crate::rule::BackendSecret;
 
 const ANNOTATION: &str = "proxy-ssl-secret";
 const NOTHING_TO_VERIFY: &str = "expected a ca.crt to verify endpoints with";
 
-/// A usable Secret.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct BackendSecret {
-    /// None where it has no `ca.crt`: then the key pair is not used either.
-    pub(crate) material: Option<Arc<TlsMaterial>>,
-}
-
 /// Reads the Secret that is named. One that is out of reach, missing or unusable closes the locations.
-pub(crate) fn read(lookup: &Lookup<'_>, outcome: &mut Outcome<'_>) -> Option<BackendSecret> {
+pub(super) fn read(lookup: &Lookup<'_>, outcome: &mut Outcome<'_>) -> Option<BackendSecret> {
     let tls = &lookup.spec.backend_tls;
     let reference = tls.secret.as_ref()?;
     let key = match reference.resolve(&lookup.ingress.namespace, lookup.config.allow_cross_namespace_resources) {

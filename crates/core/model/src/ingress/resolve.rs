@@ -13,60 +13,32 @@ mod targets;
 mod users;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use ngx_value::{HeaderName, HeaderTemplate, Invalid};
+use ngx_value::Invalid;
 use settings::{Config, Reference, Spec};
 
-use super::ingress::Problems;
-use crate::key::{BackendId, ObjectKey};
+use super::Problems;
+use crate::key::ObjectKey;
 use crate::last_readable::{self, INSTEAD, LastReadable};
-use crate::live::Header;
 use crate::options::BuildOptions;
 use crate::problem::ProblemKind;
 use crate::references::Reference as Named;
+use crate::rule::Resolved;
 use crate::snapshot::Snapshot;
 
-pub(crate) use backend_tls::BackendSecret;
-pub(crate) use client_ca::ClientTrust;
-pub(crate) use fastcgi::FastcgiSettings;
-pub(crate) use users::Users;
-
-/// Everything that was named and found.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Resolved {
-    /// `proxy-ssl-secret`.
-    pub(crate) backend_tls: Option<BackendSecret>,
-    /// `fastcgi-*`.
-    pub(crate) fastcgi: FastcgiSettings,
-    /// `custom-headers`, in order of their names.
-    pub(crate) headers: Vec<Header>,
-    /// `default-backend`.
-    pub(crate) default_backend: Option<BackendId>,
-    /// `auth-tls-secret`.
-    pub(crate) client_trust: Option<ClientTrust>,
-    /// `auth-secret`.
-    pub(crate) users: Option<Users>,
-    /// `auth-proxy-set-headers`.
-    pub(crate) auth_headers: Vec<(HeaderName, HeaderTemplate)>,
-    /// `mirror-target` is used.
-    pub(crate) mirrors: bool,
-    /// What was read in its last readable version.
-    pub(crate) last_readable: Vec<Named>,
-}
-
 /// Where to look.
-pub(crate) struct Lookup<'a> {
+pub(super) struct Lookup<'a> {
     /// The Ingress that names the objects.
-    pub(crate) ingress: &'a ObjectKey,
+    pub(super) ingress: &'a ObjectKey,
     /// Its annotations.
-    pub(crate) spec: &'a Spec,
+    pub(super) spec: &'a Spec,
     /// The global settings.
-    pub(crate) config: &'a Config,
+    pub(super) config: &'a Config,
     /// The flags.
-    pub(crate) options: &'a BuildOptions,
+    pub(super) options: &'a BuildOptions,
     /// All objects.
-    pub(crate) snapshot: &'a Snapshot,
+    pub(super) snapshot: &'a Snapshot,
     /// The last readable versions of objects whose present one is not.
-    pub(crate) last_readable: &'a LastReadable,
+    pub(super) last_readable: &'a LastReadable,
 }
 
 impl Lookup<'_> {
@@ -104,20 +76,26 @@ impl Lookup<'_> {
 }
 
 /// What is found besides values.
-pub(crate) struct Outcome<'a> {
-    pub(crate) prefix: &'a str,
+pub(super) struct Outcome<'a> {
+    prefix: &'a str,
     /// Every location of the Ingress answers 503.
-    pub(crate) denied: bool,
+    pub(super) denied: bool,
     /// The Ingress is not served.
-    pub(crate) refused: bool,
+    pub(super) refused: bool,
+    /// `mirror-target` leads where it may not.
+    pub(super) mirror_refused: bool,
     /// What was read in its last readable version.
-    pub(crate) last_readable: Vec<Named>,
-    pub(crate) problems: &'a mut Problems,
+    last_readable: Vec<Named>,
+    problems: &'a mut Problems,
 }
 
-impl Outcome<'_> {
+impl<'a> Outcome<'a> {
+    pub(super) fn new(prefix: &'a str, problems: &'a mut Problems) -> Self {
+        Self { prefix, denied: false, refused: false, mirror_refused: false, last_readable: Vec::new(), problems }
+    }
+
     /// Reports something about an annotation: what was expected and what happens instead.
-    pub(crate) fn problem(&mut self, annotation: &str, kind: ProblemKind, detail: impl Into<String>) {
+    pub(super) fn problem(&mut self, annotation: &str, kind: ProblemKind, detail: impl Into<String>) {
         self.problems.push(format!("metadata.annotations[{:?}]", format!("{}/{annotation}", self.prefix)), kind, detail.into());
     }
 
@@ -132,20 +110,20 @@ impl Outcome<'_> {
     }
 
     /// Reports that something which protects the locations is unavailable, and closes them.
-    pub(crate) fn deny(&mut self, annotation: &str, detail: &str) {
+    pub(super) fn deny(&mut self, annotation: &str, detail: &str) {
         self.denied = true;
         self.problem(annotation, ProblemKind::AnnotationParsingFailed, format!("{detail}; its locations answer 503"));
     }
 
     /// Reports that something is unavailable without which the Ingress would mean something else, and refuses it.
-    pub(crate) fn refuse(&mut self, annotation: &str, detail: &str) {
+    pub(super) fn refuse(&mut self, annotation: &str, detail: &str) {
         self.refused = true;
         self.problem(annotation, ProblemKind::Refused, format!("{detail}; the Ingress is not served"));
     }
 }
 
 /// Reads what the annotations name.
-pub(crate) fn resolve(lookup: &Lookup<'_>, outcome: &mut Outcome<'_>) -> Resolved {
+pub(super) fn resolve(lookup: &Lookup<'_>, outcome: &mut Outcome<'_>) -> Resolved {
     modules::check(lookup, outcome);
     let resolved = Resolved {
         backend_tls: backend_tls::read(lookup, outcome),
@@ -155,8 +133,8 @@ pub(crate) fn resolve(lookup: &Lookup<'_>, outcome: &mut Outcome<'_>) -> Resolve
         client_trust: client_ca::resolve(lookup, outcome),
         users: users::resolve(lookup, outcome),
         auth_headers: auth_headers::resolve(lookup, outcome),
-        mirrors: targets::check(lookup, outcome),
         last_readable: Vec::new(),
     };
+    targets::check(lookup, outcome);
     Resolved { last_readable: std::mem::take(&mut outcome.last_readable), ..resolved }
 }

@@ -8,21 +8,13 @@ use ngx_value::{FastcgiName, FastcgiValue, Invalid};
 use super::{Lookup, Outcome};
 use crate::key::ObjectKey;
 use crate::problem::ProblemKind;
+use crate::rule::FastcgiSettings;
 
 const ANNOTATION: &str = "fastcgi-params-configmap";
 
-/// What is sent to FastCGI servers besides the usual parameters.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct FastcgiSettings {
-    /// `fastcgi-index`.
-    pub(crate) index: Option<FastcgiName>,
-    /// Ordered by name.
-    pub(crate) params: Arc<[(FastcgiName, FastcgiValue)]>,
-}
-
 /// Reads the parameters. Another namespace: nothing of the group counts. No such ConfigMap: the locations are closed. An unusable entry:
 /// the Ingress is not served.
-pub(crate) fn read(lookup: &Lookup<'_>, outcome: &mut Outcome<'_>) -> FastcgiSettings {
+pub(super) fn read(lookup: &Lookup<'_>, outcome: &mut Outcome<'_>) -> FastcgiSettings {
     let fastcgi = &lookup.spec.fastcgi;
     let mut settings = FastcgiSettings { index: fastcgi.index.clone(), params: Arc::default() };
     let Some(reference) = &fastcgi.params else { return settings };

@@ -13,17 +13,9 @@ use super::backend_tls::check_authorities;
 use super::{Lookup, Outcome};
 use crate::fixed::TrustedClients;
 use crate::problem::ProblemKind;
+use crate::rule::ClientTrust;
 
 const ANNOTATION: &str = "auth-tls-secret";
-
-/// What came of the Secret that is named.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum ClientTrust {
-    /// A CA, perhaps with a list of revoked certificates.
-    Trusted(Arc<TrustedClients>),
-    /// None that can be used: every host of the Ingress stays closed.
-    Unusable,
-}
 
 /// Reads the Secret. `None`: none is named.
 pub(super) fn resolve(lookup: &Lookup<'_>, outcome: &mut Outcome<'_>) -> Option<ClientTrust> {
