@@ -101,7 +101,7 @@ impl State {
                 self.sticky.set(&backend, &entry.order, present);
             }
         }
-        if let Some(text) = &entry.spec.snippets.stream {
+        if let Some(text) = &entry.spec.snippets.stream_snippet {
             set(&mut self.streams, &entry.order, present.then(|| Arc::new(text.clone())));
         }
         for secret in entry.secrets() {

@@ -256,7 +256,7 @@ impl<'a> Draft<'a> {
         }
         if let Some((entry, target)) = self.entry.zip(self.rewrite()) {
             route.rewrite_target = Some(target.into());
-            route.x_forwarded_prefix = entry.spec.path.forwarded_prefix.as_ref().map(|prefix| prefix.as_str().into());
+            route.x_forwarded_prefix = entry.spec.path.x_forwarded_prefix.as_ref().map(|prefix| prefix.as_str().into());
         }
         (route, profile)
     }

@@ -127,7 +127,7 @@ impl Entry {
 
     /// A canary adds to other Ingresses' locations and makes none of its own.
     pub(crate) fn is_canary(&self) -> bool {
-        self.spec.canary.enabled
+        self.spec.canary.canary
     }
 
     /// Whether it only has a default backend: then it takes over the catch-all location.
@@ -182,11 +182,12 @@ pub(crate) fn close(key: &ObjectKey, ingress: &Ingress, world: &World<'_>) -> Op
     }
     let policy = Policy { prefix: &options.annotations_prefix, validation: options.annotation_validation, config };
     let Spec { path, names, client_tls, canary, .. } = settings::parse(&ingress.annotations, &policy).spec;
-    if canary.enabled {
+    if canary.canary {
         return None;
     }
-    let ClientTls { ca, verify, depth, subject, .. } = client_tls;
-    let client_tls = ClientTls { ca, verify, depth, subject, ..ClientTls::default() };
+    let ClientTls { auth_tls_secret, auth_tls_verify_client, auth_tls_verify_depth, auth_tls_match_cn, .. } = client_tls;
+    let client_tls =
+        ClientTls { auth_tls_secret, auth_tls_verify_client, auth_tls_verify_depth, auth_tls_match_cn, ..ClientTls::default() };
     // What is wrong was reported when it was refused.
     let mut reported = Problems::of(key);
     let entry = Entry {

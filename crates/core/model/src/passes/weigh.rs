@@ -53,8 +53,8 @@ pub(crate) fn weigh(entry: &Entry, config: &Config) -> Claim {
 
     let location = if route.profile.is_default() { 0 } else { LOCATION + profile.text_bytes() };
     let servers = if host::has_server_block(entry) { entry.hosts().len() as u64 } else { 0 };
-    let snippet = entry.spec.snippets.server.as_ref().map_or(0, |snippet| snippet.as_str().len() as u64);
-    let stream = entry.spec.snippets.stream.as_ref().map_or(0, |snippet| snippet.as_str().len() as u64);
+    let snippet = entry.spec.snippets.server_snippet.as_ref().map_or(0, |snippet| snippet.as_str().len() as u64);
+    let stream = entry.spec.snippets.stream_snippet.as_ref().map_or(0, |snippet| snippet.as_str().len() as u64);
     let patterns = &entry.spec.names.server_alias_patterns;
     let pattern_bytes: u64 = patterns.iter().map(|pattern| pattern.as_str().len() as u64).sum();
     let alias_bytes: u64 = entry.spec.names.server_alias.iter().map(|name| name.to_string().len() as u64).sum::<u64>() + pattern_bytes;
@@ -62,7 +62,7 @@ pub(crate) fn weigh(entry: &Entry, config: &Config) -> Claim {
 
     let secured = if entry.tls.is_empty() { Vec::new() } else { entry.hosts() };
     let aliases = entry.spec.names.server_alias.iter().map(|name| name.to_string().len()).filter(|_| !secured.is_empty());
-    let twins = if entry.spec.redirect.from_to_www { 2 } else { 1 };
+    let twins = if entry.spec.redirect.from_to_www_redirect { 2 } else { 1 };
     let names_bytes: u64 =
         twins * secured.iter().map(|host| host.len()).chain(aliases).map(|name| record_bytes(name, CONTENT_ADDRESS)).sum::<u64>();
 

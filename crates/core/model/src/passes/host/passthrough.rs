@@ -6,7 +6,7 @@ use crate::problem::{Problem, ProblemKind};
 
 /// The backend of `/`, if an Ingress of the host asks for it. Says what has no effect on such connections.
 pub(super) fn target(host: &str, entries: &[&Entry], drafts: &[Draft<'_>], problems: &mut Vec<Problem>) -> Option<BackendId> {
-    let asking = entries.iter().find(|entry| entry.spec.client_tls.passthrough)?;
+    let asking = entries.iter().find(|entry| entry.spec.client_tls.ssl_passthrough)?;
     let mut refuse = |kind, why: String| {
         let detail = format!("ssl-passthrough: {why}; NGINX decrypts connections to it");
         problems.push(Problem { object: ObjectRef::ingress(asking.key()), field: String::new(), kind, detail });

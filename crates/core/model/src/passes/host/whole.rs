@@ -16,11 +16,11 @@ pub(crate) fn asks_for(entry: &Entry, annotation: &str) -> bool {
     let spec = &entry.spec;
     match annotation {
         "auth-tls-secret" => matches!(entry.resolved.client_trust, Some(ClientTrust::Trusted(_))),
-        "from-to-www-redirect" => spec.redirect.from_to_www,
+        "from-to-www-redirect" => spec.redirect.from_to_www_redirect,
         "server-alias" => !spec.names.server_alias.is_empty() || !spec.names.server_alias_patterns.is_empty(),
-        "server-snippet" => spec.snippets.server.is_some(),
-        "ssl-ciphers" => spec.client_tls.ciphers.is_some(),
-        "ssl-prefer-server-ciphers" => spec.client_tls.prefer_server_ciphers.is_some(),
+        "server-snippet" => spec.snippets.server_snippet.is_some(),
+        "ssl-ciphers" => spec.client_tls.ssl_ciphers.is_some(),
+        "ssl-prefer-server-ciphers" => spec.client_tls.ssl_prefer_server_ciphers.is_some(),
         _ => false,
     }
 }
@@ -47,10 +47,10 @@ pub(super) fn shell(name: &str, entries: &[&Entry], host: &Host, clients: Option
     let asks = |entry: &&Entry| SHELL.iter().any(|annotation| *annotation != "auth-tls-secret" && asks_for(entry, annotation));
     (name != CATCH_ALL && (clients.is_some() || entries.iter().any(asks))).then(|| Shell {
         aliases: host.aliases.clone(),
-        snippet: entries.iter().find_map(|entry| entry.spec.snippets.server.clone()),
+        snippet: entries.iter().find_map(|entry| entry.spec.snippets.server_snippet.clone()),
         clients,
-        ciphers: entries.iter().find_map(|entry| entry.spec.client_tls.ciphers.clone()),
-        prefer_server_ciphers: entries.iter().find_map(|entry| entry.spec.client_tls.prefer_server_ciphers),
+        ciphers: entries.iter().find_map(|entry| entry.spec.client_tls.ssl_ciphers.clone()),
+        prefer_server_ciphers: entries.iter().find_map(|entry| entry.spec.client_tls.ssl_prefer_server_ciphers),
         profiles: host.profiles.iter().map(|(id, _)| id.clone()).collect(),
     })
 }
