@@ -2,6 +2,7 @@
 
 mod coverage;
 mod docs;
+mod effects;
 mod metrics;
 mod tidy;
 mod wire;

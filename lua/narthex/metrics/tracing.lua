@@ -32,8 +32,8 @@ local settings
 -- @tparam table config from `narthex.config`
 function M.setup(config)
   settings = config.tracing
-  if settings.name then
-    settings.name = expand.compile(settings.name)
+  if settings.opentelemetry_operation_name then
+    settings.opentelemetry_operation_name = expand.compile(settings.opentelemetry_operation_name)
   end
 end
 
@@ -44,13 +44,13 @@ end
 -- @treturn ?table what `begin` takes; nil if requests are not traced
 function M.compile(given, config)
   local global = config.tracing
-  given = given or { enable_opentelemetry = global.on }
+  given = given or { enable_opentelemetry = global.enable_opentelemetry }
   if not given.enable_opentelemetry then
     return nil
   end
   local trust = given.opentelemetry_trust_incoming_span
   if trust == nil then
-    trust = global.trust
+    trust = global.opentelemetry_trust_incoming_span
   end
   return { name = given.opentelemetry_operation_name, trust = trust }
 end
@@ -71,13 +71,13 @@ local function incoming(var)
 end
 
 local function is_sampled(trace, parent, parent_sampled)
-  if parent and settings.parent_based then
+  if parent and settings.otel_sampler_parent_based then
     return parent_sampled
   end
-  if settings.sampler == "TraceIdRatioBased" then
-    return tonumber(sub(trace, 20), 16) < settings.ratio * RANGE
+  if settings.otel_sampler == "TraceIdRatioBased" then
+    return tonumber(sub(trace, 20), 16) < settings.otel_sampler_ratio * RANGE
   end
-  return settings.sampler == "AlwaysOn"
+  return settings.otel_sampler == "AlwaysOn"
 end
 
 --- Tells the backend the context, and begins a span if the request is sampled.
@@ -96,7 +96,7 @@ function M.begin(var, tracing)
   end
   local sampled, span = is_sampled(trace, parent, parent_sampled), sub(next_id(), 1, 16)
   ngx.req.set_header("traceparent", format("00-%s-%s-%s", trace, span, sampled and "01" or "00"))
-  if sampled and settings.export then
+  if sampled and settings.exports then
     local state = context.open(var)
     state.span = { trace = trace, id = span, parent = parent, name = tracing.name }
     M.in_use = true
@@ -136,7 +136,7 @@ local function attributes(var)
 end
 
 local function name_of(var, span)
-  local name = span.name or settings.name and expand.eval(settings.name, var)
+  local name = span.name or settings.opentelemetry_operation_name and expand.eval(settings.opentelemetry_operation_name, var)
   if name and name ~= "" then
     return name
   end
@@ -152,7 +152,7 @@ function M.finish(var, state)
     return
   end
   state.span = nil
-  if (queue:llen(QUEUE) or 0) >= settings.queue then
+  if (queue:llen(QUEUE) or 0) >= settings.otel_max_queuesize then
     return
   end
   local encoded, err = cjson.encode({

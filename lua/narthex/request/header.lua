@@ -6,6 +6,7 @@ local affinity_cookie = require("narthex.balance.affinity_cookie")
 local context = require("narthex.request.context")
 local expand = require("narthex.request.expand")
 local external_auth = require("narthex.auth.external")
+local own_host = require("narthex.request.own_host")
 local response = require("narthex.request.response")
 
 local M = {}
@@ -62,6 +63,9 @@ function M.filter()
     end
     if state.affinity then
       affinity_cookie.set(var, state.affinity)
+    end
+    if state.redirects and not state.is_error_page then
+      own_host.filter(var, state.redirects)
     end
     response.filter(state)
   end

@@ -26,7 +26,7 @@ local global
 -- @tparam table config from `narthex.config`
 function M.setup(config)
   global = {}
-  for _, status in ipairs(config.error_statuses) do
+  for _, status in ipairs(config.custom_http_errors) do
     global[status] = true
   end
 end

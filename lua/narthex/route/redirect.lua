@@ -3,6 +3,7 @@
 
 local ngx = ngx
 local header = require("narthex.request.header")
+local own_host = require("narthex.request.own_host")
 
 local byte = string.byte
 local find = string.find
@@ -39,12 +40,14 @@ function M.compile(given)
   if use_port == nil then
     use_port = globals.use_port
   end
+  local relative = given.relative_redirects or globals.relative
   return {
     code = given.http_redirect_code or code,
     status = answer and answer[1],
     url = answer and answer[2],
-    relative = given.relative_redirects or globals.relative,
+    relative = relative,
     use_port = use_port,
+    has_own_form = relative ~= globals.relative or use_port ~= globals.use_port,
   }
 end
 
@@ -60,26 +63,6 @@ local function escape(uri)
   return uri
 end
 
---- What the client connected to: behind the stream block, where there is no port, what the PROXY protocol says.
-local function own(var, what)
-  return var.server_port == "" and var["proxy_protocol_server_" .. what] or var["server_" .. what]
-end
-
-local function authority(var, use_port)
-  local host = var.host
-  if host == "_" then
-    -- A request without a host.
-    host = own(var, "addr")
-  end
-  if use_port then
-    local port = own(var, "port")
-    if port ~= (var.scheme == "https" and "443" or "80") then
-      return host .. ":" .. port
-    end
-  end
-  return host
-end
-
 --- To a path of the same host, as NGINX names it in its own redirects. Does not return.
 local function to_path(var, rules, path, status)
   if rules.relative then
@@ -87,7 +70,7 @@ local function to_path(var, rules, path, status)
     ngx.header["Location"] = path
     return ngx.exit(status)
   end
-  return ngx.redirect(var.scheme .. "://" .. authority(var, rules.use_port) .. path, status)
+  return ngx.redirect(own_host.url(var, path, rules.use_port), status)
 end
 
 --- 301 to the same path with `/` appended, as NGINX redirects for a prefix location. Does not return.

@@ -10,6 +10,7 @@ local backend = require("narthex.balance.backend")
 local choice = require("narthex.route.choice")
 local clients = require("narthex.auth.clients")
 local closing = require("narthex.state.closing")
+local context = require("narthex.request.context")
 local errors = require("narthex.route.errors")
 local expand = require("narthex.request.expand")
 local host = require("narthex.route.host")
@@ -170,6 +171,9 @@ local function prepare(var, extra, uri)
   end
   if extra.proxying then
     proxying.apply(extra.proxying, var)
+  end
+  if extra.redirects and extra.redirects.has_own_form then
+    context.open(var).redirects = extra.redirects
   end
   if extra.bandwidth then
     set_bandwidth(var, extra.bandwidth)

@@ -1,7 +1,7 @@
 # shellcheck shell=bash disable=SC2154
 # Errors that a backend answers, and what takes the place of a backend without endpoints.
 
-configure r2 ',"errors","other"' ',"error_statuses":[501],"limit_req_status_code":501'
+configure r2 ',"errors","other"' ',"custom_http_errors":[501],"limit_req_status_code":501'
 reload r2
 complete
 backend n/a:80 "$A"

@@ -7,10 +7,17 @@ put h plain.test '{"prefix":{"/":0},"policies":[{"namespace":"n","connection_pro
 header() { get "$1" /headers -o /dev/null -D - | tr -d '\r' | sed -n "s/^$2: //p"; }
 check "the domain and the path of cookies" "a=b; Domain=example.org; Path=/two" "$(header repl.test Set-Cookie)"
 check "the location" "https://out/x" "$(header repl.test Location)"
+put h ported.test '{"prefix":{"/":0},"policies":[{"namespace":"n","replacements":{"proxy_redirect":["http://in/","/"]},"redirects":{"use_port_in_redirects":true}}],"locations":[{"path":"/","service":"a","port":"80","profile":"proxying"}]}'
+check "a location that becomes a path carries the port where the route says so" "http://ported.test:$HTTP/x" "$(header ported.test Location)"
+put h pathed.test '{"prefix":{"/":0},"policies":[{"namespace":"n","replacements":{"proxy_redirect":["http://in/","/"]},"redirects":{"relative_redirects":true}}],"locations":[{"path":"/","service":"a","port":"80","profile":"proxying"}]}'
+check "and stays a path where the route says so" "/x" "$(header pathed.test Location)"
+put h global.test '{"prefix":{"/":0},"policies":[{"namespace":"n","replacements":{"proxy_redirect":["http://in/","/"]}}],"locations":[{"path":"/","service":"a","port":"80","profile":"proxying"}]}'
+check "and is as the settings say otherwise" "http://global.test/x" "$(header global.test Location)"
 check "without a rule nothing is replaced" "a=b; Domain=localhost; Path=/one/two" "$(header plain.test Set-Cookie)"
 check "without a rule the location stays" "http://in/x" "$(header plain.test Location)"
 relative() { get "$1" /relative -o /dev/null -D - | tr -d '\r' | sed -n "s/^$2: //p"; }
 check "a relative location stays relative" "/x" "$(relative plain.test Location)"
+check "even where the route names the port" "/x" "$(relative ported.test Location)"
 check "a cookie keeps its bytes" "a=b;Path=/" "$(relative plain.test Set-Cookie)"
 put h off.test '{"prefix":{"/":0},"policies":[{"namespace":"n","replacements":{"proxy_cookie_domain":["",""],"proxy_cookie_path":["",""],"proxy_redirect":["",""]}}],"locations":[{"path":"/","service":"a","port":"80","profile":"proxying"}]}'
 check "what a route switches off changes nothing either" "/x a=b;Path=/" "$(relative off.test Location) $(relative off.test Set-Cookie)"

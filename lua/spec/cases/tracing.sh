@@ -2,7 +2,7 @@
 # Traces: the context to the backend, and the spans that wait.
 
 complete
-TRACING='"tracing":{"on":false,"trust":true,"sampler":"AlwaysOn","ratio":0.5,"parent_based":true,"queue":3,"export":true,"name":"HTTP $request_method $uri"}'
+TRACING='"tracing":{"enable_opentelemetry":false,"opentelemetry_trust_incoming_span":true,"otel_sampler":"AlwaysOn","otel_sampler_ratio":0.5,"otel_sampler_parent_based":true,"otel_max_queuesize":3,"exports":true,"opentelemetry_operation_name":"HTTP $request_method $uri"}'
 configure r2 ',"other"' ",$TRACING"
 reload r2
 backend n/a:80 "$A"

@@ -1,12 +1,15 @@
 //! Every fuzz target on random input that is near to what it reads. `fuzz/` looks further, with a compiler that can.
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
 
+mod support;
+
 use std::collections::BTreeMap;
 
 use harness::TARGETS;
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::{Config, TestRunner};
+use support::{token, tokens};
 
 /// Input for one target; 20 times as much with `NARTHEX_SOAK`.
 fn run(name: &str, cases: u32, input: impl Strategy<Value = String>) {
@@ -18,73 +21,6 @@ fn run(name: &str, cases: u32, input: impl Strategy<Value = String>) {
         Ok(())
     });
     result.unwrap_or_else(|error| panic!("{error}"));
-}
-
-/// Texts with a meaning to NGINX, to Lua, in YAML or in a log.
-fn token() -> impl Strategy<Value = String> {
-    let special = select(vec![
-        "\"",
-        "'",
-        "\\",
-        "$",
-        "${",
-        "{",
-        "}",
-        ";",
-        "#",
-        "\n",
-        "\r\n",
-        "\t",
-        " ",
-        "]]",
-        "--",
-        "$host",
-        "$remote_addr",
-        "\";",
-        "\\\"",
-        "\u{1}",
-        "\u{2028}",
-        "location",
-        "content_by_lua_block",
-        "if (",
-        ")",
-        "~",
-        "=",
-        "^",
-        "?",
-        "&",
-        "|",
-        "..",
-        "*",
-        "/",
-        ":",
-        ",",
-        "-",
-        "%00",
-        "%",
-        "[::1]",
-        "10.0.0.0/8",
-        "http://",
-        "https://",
-        "a.example.com",
-        "*.example.com",
-        "0",
-        "-1",
-        "1m",
-        "10k",
-        "99999999999999999999",
-        "on",
-        "off",
-        "GET",
-        "(?i)",
-        "(a+)+",
-        "[a-z]",
-    ]);
-    prop_oneof![6 => special.prop_map(str::to_owned), 1 => "[a-z0-9.-]{1,8}", 1 => any::<String>()]
-}
-
-fn tokens(most: usize) -> impl Strategy<Value = String> {
-    prop::collection::vec(token(), 0..most).prop_map(|parts| parts.concat())
 }
 
 /// An annotation with what it needs beside it: as in its example, or with other text.

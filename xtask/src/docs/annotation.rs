@@ -26,8 +26,7 @@ pub(super) fn page() -> String {
         let entries = settings::descriptions_of(group);
         for entry in &entries {
             let (name, scope, risk, applies) = (entry.name, &entry.scope, &entry.risk, &entry.applies);
-            let mark = if entry.supported { "" } else { " (not yet)" };
-            row(&mut page, &format!("| [`{name}`](#{name}){mark} | {} | {scope} | {risk} | {applies} |", cell(entry.value)));
+            row(&mut page, &format!("| [`{name}`](#{name}) | {} | {scope} | {risk} | {applies} |", cell(entry.value)));
         }
         for entry in &entries {
             section(&mut page, entry);
@@ -36,11 +35,10 @@ pub(super) fn page() -> String {
     page
 }
 
-/// How many need a reload, and how many have an effect at all.
+/// How many need a reload.
 fn summary(page: &mut String) {
     let all = settings::descriptions();
     let live = all.iter().filter(|entry| entry.live).count();
-    let pending = all.iter().filter(|entry| !entry.supported).count();
     let ready = all.iter().filter(|entry| entry.applies == Applies::Ready.to_string()).count();
     row(
         page,
@@ -49,14 +47,6 @@ fn summary(page: &mut String) {
             all.len()
         ),
     );
-    if pending > 0 {
-        row(
-            page,
-            &format!(
-                "{pending} have no effect yet: they are read, checked and reported; those that protect something make the locations answer 503."
-            ),
-        );
-    }
     row(page, "\n| a change is | annotations |\n|---|---|");
     for applies in [Applies::Route, Applies::Backend, Applies::Certificate, Applies::Ready, Applies::Profile, Applies::Shell]
         .map(|applies| applies.to_string())
@@ -68,9 +58,6 @@ fn summary(page: &mut String) {
 
 fn section(page: &mut String, entry: &Description) {
     row(page, &format!("\n### {}\n\n{}\n", entry.name, sentences(entry.doc)));
-    if !entry.supported {
-        row(page, "It has no effect yet.\n");
-    }
     row(page, &format!("- Value: {}.", entry.value));
     let example: Vec<String> = entry.example.iter().map(|(name, value)| format!("`{name}: {value:?}`")).collect();
     row(page, &format!("- Example: {}", example.join(", ")));

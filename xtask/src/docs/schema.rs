@@ -42,7 +42,6 @@ fn property(entry: &Description) -> Value {
         "x-risk": entry.risk,
         "x-scope": entry.scope,
         "x-applies": entry.applies,
-        "x-supported": entry.supported,
     });
     property["examples"] = json!([property["examples"]]);
     if let Some(default) = &entry.default {

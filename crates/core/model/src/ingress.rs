@@ -60,11 +60,12 @@ pub(crate) fn close(key: &ObjectKey, ingress: &Ingress, world: &World<'_>) -> Op
         return None;
     }
     let Spec { path, names, client_tls, canary, .. } = world.annotations(ingress).spec;
-    if canary.enabled {
+    if canary.canary {
         return None;
     }
-    let ClientTls { ca, verify, depth, subject, .. } = (*client_tls).clone();
-    let client_tls = ClientTls { ca, verify, depth, subject, ..ClientTls::default() }.into();
+    let ClientTls { auth_tls_secret, auth_tls_verify_client, auth_tls_verify_depth, auth_tls_match_cn, .. } = (*client_tls).clone();
+    let client_tls =
+        ClientTls { auth_tls_secret, auth_tls_verify_client, auth_tls_verify_depth, auth_tls_match_cn, ..ClientTls::default() }.into();
     let said = Said { spec: Spec { path, names, client_tls, ..Spec::default() }, denied: true };
     // What is wrong was reported when it was refused.
     let rules = rules(key, ingress, said, world, &mut Problems::of(key))?;
@@ -141,10 +142,10 @@ fn rules(key: &ObjectKey, ingress: &Ingress, said: Said, world: &World<'_>, prob
         return None;
     }
     if mirror_refused {
-        spec.mirror.target = None;
+        spec.mirror.mirror_target = None;
     }
     let backends = canary::backends(&spec);
-    let adds = spec.canary.enabled;
+    let adds = spec.canary.canary;
     let policy = share(Policy { spec, resolved, denied: denied || unavailable });
     let rule = |(matches, backend, at)| Rule { matches, backends: backends(backend), policy: policy.clone(), at };
     let tls = ingress.tls.iter().map(|tls| Tls {

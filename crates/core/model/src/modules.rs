@@ -32,13 +32,13 @@ impl Module {
 /// What to say about the collector of traces.
 pub(crate) fn collector_remark(config: &Config) -> Option<(&'static str, &'static str)> {
     const HTTP: u16 = 4318;
-    let watching = &config.watching;
-    match watching.otlp_collector_host {
-        None if watching.enable_opentelemetry => Some((
+    let observability = &config.observability;
+    match observability.otlp_collector_host {
+        None if observability.enable_opentelemetry => Some((
             "enable-opentelemetry",
             "otlp-collector-host names no collector; the context of traces is passed on, and no span is recorded",
         )),
-        Some(_) if watching.otlp_collector_port == HTTP => Some((
+        Some(_) if observability.otlp_collector_port == HTTP => Some((
             "otlp-collector-host",
             "spans are sent as OTLP over gRPC, and at port 4318 collectors expect HTTP; otlp-collector-port is 4317 at most of them",
         )),
@@ -50,13 +50,13 @@ pub(crate) fn collector_remark(config: &Config) -> Option<(&'static str, &'stati
 pub(crate) fn withhold(config: &mut Config, missing: &BTreeSet<Module>) -> Vec<(&'static str, Module)> {
     let defaults = Config::default();
     let mut withheld = Vec::new();
-    let watching = &mut config.watching;
-    if watching.enable_modsecurity && missing.contains(&Module::Firewall) {
-        watching.enable_modsecurity = false;
+    let firewall = &mut config.firewall;
+    if firewall.enable_modsecurity && missing.contains(&Module::Firewall) {
+        firewall.enable_modsecurity = false;
         withheld.push(("enable-modsecurity", Module::Firewall));
     }
-    if watching.enable_modsecurity && watching.enable_owasp_modsecurity_crs && missing.contains(&Module::CoreRules) {
-        watching.enable_owasp_modsecurity_crs = false;
+    if firewall.enable_modsecurity && firewall.enable_owasp_modsecurity_crs && missing.contains(&Module::CoreRules) {
+        firewall.enable_owasp_modsecurity_crs = false;
         withheld.push(("enable-owasp-modsecurity-crs", Module::CoreRules));
     }
     if config.snippets.stream_snippet.is_some() && missing.contains(&Module::Stream) {

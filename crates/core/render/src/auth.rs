@@ -61,7 +61,7 @@ impl AuthView {
         Ok(Self {
             name: Printed::word(format!("/_narthex_external_auth/{id}"))?,
             signin: *signin,
-            log: config.watching.enable_auth_access_log,
+            log: config.observability.enable_auth_access_log,
             forwarded_for: Printed::fixed(if full_forwarded_for(config) { "$full_x_forwarded_for" } else { "$remote_addr" }),
             certificate: None,
             headers: headers.iter().map(header).collect::<Result<_, RenderError>>()?,

@@ -38,7 +38,7 @@ pub(crate) struct FirewallView {
 
 /// Whether anything needs the module.
 pub(crate) fn is_used(fixed: &Fixed) -> bool {
-    fixed.globals.config.watching.enable_modsecurity || fixed.profiles.values().any(|profile| profile.watching.firewall.is_some())
+    fixed.globals.config.firewall.enable_modsecurity || fixed.profiles.values().any(|profile| profile.watching.firewall.is_some())
 }
 
 /// The file of some rules. Its name says what is in it.
@@ -53,12 +53,12 @@ fn path(paths: &Paths, file: &Path) -> Result<Printed, RenderError> {
 
 impl GlobalFirewall {
     pub(crate) fn new(config: &Config, paths: &Paths) -> Result<Option<Self>, RenderError> {
-        let watching = &config.watching;
-        if !watching.enable_modsecurity {
+        let firewall = &config.firewall;
+        if !firewall.enable_modsecurity {
             return Ok(None);
         }
-        let base = watching.modsecurity_snippet.as_ref().map_or_else(|| RECOMMENDED.into(), file_of);
-        let core = watching.enable_owasp_modsecurity_crs.then(|| PathBuf::from(CORE_RULES));
+        let base = firewall.modsecurity_snippet.as_ref().map_or_else(|| RECOMMENDED.into(), file_of);
+        let core = firewall.enable_owasp_modsecurity_crs.then(|| PathBuf::from(CORE_RULES));
         Ok(Some(Self { files: [base].into_iter().chain(core).map(|file| path(paths, &file)).collect::<Result<_, _>>()? }))
     }
 }
@@ -81,17 +81,17 @@ impl FirewallView {
 
 /// The files that the rest of the configuration names.
 pub(crate) fn files(fixed: &Fixed, caps: &Capabilities) -> Vec<File> {
-    let global = Some(&fixed.globals.config.watching).filter(|watching| watching.enable_modsecurity);
+    let global = Some(&fixed.globals.config.firewall).filter(|firewall| firewall.enable_modsecurity);
     let texts: Vec<&FirewallText> = fixed.profiles.values().filter_map(|profile| profile.watching.firewall.as_ref()).collect();
     let mut files: BTreeMap<PathBuf, String> = BTreeMap::new();
-    let global_rules = global.and_then(|watching| watching.modsecurity_snippet.as_ref());
+    let global_rules = global.and_then(|firewall| firewall.modsecurity_snippet.as_ref());
     for rules in texts.iter().filter_map(|text| text.rules.as_ref()).chain(global_rules) {
         files.insert(file_of(rules), rules.as_str().to_owned());
     }
-    if global.is_some_and(|watching| watching.modsecurity_snippet.is_none()) || texts.iter().any(|text| text.recommended) {
+    if global.is_some_and(|firewall| firewall.modsecurity_snippet.is_none()) || texts.iter().any(|text| text.recommended) {
         files.insert(RECOMMENDED.into(), RECOMMENDED_TEXT.to_owned());
     }
-    if global.is_some_and(|watching| watching.enable_owasp_modsecurity_crs) || texts.iter().any(|text| text.core_rules) {
+    if global.is_some_and(|firewall| firewall.enable_owasp_modsecurity_crs) || texts.iter().any(|text| text.core_rules) {
         files.insert(CORE_RULES.into(), caps.core_rules.iter().map(|file| format!("Include {file}\n")).collect());
     }
     files.into_iter().map(|(path, text)| File { path, mode: 0o644, bytes: text.into() }).collect()

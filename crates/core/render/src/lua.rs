@@ -62,7 +62,7 @@ struct Settings<'a> {
     /// The location that finds the route also proxies what has the default profile and no body: it spares NGINX a change of location.
     serve_base_inline: bool,
     /// Statuses that the default backend answers.
-    error_statuses: Vec<u16>,
+    custom_http_errors: Vec<u16>,
     /// What requests and connections are counted by: text with variables.
     limit_conn_zone_variable: &'a str,
     limit_req_status_code: u16,
@@ -112,32 +112,32 @@ impl Metrics {
 /// Of traces.
 #[derive(Serialize)]
 struct Tracing<'a> {
-    on: bool,
-    /// Name of the spans: text with variables.
+    enable_opentelemetry: bool,
+    /// Text with variables.
     #[serde(skip_serializing_if = "Option::is_none")]
-    name: Option<&'a str>,
-    trust: bool,
-    sampler: String,
-    ratio: f64,
-    parent_based: bool,
+    opentelemetry_operation_name: Option<&'a str>,
+    opentelemetry_trust_incoming_span: bool,
+    otel_sampler: String,
+    otel_sampler_ratio: f64,
+    otel_sampler_parent_based: bool,
     /// Spans that may wait.
-    queue: u32,
-    /// Somebody takes them.
-    export: bool,
+    otel_max_queuesize: u32,
+    /// A collector takes the spans (`otlp-collector-host`).
+    exports: bool,
 }
 
 impl<'a> Tracing<'a> {
     fn new(config: &'a Config) -> Self {
-        let watching = &config.watching;
+        let observability = &config.observability;
         Self {
-            on: watching.enable_opentelemetry,
-            name: watching.opentelemetry_operation_name.as_ref().map(|name| name.as_str()),
-            trust: watching.opentelemetry_trust_incoming_span,
-            sampler: watching.otel_sampler.to_string(),
-            ratio: watching.otel_sampler_ratio.share(),
-            parent_based: watching.otel_sampler_parent_based,
-            queue: watching.otel_max_queuesize,
-            export: watching.otlp_collector_host.is_some(),
+            enable_opentelemetry: observability.enable_opentelemetry,
+            opentelemetry_operation_name: observability.opentelemetry_operation_name.as_ref().map(|name| name.as_str()),
+            opentelemetry_trust_incoming_span: observability.opentelemetry_trust_incoming_span,
+            otel_sampler: observability.otel_sampler.to_string(),
+            otel_sampler_ratio: observability.otel_sampler_ratio.share(),
+            otel_sampler_parent_based: observability.otel_sampler_parent_based,
+            otel_max_queuesize: observability.otel_max_queuesize,
+            exports: observability.otlp_collector_host.is_some(),
         }
     }
 }
@@ -177,8 +177,8 @@ pub(crate) fn configuration(fixed: &Fixed, caps: &Capabilities, revision: &str) 
         use_port_in_redirects: config.https.use_port_in_redirects,
         relative_redirects: config.relative_redirects,
         no_tls_redirect_locations: &config.no_tls_redirect_locations,
-        denylist_source_range: config.denylist_source_range.iter().map(ToString::to_string).collect(),
-        whitelist_source_range: config.whitelist_source_range.iter().map(ToString::to_string).collect(),
+        denylist_source_range: config.access.denylist_source_range.iter().map(ToString::to_string).collect(),
+        whitelist_source_range: config.access.whitelist_source_range.iter().map(ToString::to_string).collect(),
         proxy_body_size: config.proxy.proxy_body_size.bytes,
         proxy_next_upstream_tries: config.proxy.proxy_next_upstream_tries,
         hsts: hsts(config),
@@ -188,7 +188,7 @@ pub(crate) fn configuration(fixed: &Fixed, caps: &Capabilities, revision: &str) 
         add_headers: globals.headers.answer.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect(),
         generate_request_id: config.generate_request_id,
         serve_base_inline: serves_base_inline(config),
-        error_statuses: crate::server::error_statuses(config),
+        custom_http_errors: crate::server::custom_http_errors(config),
         limit_conn_zone_variable: config.limits.limit_conn_zone_variable.as_str(),
         limit_req_status_code: config.limits.limit_req_status_code,
         limit_conn_status_code: config.limits.limit_conn_status_code,
@@ -214,7 +214,7 @@ pub(crate) fn name_servers(caps: &Capabilities, ipv6: bool) -> Vec<String> {
 
 /// Whether the location that finds the route can proxy as well: there is nothing that it had to decide after the route is known.
 pub(crate) fn serves_base_inline(config: &Config) -> bool {
-    config.snippets.location_snippet.is_none() && !config.watching.enable_modsecurity
+    config.snippets.location_snippet.is_none() && !config.firewall.enable_modsecurity
 }
 
 fn hsts(config: &Config) -> Option<String> {
@@ -248,9 +248,10 @@ mod tests {
                 r#""no_tls_redirect_locations":["/.well-known/acme-challenge"],"denylist_source_range":[],"whitelist_source_range":[],"#,
                 r#""proxy_body_size":1048576,"proxy_next_upstream_tries":3,"#,
                 r#""hsts":"max-age=31536000; includeSubDomains","hide_server":true,"enable_access_log_for_default_backend":false,"health_check_path":"/healthz","#,
-                r#""add_headers":[],"generate_request_id":true,"serve_base_inline":true,"error_statuses":[],"#,
+                r#""add_headers":[],"generate_request_id":true,"serve_base_inline":true,"custom_http_errors":[],"#,
                 r#""limit_conn_zone_variable":"$binary_remote_addr","limit_req_status_code":503,"limit_conn_status_code":503,"#,
-                r#""tracing":{"on":false,"trust":true,"sampler":"AlwaysOn","ratio":0.01,"parent_based":true,"queue":2048,"export":false},"#,
+                r#""tracing":{"enable_opentelemetry":false,"opentelemetry_trust_incoming_span":true,"#,
+                r#""otel_sampler":"AlwaysOn","otel_sampler_ratio":0.01,"otel_sampler_parent_based":true,"otel_max_queuesize":2048,"exports":false},"#,
                 r#""local_networks":["0.0.0.0/8","127.0.0.0/8","169.254.0.0/16","224.0.0.0/4","255.255.255.255/32","::1/128","::/96","fe80::/10","ff00::/8"],"#,
                 r#""control_ports":[10254],"name_servers":["10.0.0.10"],"ipv6":true}"#,
             )

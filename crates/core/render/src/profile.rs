@@ -31,7 +31,7 @@ pub(crate) struct ProfileView {
     rewrite_log: bool,
     /// The directive that hands over errors of endpoints.
     intercept_errors: Option<Printed>,
-    error_statuses: Vec<u16>,
+    custom_http_errors: Vec<u16>,
     auth: Option<AuthView>,
     snippet: Option<Printed>,
     /// A backend without endpoints is answered for here.
@@ -58,7 +58,7 @@ impl ProfileView {
             firewall: firewall.as_ref().map(|firewall| FirewallView::new(firewall, paths)).transpose()?,
             rewrite_log: *rewrite_log,
             intercept_errors: intercept(config, profile),
-            error_statuses: errors.as_ref().map(|errors| errors.statuses.clone()).unwrap_or_default(),
+            custom_http_errors: errors.as_ref().map(|errors| errors.statuses.clone()).unwrap_or_default(),
             auth: external_auth.as_ref().map(|auth| AuthView::new(config, id, auth)).transpose()?,
             snippet: snippet.as_ref().map(Printed::raw),
             answers: answers(config, profile),

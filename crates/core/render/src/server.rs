@@ -19,7 +19,7 @@ pub(crate) struct ServerView {
     /// How quickly answers are sent unless the route says otherwise.
     rate_kib: Option<Printed>,
     /// Errors that the default backend answers, unless the route says otherwise; those of endpoints as well.
-    error_statuses: Vec<u16>,
+    custom_http_errors: Vec<u16>,
     intercept_errors: bool,
     /// ModSecurity looks at everything.
     firewall: bool,
@@ -125,13 +125,13 @@ impl ServerView {
     }
 
     fn new(globals: &Globals, comment: Printed, common: Common) -> Self {
-        let error_statuses: Vec<u16> = error_statuses(&globals.config);
+        let custom_http_errors: Vec<u16> = custom_http_errors(&globals.config);
         Self {
             comment,
             rate_kib: Some(globals.config.limits.limit_rate).filter(|rate| *rate > 0).map(Printed::size_kib),
             intercept_errors: intercepts(&globals.config),
-            error_statuses,
-            firewall: globals.config.watching.enable_modsecurity,
+            custom_http_errors,
+            firewall: globals.config.firewall.enable_modsecurity,
             common,
         }
     }
@@ -139,12 +139,12 @@ impl ServerView {
 
 /// Whether errors of endpoints are taken over, unless a route says otherwise.
 pub(crate) fn intercepts(config: &Config) -> bool {
-    !config.answers.custom_http_errors.is_empty() && !config.answers.disable_proxy_intercept_errors
+    !config.errors.custom_http_errors.is_empty() && !config.errors.disable_proxy_intercept_errors
 }
 
 /// The global list of errors that are taken over.
-pub(crate) fn error_statuses(config: &Config) -> Vec<u16> {
-    config.answers.custom_http_errors.iter().map(|status| status.code()).collect()
+pub(crate) fn custom_http_errors(config: &Config) -> Vec<u16> {
+    config.errors.custom_http_errors.iter().map(|status| status.code()).collect()
 }
 
 impl Common {

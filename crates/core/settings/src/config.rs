@@ -1,14 +1,11 @@
 //! The main ConfigMap: typed, merged over the defaults.
 
-mod answers;
 mod dicts;
-mod external_auth;
 pub(crate) mod grammar;
 mod headers;
 mod keys;
 mod snippets;
 pub(crate) mod table;
-mod watching;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,24 +14,17 @@ use std::sync::LazyLock;
 
 use ngx_value::{Invalid, Size};
 
-use crate::groups::{ANNOTATIONS, GROUPS, misfits};
+use crate::groups::{ANNOTATIONS, GROUPS, misfits, unsendable_logs};
 use crate::known;
 use crate::table::Since;
 
-pub use answers::AnswerDefaults;
-pub use external_auth::ExternalAuthDefaults;
 pub use headers::HeaderDefaults;
 pub use keys::Config;
 pub use snippets::SnippetDefaults;
-pub use watching::{Ratio, Sampler, WatchingDefaults};
 
 /// Every key that is supported, grouped by subject.
 pub static CONFIG_KEYS: LazyLock<Vec<&'static ConfigEntry>> = LazyLock::new(|| {
-    [keys::KEYS, external_auth::KEYS, answers::KEYS, headers::KEYS, watching::KEYS, snippets::KEYS]
-        .into_iter()
-        .chain(GROUPS.iter().map(|group| group.keys))
-        .flatten()
-        .collect()
+    [keys::KEYS, headers::KEYS, snippets::KEYS].into_iter().chain(GROUPS.iter().map(|group| group.keys)).flatten().collect()
 });
 
 /// One key of the main ConfigMap: everything that is known about it.
@@ -54,6 +44,8 @@ pub struct ConfigEntry {
     pub directive: Option<Directive>,
     /// Which controller had it first.
     pub since: Since,
+    /// Why its example changes neither what is built nor the text. `None`: it does, which is checked.
+    pub inert: Option<&'static str>,
     /// Puts a value into the configuration, or says what was expected. Remarks about parts of the value go into the list.
     pub set: fn(&mut Config, &str, &mut Vec<String>) -> Result<(), Invalid>,
     /// The value as text that [`ConfigEntry::set`] takes.
@@ -126,11 +118,6 @@ impl Config {
     /// Findings are ordered by key. Letter case of a key does not matter unless two keys differ in nothing else: then the one
     /// written as documented wins.
     pub fn parse(data: &BTreeMap<String, String>) -> (Self, Vec<ConfigFinding>) {
-        Self::parse_with(data, &known::is_pending_key)
-    }
-
-    /// [`Config::parse`] with another list of the keys that have no effect yet.
-    pub(crate) fn parse_with(data: &BTreeMap<String, String>, pending: &dyn Fn(&str) -> bool) -> (Self, Vec<ConfigFinding>) {
         let mut config = Self::default();
         let mut findings = Vec::new();
         for (key, value) in data {
@@ -144,15 +131,12 @@ impl Config {
                     if let Err(invalid) = (entry.set)(&mut config, value, &mut details) {
                         details.push(format!("{invalid}; the default {:?} is used", (entry.get)(&Self::default())));
                     }
-                    if pending(entry.name) {
-                        details.push(known::config_key(entry.name));
-                    }
                 }
                 None => details.push(known::config_key(&lower)),
             }
             findings.extend(details.into_iter().map(|detail| ConfigFinding { key: key.clone(), value: value.clone(), detail }));
         }
-        for (key, detail) in misfits(&config).into_iter().chain(watching::check(&config)) {
+        for (key, detail) in misfits(&config).into_iter().chain(unsendable_logs(&config)) {
             let value = CONFIG_KEYS.iter().find(|entry| entry.name == key).map(|entry| (entry.get)(&config)).unwrap_or_default();
             findings.push(ConfigFinding { key: key.to_owned(), value, detail });
         }
@@ -232,4 +216,4 @@ impl fmt::Display for HeaderBuffers {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

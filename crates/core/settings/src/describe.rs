@@ -18,8 +18,8 @@ pub struct Description {
     pub group: &'static str,
     /// Whether ingress-nginx has it as well.
     pub inherited: bool,
-    /// Whether it has an effect. Otherwise it is read, checked and reported, and nothing else.
-    pub supported: bool,
+    /// Why its example changes neither what is built nor the text. `None`: it does.
+    pub inert: Option<&'static str>,
     /// What it takes: a noun phrase.
     pub value: &'static str,
     /// What it does: sentences in Markdown.
@@ -56,7 +56,7 @@ impl Description {
             aliases: entry.aliases,
             group: group.title,
             inherited: entry.since == Since::IngressNginx,
-            supported: !known::is_pending(entry.name),
+            inert: entry.inert,
             value: entry.value,
             doc: entry.doc,
             config_key: entry.config_key,

@@ -1,13 +1,7 @@
-//! What is known about names beside the tables: which have no effect yet, which had one once, and what to say about one that does not exist.
+//! What is known about names beside the tables: which had an effect once, and what to say about one that does not exist.
 
 use crate::config::CONFIG_KEYS;
 use crate::groups;
-
-/// One line each: names of entries whose effect does not exist yet. They are read, checked and reported.
-const PENDING: &str = include_str!("known/pending.txt");
-
-/// One line each: keys of the ConfigMap's table whose effect does not exist yet. They are read, checked and reported.
-const PENDING_KEYS: &str = include_str!("known/pending_keys.txt");
 
 /// One line each: key, and `idle` where it never had an effect or `removed` where it lost it.
 const CONFIG: &str = include_str!("known/config.txt");
@@ -33,16 +27,6 @@ const FORMER: &[(&str, &str)] = &[
     ("secure-verify-ca-secret", "proxy-ssl-secret took its place"),
     ("session-cookie-hash", "it was removed"),
 ];
-
-/// Whether an annotation of the table has no effect yet.
-pub(crate) fn is_pending(name: &str) -> bool {
-    PENDING.lines().any(|line| line == name)
-}
-
-/// Whether a key of the table has no effect yet.
-pub(crate) fn is_pending_key(name: &str) -> bool {
-    PENDING_KEYS.lines().any(|line| line == name)
-}
 
 /// What to say about an annotation that does not exist, and what happens.
 pub(crate) fn no_annotation(name: &str) -> String {
@@ -108,7 +92,7 @@ fn distance(one: &str, other: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ANNOTATIONS, Since};
+    use crate::Since;
 
     /// Every name that ingress-nginx has, and its risk there.
     const PREDECESSOR: &str = include_str!("known/annotations.txt");
@@ -121,16 +105,6 @@ mod tests {
         assert_eq!(inherited, PREDECESSOR.lines().collect::<Vec<_>>());
         let is_known = |name: &str| PREDECESSOR.lines().any(|line| line.split(' ').next() == Some(name));
         assert_eq!(ours.iter().map(|(name, _)| *name).find(|name| is_known(name)), None, "it is no addition");
-    }
-
-    #[test]
-    fn every_line_is_a_name_of_the_tables() {
-        for (lines, exists) in [
-            (PENDING, &(|name: &str| ANNOTATIONS.iter().any(|entry| entry.name == name)) as &dyn Fn(&str) -> bool),
-            (PENDING_KEYS, &|name: &str| CONFIG_KEYS.iter().any(|entry| entry.name == name)),
-        ] {
-            assert!(lines.lines().is_sorted() && lines.lines().all(exists), "{:?}", lines.lines().find(|line| !exists(line)));
-        }
     }
 
     #[test]

@@ -20,14 +20,13 @@ mod table;
 
 pub use arguments::Arguments;
 pub use config::{
-    AnswerDefaults, CONFIG_KEYS, Config, ConfigEntry, ConfigFinding, Derived, Directive, ExternalAuthDefaults, HeaderBuffers,
-    HeaderDefaults, Ratio, Sampler, SnippetDefaults, WatchingDefaults, Workers,
+    CONFIG_KEYS, Config, ConfigEntry, ConfigFinding, Derived, Directive, HeaderBuffers, HeaderDefaults, SnippetDefaults, Workers,
 };
 pub use describe::{Description, describe, descriptions, descriptions_of};
 pub use effective::Effective;
 pub use groups::{
-    ANNOTATIONS, AuthScheme, ClientCa, ClientTls, ExternalAuth, GROUPS, Keepalive, LoadBalance, Satisfy, SecretLayout, TlsErrorPage,
-    VerifyClient, annotation,
+    ANNOTATIONS, AuthScheme, ClientCa, ClientTls, ExternalAuth, GROUPS, Keepalive, LoadBalance, ObservabilityDefaults, Satisfy,
+    SecretLayout, TlsErrorPage, VerifyClient, annotation,
 };
 pub use guards::Guards;
 pub use known::did_you_mean;

@@ -79,15 +79,10 @@ const DEFAULT_PREFIX: &str = "nginx.ingress.kubernetes.io";
 
 /// Reads the annotations of one Ingress.
 ///
-/// The gates come first and hold for every name that exists, supported or not: risk, blocked words, snippets. Then each value becomes
+/// The gates come first and hold for every name that exists: risk, blocked words, snippets. Then each value becomes
 /// a field of the [`Spec`] by its entry in [`crate::ANNOTATIONS`], or a finding; at last each group looks at combinations.
 pub fn parse(annotations: &BTreeMap<String, String>, policy: &Policy<'_>) -> Parsed {
-    parse_with(annotations, policy, &known::is_pending)
-}
-
-/// [`parse()`] with another list of the names that have no effect yet.
-pub(crate) fn parse_with(annotations: &BTreeMap<String, String>, policy: &Policy<'_>, pending: &dyn Fn(&str) -> bool) -> Parsed {
-    let mut reader = Reader::new(annotations, policy, pending);
+    let mut reader = Reader::new(annotations, policy);
     let mut dependent = Vec::new();
     for (key, value) in annotations {
         if let Some(name) = strip(key, policy.prefix) {
@@ -117,8 +112,6 @@ type Found = (&'static Entry, &'static Group);
 struct Reader<'a> {
     annotations: &'a BTreeMap<String, String>,
     policy: &'a Policy<'a>,
-    /// Names that are read and reported, but have no effect yet.
-    pending: &'a dyn Fn(&str) -> bool,
     draft: Draft,
     findings: Vec<Finding>,
     verdict: Verdict,
@@ -131,11 +124,10 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn new(annotations: &'a BTreeMap<String, String>, policy: &'a Policy<'a>, pending: &'a dyn Fn(&str) -> bool) -> Self {
+    fn new(annotations: &'a BTreeMap<String, String>, policy: &'a Policy<'a>) -> Self {
         Self {
             annotations,
             policy,
-            pending,
             draft: Draft::default(),
             findings: Vec::new(),
             verdict: Verdict::Accepted,
@@ -215,9 +207,6 @@ impl<'a> Reader<'a> {
             let consequence = self.consequence((entry, group), on_invalid);
             self.find(key, value, FindingKind::Invalid, format!("{invalid}; {consequence}"));
         }
-        if (self.pending)(entry.name) {
-            self.unsupported(entry, key, value);
-        }
     }
 
     /// Lets every group look at combinations.
@@ -232,7 +221,7 @@ impl<'a> Reader<'a> {
         }
         self.drop_groups();
         if self.closes_host {
-            self.draft.spec.client_tls.ca = Some(ClientCa::Unusable);
+            self.draft.spec.client_tls.auth_tls_secret = Some(ClientCa::Unusable);
         }
         self.findings.sort_by(|one, other| one.key.cmp(&other.key));
         Parsed { spec: self.draft.spec, findings: self.findings, verdict: self.verdict }
@@ -290,16 +279,6 @@ impl<'a> Reader<'a> {
     }
 
     /// An annotation that exists, but has no effect here. One that protects something must not be passed over.
-    fn unsupported(&mut self, entry: &Entry, key: &str, value: &str) {
-        let consequence = if entry.protects_with(value) {
-            self.verdict = self.verdict.max(Verdict::Denied);
-            protecting(entry)
-        } else {
-            "it is ignored".to_owned()
-        };
-        self.find(key, value, FindingKind::Unsupported, format!("Narthex does not support this annotation yet; {consequence}"));
-    }
-
     fn key(&self, name: &str) -> String {
         format!("{}/{name}", self.policy.prefix)
     }

@@ -47,6 +47,8 @@ pub struct Entry {
     pub guard: Guard,
     /// Which controller had it first.
     pub since: Since,
+    /// Why its example changes neither what is built nor the text. `None`: it does, which is checked.
+    pub inert: Option<&'static str>,
     /// Puts a value into the draft, or says what was expected.
     pub parse: fn(&str, &mut Draft) -> Result<(), Invalid>,
 }

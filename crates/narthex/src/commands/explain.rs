@@ -79,8 +79,7 @@ fn list() -> String {
     for group in GROUPS {
         let _ = writeln!(text, "{}:", group.title);
         for entry in settings::descriptions_of(group) {
-            let mark = if entry.supported { "" } else { " (not yet)" };
-            let _ = writeln!(text, "  {:<42}{}{mark}", entry.name, entry.applies);
+            let _ = writeln!(text, "  {:<42}{}", entry.name, entry.applies);
         }
     }
     text
@@ -88,9 +87,6 @@ fn list() -> String {
 
 fn text(entry: &Description) -> String {
     let mut text = format!("{}\n\n{}\n", entry.name, wrapped(entry.doc));
-    if !entry.supported {
-        text.push_str("It has no effect yet: it is read, checked and reported.\n");
-    }
     text.push('\n');
     let mut row = |name: &str, value: &str| {
         let _ = writeln!(text, "{name:<12}{value}");
@@ -151,7 +147,7 @@ mod tests {
 
     #[test]
     fn an_annotation_is_explained_from_the_table() {
-        let entry = Description { supported: true, ..settings::describe("x-forwarded-prefix").unwrap() };
+        let entry = settings::describe("x-forwarded-prefix").unwrap();
         let text = text(&entry);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[0], "x-forwarded-prefix");

@@ -202,3 +202,39 @@ async fn ssl_redirect_false_leaves_plain_http_of_a_host_with_tls() -> anyhow::Re
     controller.until("off.foo.com", "/x", 200).await?;
     Ok(())
 }
+
+#[tokio::test]
+async fn http_redirect_code_of_an_ingress_over_the_one_of_the_configmap() -> anyhow::Result<()> {
+    let case = Case::new("redirect-code").await?;
+    case.settings(&[("http-redirect-code", "302")]).await?;
+    let _servers = case.echo(1).await?;
+    let forced = |name: &str, host: &str| rule(name, host).annotation("force-ssl-redirect", "true");
+    case.create(&forced("default", "default.foo.com").build()).await?;
+    for code in ["301", "302", "307", "308"] {
+        let host = format!("code{code}.foo.com");
+        case.create(&forced(&format!("code{code}"), &host).annotation("http-redirect-code", code).build()).await?;
+    }
+    case.create(&forced("wrong", "wrong.foo.com").annotation("http-redirect-code", "303").build()).await?;
+    let controller = case.controller().start().await?;
+    for (name, status) in [("default", 302), ("code301", 301), ("code302", 302), ("code307", 307), ("code308", 308), ("wrong", 302)] {
+        let host = format!("{name}.foo.com");
+        let response = controller.until(&host, "/a?b=c", status).await?;
+        assert_eq!(response.header("location"), Some(format!("https://{host}/a?b=c").as_str()));
+    }
+    poll(PATIENCE, || async {
+        let events = case.namespace.api::<k8s_openapi::api::core::v1::Event>().list(&Default::default()).await?.items;
+        let of_it = events.iter().filter(|event| event.involved_object.name.as_deref() == Some("wrong"));
+        let reported = of_it.filter_map(|event| event.message.as_deref()).any(|text| text.contains("http-redirect-code"));
+        ensure!(reported, "no Event names the annotation: {events:?}");
+        Ok(())
+    })
+    .await?;
+
+    // Another status is live.
+    let reloads = controller.reloads().await?;
+    let change = serde_json::json!({"metadata": {"annotations": {"nginx.ingress.kubernetes.io/http-redirect-code": "307"}}});
+    case.patch::<k8s_openapi::api::networking::v1::Ingress>("code301", change).await?;
+    controller.until("code301.foo.com", "/", 307).await?;
+    assert_eq!(controller.reloads().await?, reloads, "a status needs no reload");
+    Ok(())
+}

@@ -41,42 +41,46 @@ async fn mute(case: &Case) -> anyhow::Result<TcpListener> {
     Ok(listener)
 }
 
-/// A request that waits for the endpoint is answered with 504 after about a second, and not after the default of 5 or 60.
-async fn gives_up(controller: &Controller, request: Request) -> anyhow::Result<()> {
+/// A phase of proxying that the endpoint keeps waiting.
+#[derive(Clone, Copy)]
+enum Phase {
+    Connect,
+    Send,
+    Read,
+}
+
+/// With one second as its timeout, a phase that the endpoint keeps waiting ends with 504 after about that, and not after the default of 5 or 60.
+async fn gives_up(id: &str, at: At, phase: Phase) -> anyhow::Result<()> {
+    let case = Case::new(id).await?;
+    let listener = mute(&case).await?;
+    let (setting, full) = match phase {
+        // A full accept queue: the kernel answers no more connections.
+        Phase::Connect => ("proxy-connect-timeout", fill(&listener)?),
+        Phase::Send => ("proxy-send-timeout", Vec::new()),
+        Phase::Read => ("proxy-read-timeout", Vec::new()),
+    };
+    let controller = at.serve(&case, &[(setting, "1")]).await?;
     poll(PATIENCE, || async { controller.host_record(HOST).await.map(drop) }).await?;
+    let request = match phase {
+        // More than the buffers of both sockets hold.
+        Phase::Send => Request::new("POST", controller.http(), "/").body("x".repeat(64 << 20)),
+        Phase::Connect | Phase::Read => Request::get(controller.http(), "/"),
+    };
     let started = Instant::now();
     let status = request.host(HOST).timeout(PATIENCE).send().await?.status;
     let took = started.elapsed();
+    drop(full);
     ensure!(status == 504, "{status} after {took:?}");
     ensure!((Duration::from_millis(900)..Duration::from_millis(4500)).contains(&took), "{took:?}");
     Ok(())
 }
 
-async fn connect_timeout(id: &str, at: At) -> anyhow::Result<()> {
-    let case = Case::new(id).await?;
-    let listener = mute(&case).await?;
-    // A full accept queue: the kernel answers no more connections.
+/// Connections that the listener does not accept, as many as its queue takes.
+fn fill(listener: &TcpListener) -> anyhow::Result<Vec<TcpStream>> {
     let address = listener.local_addr()?;
     let queued: Vec<TcpStream> = std::iter::from_fn(|| TcpStream::connect_timeout(&address, Duration::from_millis(300)).ok()).collect();
     ensure!(!queued.is_empty());
-    let controller = at.serve(&case, &[("proxy-connect-timeout", "1")]).await?;
-    gives_up(&controller, Request::get(controller.http(), "/")).await
-}
-
-async fn read_timeout(id: &str, at: At) -> anyhow::Result<()> {
-    let case = Case::new(id).await?;
-    let _listener = mute(&case).await?;
-    let controller = at.serve(&case, &[("proxy-read-timeout", "1")]).await?;
-    gives_up(&controller, Request::get(controller.http(), "/")).await
-}
-
-async fn send_timeout(id: &str, at: At) -> anyhow::Result<()> {
-    let case = Case::new(id).await?;
-    let _listener = mute(&case).await?;
-    let controller = at.serve(&case, &[("proxy-send-timeout", "1")]).await?;
-    // More than the buffers of both sockets hold.
-    let body = "x".repeat(64 << 20);
-    gives_up(&controller, Request::new("POST", controller.http(), "/").body(body)).await
+    Ok(queued)
 }
 
 /// Number of endpoints that get a request that each refuses after `delay_ms`.
@@ -102,17 +106,17 @@ async fn retries(id: &str, at: At) -> anyhow::Result<()> {
 
 #[tokio::test]
 async fn proxy_08_proxy_connect_timeout_ends_what_the_endpoint_does_not_accept() -> anyhow::Result<()> {
-    connect_timeout("proxy-08-connect", At::Annotation).await
+    gives_up("proxy-08-connect", At::Annotation, Phase::Connect).await
 }
 
 #[tokio::test]
 async fn proxy_08_proxy_send_timeout_ends_what_the_endpoint_does_not_read() -> anyhow::Result<()> {
-    send_timeout("proxy-08-send", At::Annotation).await
+    gives_up("proxy-08-send", At::Annotation, Phase::Send).await
 }
 
 #[tokio::test]
 async fn proxy_08_proxy_read_timeout_ends_what_the_endpoint_does_not_answer() -> anyhow::Result<()> {
-    read_timeout("proxy-08-read", At::Annotation).await
+    gives_up("proxy-08-read", At::Annotation, Phase::Read).await
 }
 
 #[tokio::test]
@@ -122,7 +126,7 @@ async fn proxy_10_proxy_next_upstream_timeout_and_the_other_retries() -> anyhow:
 
 #[tokio::test]
 async fn proxy_12_connect_timeout_of_the_configmap() -> anyhow::Result<()> {
-    connect_timeout("proxy-12", At::ConfigMap).await
+    gives_up("proxy-12", At::ConfigMap, Phase::Connect).await
 }
 
 #[tokio::test]
@@ -132,10 +136,10 @@ async fn proxy_13_retries_of_the_configmap() -> anyhow::Result<()> {
 
 #[tokio::test]
 async fn proxy_14_read_timeout_of_the_configmap() -> anyhow::Result<()> {
-    read_timeout("proxy-14", At::ConfigMap).await
+    gives_up("proxy-14", At::ConfigMap, Phase::Read).await
 }
 
 #[tokio::test]
 async fn proxy_15_send_timeout_of_the_configmap() -> anyhow::Result<()> {
-    send_timeout("proxy-15", At::ConfigMap).await
+    gives_up("proxy-15", At::ConfigMap, Phase::Send).await
 }

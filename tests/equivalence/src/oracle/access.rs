@@ -22,7 +22,7 @@ pub(super) fn lists(place: &Place<'_>, route: &Route, line: &mut impl FnMut(Stri
             lists.denylist_source_range.iter().map(ToString::to_string).collect(),
             lists.allowlist_source_range.iter().map(ToString::to_string).collect(),
         ),
-        None if !route.ingress.is_empty() => (of(&config.denylist_source_range), of(&config.whitelist_source_range)),
+        None if !route.ingress.is_empty() => (of(&config.access.denylist_source_range), of(&config.access.whitelist_source_range)),
         None => (Vec::new(), Vec::new()),
     };
     deny.iter().for_each(|network| line(format!("deny {network};")));

@@ -122,7 +122,7 @@ pub(super) fn errors(
     number: usize,
     line: &mut impl FnMut(String),
 ) -> anyhow::Result<String> {
-    let answers = &place.model.fixed.globals.config.answers;
+    let answers = &place.model.fixed.globals.config.errors;
     let by_all = !answers.custom_http_errors.is_empty() && !answers.disable_proxy_intercept_errors;
     let own = profile.watching.errors.as_ref();
     // The answer of a backend without endpoints is NGINX's own.

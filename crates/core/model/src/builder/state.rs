@@ -102,7 +102,7 @@ impl State {
         if policy.spec.affinity.cookie.is_some() && !rules.adds {
             rules.primaries().iter().for_each(|backend| self.sticky.set(backend, origin, present));
         }
-        if let Some(text) = &policy.spec.snippets.stream {
+        if let Some(text) = &policy.spec.snippets.stream_snippet {
             set(&mut self.streams, origin, present.then(|| Arc::new(text.clone())));
         }
         for secret in rules.secrets() {

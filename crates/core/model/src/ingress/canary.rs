@@ -10,7 +10,7 @@ use crate::rule::{Backends, Choice, Condition, HeaderCondition, HeaderMeaning};
 
 /// What each backend of an Ingress with these annotations is for its rule.
 pub(super) fn backends(spec: &Spec) -> impl Fn(BackendId) -> Backends + use<> {
-    let condition = spec.canary.enabled.then(|| Arc::new(condition(spec)));
+    let condition = spec.canary.canary.then(|| Arc::new(condition(spec)));
     move |backend| match condition.clone() {
         Some(condition) => Backends { primary: None, choice: Some(Arc::new(Choice { backend, condition })) },
         None => Backends { primary: Some(backend), choice: None },
@@ -18,8 +18,8 @@ pub(super) fn backends(spec: &Spec) -> impl Fn(BackendId) -> Backends + use<> {
 }
 
 fn condition(spec: &Spec) -> Condition {
-    let Canary { enabled: _, weight, weight_total: _, header, cookie } = &*spec.canary;
-    let header = header.as_ref().map(|header| HeaderCondition {
+    let Canary { canary: _, canary_weight, canary_weight_total: _, canary_by_header, canary_by_cookie } = &*spec.canary;
+    let header = canary_by_header.as_ref().map(|header| HeaderCondition {
         name: header.name.as_str().into(),
         meaning: match &header.rule {
             HeaderRule::Words => HeaderMeaning::Words,
@@ -29,10 +29,10 @@ fn condition(spec: &Spec) -> Condition {
         },
     });
     Condition {
-        weight: *weight,
+        weight: *canary_weight,
         total: spec.canary.total(),
         header,
-        cookie: cookie.as_ref().map(|cookie| cookie.as_str().into()),
-        keeps_affinity: spec.affinity.canary_behavior == CanaryBehavior::Sticky,
+        cookie: canary_by_cookie.as_ref().map(|cookie| cookie.as_str().into()),
+        keeps_affinity: spec.affinity.affinity_canary_behavior == CanaryBehavior::Sticky,
     }
 }

@@ -9,10 +9,11 @@ use settings::{Config, Spec};
 /// Values that Lua expands and that name variables nobody is known to set: the annotation, and what is wrong.
 pub(super) fn unknown<'a>(spec: &Spec, config: &Config, paths: impl Iterator<Item = &'a str> + Clone) -> Vec<(&'static str, String)> {
     let path = &spec.path;
-    let targets = [("rewrite-target", &path.rewrite_target), ("app-root", &path.app_root), ("x-forwarded-prefix", &path.forwarded_prefix)];
+    let targets =
+        [("rewrite-target", &path.rewrite_target), ("app-root", &path.app_root), ("x-forwarded-prefix", &path.x_forwarded_prefix)];
     let targets = targets.into_iter().filter_map(|(annotation, value)| Some((annotation, value.as_ref()?.parts())));
     let vhost = spec.protocol.upstream_vhost.iter().map(|vhost| ("upstream-vhost", vhost.parts()));
-    let hash = spec.hashing.by.iter().map(|by| ("upstream-hash-by", by.parts()));
+    let hash = spec.hashing.upstream_hash_by.iter().map(|by| ("upstream-hash-by", by.parts()));
     let mut found = Vec::new();
     for (annotation, parts) in targets.chain(vhost).chain(hash) {
         let unknown = parts.iter().find_map(|part| match part {
@@ -29,8 +30,8 @@ pub(super) fn unknown<'a>(spec: &Spec, config: &Config, paths: impl Iterator<Ite
 /// Whether a pattern has a group of this name, or a snippet of the Ingress or the settings has it.
 fn is_set<'a>(name: &str, spec: &Spec, config: &Config, mut paths: impl Iterator<Item = &'a str>) -> bool {
     let snippets = [
-        &spec.snippets.configuration,
-        &spec.snippets.server,
+        &spec.snippets.configuration_snippet,
+        &spec.snippets.server_snippet,
         &config.snippets.http_snippet,
         &config.snippets.server_snippet,
         &config.snippets.location_snippet,

@@ -8,24 +8,27 @@ use crate::rule::{Choice, Condition, HeaderMeaning, Policy};
 /// `upstream-hash-by` and what goes with it.
 pub(crate) fn hash(policy: &Policy) -> Option<HashRule> {
     let hashing = &policy.spec.hashing;
-    Some(HashRule { upstream_hash_by: hashing.by.as_ref()?.as_str().into(), upstream_hash_by_subset_size: hashing.subset_size() })
+    Some(HashRule {
+        upstream_hash_by: hashing.upstream_hash_by.as_ref()?.as_str().into(),
+        upstream_hash_by_subset_size: hashing.subset_size(),
+    })
 }
 
 /// The affinity of a backend: the mode is that of the oldest object with affinity, the cookie that of the youngest.
 pub(crate) fn stickiness(oldest: &Affinity, youngest: &Affinity) -> Option<Stickiness> {
-    let mode = oldest.cookie.as_ref()?.mode;
+    let mode = oldest.cookie.as_ref()?.affinity_mode;
     let cookie = youngest.cookie.as_ref()?;
     Some(Stickiness {
-        session_cookie_name: cookie.name.as_str().into(),
+        session_cookie_name: cookie.session_cookie_name.as_str().into(),
         persistent: mode == AffinityMode::Persistent,
-        session_cookie_change_on_failure: cookie.change_on_failure,
-        session_cookie_expires: cookie.expires_seconds,
-        session_cookie_max_age: cookie.max_age_seconds,
-        session_cookie_domain: cookie.domain.as_ref().map(|domain| domain.as_str().into()),
-        session_cookie_path: cookie.path.as_ref().map(|path| path.as_str().into()),
-        session_cookie_secure: cookie.secure,
-        session_cookie_samesite: cookie.same_site.map(SameSite::as_str),
-        session_cookie_conditional_samesite_none: cookie.conditional_same_site_none,
+        session_cookie_change_on_failure: cookie.session_cookie_change_on_failure,
+        session_cookie_expires: cookie.session_cookie_expires,
+        session_cookie_max_age: cookie.session_cookie_max_age,
+        session_cookie_domain: cookie.session_cookie_domain.as_ref().map(|domain| domain.as_str().into()),
+        session_cookie_path: cookie.session_cookie_path.as_ref().map(|path| path.as_str().into()),
+        session_cookie_secure: cookie.session_cookie_secure,
+        session_cookie_samesite: cookie.session_cookie_samesite.map(SameSite::as_str),
+        session_cookie_conditional_samesite_none: cookie.session_cookie_conditional_samesite_none,
     })
 }
 

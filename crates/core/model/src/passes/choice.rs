@@ -78,7 +78,7 @@ pub(crate) fn pair(
 fn protects(rules: &RuleSet) -> bool {
     let spec = &rules.policy.spec;
     let listed = spec.access.allowlist_source_range.is_some() || spec.access.denylist_source_range.is_some();
-    listed || spec.basic_auth.scheme.is_some() || spec.external_auth.url.is_some() || spec.client_tls.ca.is_some()
+    listed || spec.basic_auth.auth_type.is_some() || spec.external_auth.auth_url.is_some() || spec.client_tls.auth_tls_secret.is_some()
 }
 
 /// Why an offer adds to nothing. `open`: a location that has its backend, where the canary means to protect it.

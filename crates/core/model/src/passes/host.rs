@@ -259,7 +259,7 @@ impl<'a> Draft<'a> {
         }
         if let Some((owner, target)) = self.owner.zip(self.rewrite()) {
             route.rewrite_target = Some(target.into());
-            route.x_forwarded_prefix = owner.policy.spec.path.forwarded_prefix.as_ref().map(|prefix| prefix.as_str().into());
+            route.x_forwarded_prefix = owner.policy.spec.path.x_forwarded_prefix.as_ref().map(|prefix| prefix.as_str().into());
         }
         (route, profile)
     }

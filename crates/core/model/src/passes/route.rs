@@ -58,7 +58,7 @@ pub(crate) fn annotate(location: &Location<'_>, policy: &mut Policy, profile: &m
     errors::apply(location, policy, profile);
     firewall::apply(location, profile);
     tracing::apply(location, policy);
-    profile.snippet = spec.snippets.configuration.clone();
+    profile.snippet = spec.snippets.configuration_snippet.clone();
     // Lua logs what it rewrites itself.
     profile.watching.rewrite_log = policy.enable_rewrite_log && location.has_snippet();
 }
@@ -66,6 +66,6 @@ pub(crate) fn annotate(location: &Location<'_>, policy: &mut Policy, profile: &m
 impl Location<'_> {
     /// Whether it has directives of people, which know nothing of what Lua does.
     fn has_snippet(&self) -> bool {
-        self.given.spec.snippets.configuration.is_some() || self.config.snippets.location_snippet.is_some()
+        self.given.spec.snippets.configuration_snippet.is_some() || self.config.snippets.location_snippet.is_some()
     }
 }

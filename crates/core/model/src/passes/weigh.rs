@@ -55,8 +55,8 @@ pub(crate) fn weigh(rules: &RuleSet, config: &Config) -> Claim {
 
     let location = if route.profile.is_default() { 0 } else { LOCATION + profile.text_bytes() };
     let servers = if host::has_server_block(&rules.policy) { rules.hosts().len() as u64 } else { 0 };
-    let snippet = given.snippets.server.as_ref().map_or(0, |snippet| snippet.as_str().len() as u64);
-    let stream = given.snippets.stream.as_ref().map_or(0, |snippet| snippet.as_str().len() as u64);
+    let snippet = given.snippets.server_snippet.as_ref().map_or(0, |snippet| snippet.as_str().len() as u64);
+    let stream = given.snippets.stream_snippet.as_ref().map_or(0, |snippet| snippet.as_str().len() as u64);
     let patterns = &given.names.server_alias_patterns;
     let pattern_bytes: u64 = patterns.iter().map(|pattern| pattern.as_str().len() as u64).sum();
     let alias_bytes: u64 = given.names.server_alias.iter().map(|name| name.to_string().len() as u64).sum::<u64>() + pattern_bytes;
@@ -64,7 +64,7 @@ pub(crate) fn weigh(rules: &RuleSet, config: &Config) -> Claim {
 
     let secured = if rules.tls.is_empty() { Vec::new() } else { rules.hosts() };
     let aliases = given.names.server_alias.iter().map(|name| name.to_string().len()).filter(|_| !secured.is_empty());
-    let twins = if given.redirect.from_to_www { 2 } else { 1 };
+    let twins = if given.redirect.from_to_www_redirect { 2 } else { 1 };
     let names_bytes: u64 =
         twins * secured.iter().map(|host| host.len()).chain(aliases).map(|name| record_bytes(name, CONTENT_ADDRESS)).sum::<u64>();
 

@@ -147,7 +147,7 @@ fn what_needs_a_module_that_is_not_there_is_said_and_not_rendered() {
         assert!(details.iter().any(|detail| detail.contains(package)), "{package}: {details:?}");
     }
     let config = &built.model.fixed.globals.config;
-    assert!(!config.watching.enable_modsecurity && config.snippets.stream_snippet.is_none());
+    assert!(!config.firewall.enable_modsecurity && config.snippets.stream_snippet.is_none());
     assert!(route(&built).denied, "what was to be guarded is closed");
     assert_eq!(profile(&built).watching.firewall, None);
 }

@@ -208,27 +208,3 @@ fn a_quarantine_ends_with_the_settings_that_it_began_with() {
     builder.quarantine(&key, "no", &built);
     assert!(builder.build(&later.0).quarantined.is_empty(), "it was refused beside other settings");
 }
-
-/// Annotations that nothing is made of, and say so.
-const WITHOUT_EFFECT: [&str; 1] = ["http2-push-preload"];
-
-#[test]
-fn the_example_of_each_annotation_changes_what_is_built() {
-    let build = |world: World, annotations: &[(&str, &str)]| {
-        let World(mut snapshot) = world.ingress("b", "b.example.com", &["/"], annotations);
-        objects(&mut snapshot);
-        let data = PERMISSIVE.into_iter().chain([("use-http2", "false"), ("global-auth-url", "http://auth.example.com/verify")]).collect();
-        let options = BuildOptions { passthrough_port: Some(8442), ..options(&[]) };
-        Builder::new(options).build(&with_settings(&snapshot, &data)).model
-    };
-    let beside = World::new(&[]).ingress_to("error-pages", "a", "b.example.com", &["/"], &[("affinity", "cookie")]);
-    let mut without = Vec::new();
-    for annotation in descriptions() {
-        let (_, companions) = annotation.example.split_last().unwrap();
-        let same = |world: &World| build(world.clone(), companions) == build(world.clone(), &annotation.example);
-        if same(&World::new(&[])) && same(&beside) {
-            without.push(annotation.name);
-        }
-    }
-    assert_eq!(without, WITHOUT_EFFECT);
-}

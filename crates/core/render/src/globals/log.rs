@@ -37,11 +37,11 @@ impl LogView {
             (false, true) => Some("json"),
             (false, false) => None,
         };
-        let watching = &config.watching;
-        let target = target(config, watching.disable_http_access_log, watching.http_access_log_path.as_ref())?;
+        let observability = &config.observability;
+        let target = target(config, observability.disable_http_access_log, observability.http_access_log_path.as_ref())?;
         let syslog = syslog(config)?;
         let errors = syslog.clone().map(|target| Ok::<_, RenderError>(ErrorLog { target, level: Printed::word(config.error_log_level)? }));
-        let skipped = watching.skip_access_log_urls.iter().map(|pattern| Printed::quoted(&pattern.map_key()));
+        let skipped = observability.skip_access_log_urls.iter().map(|pattern| Printed::quoted(&pattern.map_key()));
         Ok(Self {
             escape: escape.map(Printed::fixed),
             format: Printed::template(&config.log_format_upstream),
@@ -55,14 +55,14 @@ impl LogView {
 
 /// Where `enable-syslog` sends the logs of HTTP.
 fn syslog(config: &Config) -> Result<Option<Printed>, RenderError> {
-    let watching = &config.watching;
-    let host = watching.syslog_host.as_ref().filter(|_| watching.enable_syslog);
-    host.map(|host| Printed::prefixed("syslog:server=", format!("{}:{}", host.authority(), watching.syslog_port))).transpose()
+    let observability = &config.observability;
+    let host = observability.syslog_host.as_ref().filter(|_| observability.enable_syslog);
+    host.map(|host| Printed::prefixed("syslog:server=", format!("{}:{}", host.authority(), observability.syslog_port))).transpose()
 }
 
 /// How access logs to files are written.
 pub(super) fn params(config: &Config) -> Result<Printed, RenderError> {
-    Printed::options(&config.watching.access_log_params)
+    Printed::options(&config.observability.access_log_params)
 }
 
 /// Where one of the access logs goes, if anywhere.

@@ -28,8 +28,8 @@ impl StreamView {
         if !caps.has(MODULE) {
             return Ok(None);
         }
-        let watching = &config.watching;
-        let target = target(config, watching.disable_stream_access_log, watching.stream_access_log_path.as_ref())?;
-        Ok(Some(Self { format: Printed::template(&watching.log_format_stream), target, params: params(config)? }))
+        let observability = &config.observability;
+        let target = target(config, observability.disable_stream_access_log, observability.stream_access_log_path.as_ref())?;
+        Ok(Some(Self { format: Printed::template(&observability.log_format_stream), target, params: params(config)? }))
     }
 }

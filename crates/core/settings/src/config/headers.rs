@@ -14,6 +14,8 @@ settings! {
     add_headers: Option<Reference> = None, OBJECT, "ingress/answer-headers", [Text];
     /// ConfigMap with headers of every request to a backend. They follow those that are always sent, so one of the same name is sent twice, and an empty one is not sent. Variables in the values are meant.
     proxy_set_headers: Option<Reference> = None, OBJECT, "ingress/request-headers", [Text];
+    /// Names of the headers that Ingresses may set with `custom-headers`, letter by letter. Empty: none.
+    global_allowed_response_headers: Vec<HeaderName> = Vec::new(), HEADER_NAMES, "X-Frame-Options,X-Team", [Ingresses];
     /// Headers of the backends' answers that clients don't get.
     hide_headers: Vec<HeaderName> = Vec::new(), HEADER_NAMES, "X-Powered-By", [Text];
     /// Let clients see the backend's `Server`. Only with `server-tokens`, as the header is removed otherwise.

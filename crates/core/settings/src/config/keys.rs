@@ -5,19 +5,18 @@ use std::net::IpAddr;
 
 use ngx_value::{CidrSet, HeaderName, HeaderPattern, Identifier, LogLevel, Seconds, Size, Template, Time, TlsProtocol, Word};
 
-use super::answers::AnswerDefaults;
 use super::dicts::{self, DICTS};
-use super::external_auth::ExternalAuthDefaults;
 use super::grammar::{
-    ADDRESSES, ALLOWED_CIDRS, BOOL, BUFFER, CIDRS, COUNT, HEADER_PATTERNS, KIB, LEVEL, LIST, MIME_TYPES, PROTOCOLS, RISK, SECONDS, SIZE,
-    optional, own,
+    ADDRESSES, BOOL, BUFFER, CIDRS, COUNT, HEADER_PATTERNS, KIB, LEVEL, LIST, MIME_TYPES, PROTOCOLS, RISK, SECONDS, SIZE, optional, own,
 };
 use super::headers::HeaderDefaults;
 use super::snippets::SnippetDefaults;
 use super::table::{default, settings};
-use super::watching::WatchingDefaults;
 use super::{HeaderBuffers, Workers};
-use crate::groups::{HttpsDefaults, LimitsDefaults, ProxyDefaults, UpstreamDefaults};
+use crate::groups::{
+    AccessDefaults, ErrorDefaults, ExternalAuthDefaults, FirewallDefaults, HttpsDefaults, LimitsDefaults, ObservabilityDefaults,
+    ProxyDefaults, UpstreamDefaults,
+};
 use crate::table::Risk;
 
 settings! {
@@ -26,12 +25,16 @@ settings! {
     topics {
         /// External authentication of all locations.
         external_auth: ExternalAuthDefaults,
-        /// Defaults of the annotations about errors, answers and limits.
-        answers: AnswerDefaults,
+        /// Lists of addresses.
+        access: AccessDefaults,
+        /// Errors that another backend answers.
+        errors: ErrorDefaults,
+        /// The web application firewall.
+        firewall: FirewallDefaults,
         /// Headers of all requests and answers.
         headers: HeaderDefaults,
-        /// Logs, traces and the firewall.
-        watching: WatchingDefaults,
+        /// Logs and traces.
+        observability: ObservabilityDefaults,
         /// Redirects to HTTPS, and the form of redirects.
         https: HttpsDefaults,
         /// Limits of clients.
@@ -122,10 +125,6 @@ settings! {
     proxy_add_original_uri_header: bool = false, BOOL, "true", [Text];
     /// Give a request that has no `X-Request-ID` one.
     generate_request_id: bool = true, BOOL, "false", [Text];
-    /// Addresses that may use Ingresses which say nothing themselves. Empty: everybody. Where nothing in the list is usable: nobody.
-    whitelist_source_range: CidrSet = CidrSet::default(), ALLOWED_CIDRS, "10.0.0.0/8,192.168.0.0/16", [Text, Routes];
-    /// Addresses that may not use Ingresses which say nothing themselves.
-    denylist_source_range: CidrSet = CidrSet::default(), CIDRS, "203.0.113.0/24", [Text, Routes];
     /// Addresses that are always answered with 403.
     block_cidrs: CidrSet = CidrSet::default(), CIDRS, "198.51.100.0/24", [Text];
     /// Requests with one of these as `User-Agent` are always answered with 403: exact texts, or `~` or `~*` and a regular expression.

@@ -2,7 +2,7 @@
 
 /// Defines a struct of settings, its defaults and its keys from one list: documentation, field, type, default, grammar, another value as an example,
 /// what a change invalidates; then, where it is so, the directive of the `http` block that has the value (`=> "name"`), and that the
-/// predecessor does not have the key (`since Narthex`).
+/// predecessor does not have the key (`since Narthex`), or why its example changes nothing that is built (`inert "..."`).
 ///
 /// `topics` are further fields that a file of their own defines; `in` says in which field of [`super::Config`] such a struct lies, or `all`.
 macro_rules! settings {
@@ -10,7 +10,7 @@ macro_rules! settings {
         $(#[doc = $outer:literal])+ $struct:ident in $place:tt;
         $(topics { $($(#[doc = $topic_doc:literal])+ $topic_field:ident: $topic_type:ty,)* })?
         $($(#[doc = $doc:literal])+ $field:ident: $type:ty = $default:expr, $grammar:expr, $example:literal, [$($part:ident),*]
-            $(=> $directive:literal)? $(since $since:ident)?;)*
+            $(=> $directive:literal)? $(since $since:ident)? $(inert $inert:literal)?;)*
     ) => {
         $(#[doc = $outer])+
         #[derive(Debug, Clone, PartialEq)]
@@ -36,6 +36,7 @@ macro_rules! settings {
                 invalidates: &[$($crate::config::Derived::$part),*],
                 directive: $crate::config::table::directive!($place $field $($directive)?),
                 since: $crate::config::table::since!($($since)?),
+                inert: $crate::config::table::inert!($($inert)?),
                 set: |config, text, notes| {
                     $crate::config::table::place!(config, $place).$field = (GRAMMAR.read)(text, notes)?;
                     Ok(())
@@ -80,7 +81,17 @@ macro_rules! since {
     };
 }
 
-pub(crate) use {directive, place, settings, since};
+/// Why a key changes nothing that is built.
+macro_rules! inert {
+    () => {
+        None
+    };
+    ($why:literal) => {
+        Some($why)
+    };
+}
+
+pub(crate) use {directive, inert, place, settings, since};
 
 /// Reads a default that is written as text.
 pub(crate) fn default<T: std::str::FromStr<Err = ngx_value::Invalid>>(text: &str) -> T {

@@ -4,13 +4,13 @@ use super::*;
 use crate::groups::{HttpsDefaults, LoadBalance};
 use crate::table::Risk;
 
-pub(super) fn read(pairs: &[(&str, &str)]) -> (Config, Vec<ConfigFinding>) {
-    Config::parse_with(&pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect(), &|_| false)
+pub(crate) fn read(pairs: &[(&str, &str)]) -> (Config, Vec<ConfigFinding>) {
+    Config::parse(&pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect())
 }
 
 /// One key: its value printed, and the details of the findings.
 #[track_caller]
-pub(super) fn check(key: &str, value: &str, printed: &str, details: &[&str]) {
+pub(crate) fn check(key: &str, value: &str, printed: &str, details: &[&str]) {
     let (config, findings) = read(&[(key, value)]);
     let entry = CONFIG_KEYS.iter().find(|entry| entry.name == key).unwrap();
     let found: Vec<&str> = findings.iter().map(|finding| finding.detail.as_str()).collect();
@@ -218,4 +218,13 @@ proptest! {
         let amiss: Vec<_> = findings.into_iter().filter(|finding| !finding.detail.contains("proxy-buffer-size")).collect();
         prop_assert_eq!((again, amiss), (config, Vec::new()), "{}", text);
     }
+}
+
+#[test]
+fn statuses_are_sorted_and_bad_ones_left_out() {
+    let left_out = |item: &str| format!("{item:?}: expected a status from 300 to 599 other than 499; it is left out");
+    check("custom-http-errors", "503,404,301", "301,404,503", &[]);
+    check("custom-http-errors", "404,x,499", "404", &[&left_out("x"), &left_out("499")]);
+    check("limit-req-status-code", "429", "429", &[]);
+    check("limit-conn-status-code", "200", "503", &["expected a whole number from 400 to 599; the default \"503\" is used"]);
 }

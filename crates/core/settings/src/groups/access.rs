@@ -5,12 +5,15 @@ use std::str::FromStr;
 use ngx_value::{CidrSet, Invalid};
 
 use super::common::{self, LOCATION, set};
+use crate::config::grammar;
+use crate::config::table::settings;
 use crate::table::*;
 
 pub(super) static GROUP: Group = Group {
     title: "Access control",
     doc: "Refused clients get 403. Entries that deny come first, the first match decides. The lists replace the global ones, they do not extend them.",
     entries: ENTRIES,
+    keys: KEYS,
     clear: |spec| spec.access = Access::default(),
     ..common::GROUP
 };
@@ -46,6 +49,16 @@ impl FromStr for Satisfy {
             _ => Err(Invalid::new("all or any")),
         }
     }
+}
+
+settings! {
+    /// Lists of addresses of Ingresses that have none.
+    AccessDefaults in access;
+
+    /// Addresses that may use Ingresses which say nothing themselves. Empty: everybody. Where nothing in the list is usable: nobody.
+    whitelist_source_range: CidrSet = CidrSet::default(), grammar::ALLOWED_CIDRS, "10.0.0.0/8,192.168.0.0/16", [Text, Routes];
+    /// Addresses that may not use Ingresses which say nothing themselves.
+    denylist_source_range: CidrSet = CidrSet::default(), grammar::CIDRS, "203.0.113.0/24", [Text, Routes];
 }
 
 const CIDRS: &str = "IP addresses and ranges such as `10.0.0.0/8`, between commas";

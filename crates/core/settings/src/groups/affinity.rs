@@ -23,47 +23,47 @@ pub struct Affinity {
     /// `affinity: cookie` with everything about the cookie.
     pub cookie: Option<AffinityCookie>,
     /// `affinity-canary-behavior`, of a canary.
-    pub canary_behavior: CanaryBehavior,
+    pub affinity_canary_behavior: CanaryBehavior,
 }
 
 /// The cookie that keeps a client at its endpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct AffinityCookie {
     /// `affinity-mode`.
-    pub mode: AffinityMode,
+    pub affinity_mode: AffinityMode,
     /// `session-cookie-name`.
-    pub name: CookieName,
+    pub session_cookie_name: CookieName,
     /// `session-cookie-secure`: always `Secure`. Otherwise only where the connection has TLS.
-    pub secure: bool,
+    pub session_cookie_secure: bool,
     /// `session-cookie-expires`: `Expires` is so many seconds after now; may be negative.
-    pub expires_seconds: Option<i32>,
+    pub session_cookie_expires: Option<i32>,
     /// `session-cookie-max-age`: `Max-Age` in seconds; may be negative.
-    pub max_age_seconds: Option<i32>,
+    pub session_cookie_max_age: Option<i32>,
     /// `session-cookie-path`. `None`: the path of the rule.
-    pub path: Option<CookiePath>,
+    pub session_cookie_path: Option<CookiePath>,
     /// `session-cookie-domain`.
-    pub domain: Option<CookieDomain>,
+    pub session_cookie_domain: Option<CookieDomain>,
     /// `session-cookie-samesite`.
-    pub same_site: Option<SameSite>,
+    pub session_cookie_samesite: Option<SameSite>,
     /// `session-cookie-conditional-samesite-none`: no `SameSite=None` for browsers that misunderstand it.
-    pub conditional_same_site_none: bool,
+    pub session_cookie_conditional_samesite_none: bool,
     /// `session-cookie-change-on-failure`: a failed attempt leads to another endpoint and another cookie.
-    pub change_on_failure: bool,
+    pub session_cookie_change_on_failure: bool,
 }
 
 impl Default for AffinityCookie {
     fn default() -> Self {
         Self {
-            mode: AffinityMode::Balanced,
-            name: "INGRESSCOOKIE".parse().expect("the text is a cookie's name"),
-            secure: false,
-            expires_seconds: None,
-            max_age_seconds: None,
-            path: None,
-            domain: None,
-            same_site: None,
-            conditional_same_site_none: false,
-            change_on_failure: false,
+            affinity_mode: AffinityMode::Balanced,
+            session_cookie_name: "INGRESSCOOKIE".parse().expect("the text is a cookie's name"),
+            session_cookie_secure: false,
+            session_cookie_expires: None,
+            session_cookie_max_age: None,
+            session_cookie_path: None,
+            session_cookie_domain: None,
+            session_cookie_samesite: None,
+            session_cookie_conditional_samesite_none: false,
+            session_cookie_change_on_failure: false,
         }
     }
 }
@@ -145,10 +145,10 @@ static ENTRIES: &[Entry] = &[
         doc: "On a canary Ingress: whether the affinity of the backend holds for the canary, too (`sticky`), or the canary has none (`legacy`).",
         example: "legacy",
         companions: &[("canary", "true"), ("canary-weight", "20")],
-        needs: Some(Needs { what: "canary: true", met: |spec| spec.canary.enabled }),
+        needs: Some(Needs { what: "canary: true", met: |spec| spec.canary.canary }),
         parse: |text, draft| {
             let options = [("sticky", CanaryBehavior::Sticky), ("legacy", CanaryBehavior::Legacy)];
-            set(&mut draft.spec.affinity.canary_behavior, option(text, &options, "sticky or legacy"))
+            set(&mut draft.spec.affinity.affinity_canary_behavior, option(text, &options, "sticky or legacy"))
         },
         ..COOKIE
     },
@@ -160,7 +160,7 @@ static ENTRIES: &[Entry] = &[
         example: "persistent",
         parse: |text, draft| {
             let options = [("balanced", AffinityMode::Balanced), ("persistent", AffinityMode::Persistent)];
-            put(draft, |cookie, mode| cookie.mode = mode, option(text, &options, "balanced or persistent"))
+            put(draft, |cookie, mode| cookie.affinity_mode = mode, option(text, &options, "balanced or persistent"))
         },
         ..COOKIE
     },
@@ -169,7 +169,7 @@ static ENTRIES: &[Entry] = &[
         value: BOOL,
         doc: "Whether a request whose endpoint failed goes on to another one and its client stays there.",
         example: "true",
-        parse: |text, draft| put(draft, |cookie, change| cookie.change_on_failure = change, parse_bool(text)),
+        parse: |text, draft| put(draft, |cookie, change| cookie.session_cookie_change_on_failure = change, parse_bool(text)),
         ..COOKIE
     },
     Entry {
@@ -177,7 +177,9 @@ static ENTRIES: &[Entry] = &[
         value: BOOL,
         doc: "With `session-cookie-samesite: None`: leave it out for browsers that misunderstand it.",
         example: "true",
-        parse: |text, draft| put(draft, |cookie, conditional| cookie.conditional_same_site_none = conditional, parse_bool(text)),
+        parse: |text, draft| {
+            put(draft, |cookie, conditional| cookie.session_cookie_conditional_samesite_none = conditional, parse_bool(text))
+        },
         ..COOKIE
     },
     Entry {
@@ -186,7 +188,7 @@ static ENTRIES: &[Entry] = &[
         value: "a domain",
         doc: "The cookie's `Domain`.",
         example: "example.com",
-        parse: |text, draft| put(draft, |cookie, domain| cookie.domain = domain, without_blanks(text)),
+        parse: |text, draft| put(draft, |cookie, domain| cookie.session_cookie_domain = domain, without_blanks(text)),
         ..COOKIE
     },
     Entry {
@@ -195,7 +197,7 @@ static ENTRIES: &[Entry] = &[
         value: SIGNED_SECONDS,
         doc: "The cookie's `Expires`: so many seconds from now.",
         example: "172800",
-        parse: |text, draft| put(draft, |cookie, seconds| cookie.expires_seconds = Some(seconds), signed_seconds(text)),
+        parse: |text, draft| put(draft, |cookie, seconds| cookie.session_cookie_expires = Some(seconds), signed_seconds(text)),
         ..COOKIE
     },
     Entry {
@@ -204,7 +206,7 @@ static ENTRIES: &[Entry] = &[
         value: SIGNED_SECONDS,
         doc: "The cookie's `Max-Age`.",
         example: "172800",
-        parse: |text, draft| put(draft, |cookie, seconds| cookie.max_age_seconds = Some(seconds), signed_seconds(text)),
+        parse: |text, draft| put(draft, |cookie, seconds| cookie.session_cookie_max_age = Some(seconds), signed_seconds(text)),
         ..COOKIE
     },
     Entry {
@@ -214,7 +216,11 @@ static ENTRIES: &[Entry] = &[
         doc: "The cookie's name. Without it: `INGRESSCOOKIE`.",
         example: "route",
         parse: |text, draft| {
-            put(draft, |cookie, name: Option<CookieName>| cookie.name = name.unwrap_or_else(|| cookie.name.clone()), without_blanks(text))
+            put(
+                draft,
+                |cookie, name: Option<CookieName>| cookie.session_cookie_name = name.unwrap_or_else(|| cookie.session_cookie_name.clone()),
+                without_blanks(text),
+            )
         },
         ..COOKIE
     },
@@ -224,7 +230,7 @@ static ENTRIES: &[Entry] = &[
         value: "a path",
         doc: "The cookie's `Path`. Without it: the path of the rule, as it is written. With `use-regex` that is the expression, which no browser understands.",
         example: "/shop",
-        parse: |text, draft| put(draft, |cookie, path| cookie.path = path, without_blanks(text)),
+        parse: |text, draft| put(draft, |cookie, path| cookie.session_cookie_path = path, without_blanks(text)),
         ..COOKIE
     },
     Entry {
@@ -240,7 +246,7 @@ static ENTRIES: &[Entry] = &[
         value: BOOL,
         doc: "With `true` the cookie is always `Secure`; otherwise only where the connection has TLS.",
         example: "true",
-        parse: |text, draft| put(draft, |cookie, secure| cookie.secure = secure, parse_bool(text)),
+        parse: |text, draft| put(draft, |cookie, secure| cookie.session_cookie_secure = secure, parse_bool(text)),
         ..COOKIE
     },
 ];
@@ -280,12 +286,12 @@ fn same_site(text: &str, draft: &mut Draft) -> Result<(), Invalid> {
         }
         _ => return Err(Invalid::new("None, Lax or Strict")),
     };
-    put(draft, |cookie, value| cookie.same_site = value, Ok(value))
+    put(draft, |cookie, value| cookie.session_cookie_samesite = value, Ok(value))
 }
 
 fn finish(draft: &mut Draft) {
     let regex = draft.spec.path.use_regex || draft.spec.path.rewrite_target.is_some();
-    if regex && draft.spec.affinity.cookie.as_ref().is_some_and(|cookie| cookie.path.is_none()) {
+    if regex && draft.spec.affinity.cookie.as_ref().is_some_and(|cookie| cookie.session_cookie_path.is_none()) {
         let detail = "session-cookie-path is not set, so the cookie's Path is the text of the rule's regular expression, which browsers may not match";
         draft.note_on("affinity", FindingKind::Surprise, detail);
     }
@@ -307,18 +313,18 @@ mod tests {
     fn a_cookie_has_a_name_and_attributes() {
         let usual = AffinityCookie::default();
         assert_eq!(cookie("affinity-mode", " balanced "), usual);
-        assert_eq!(cookie("affinity-mode", "persistent").mode, AffinityMode::Persistent);
-        assert_eq!(cookie("session-cookie-name", "SERVERID").name.as_str(), "SERVERID");
+        assert_eq!(cookie("affinity-mode", "persistent").affinity_mode, AffinityMode::Persistent);
+        assert_eq!(cookie("session-cookie-name", "SERVERID").session_cookie_name.as_str(), "SERVERID");
         assert_eq!(cookie("session-cookie-name", " "), usual);
-        assert_eq!(cookie("session-cookie-expires", "172800").expires_seconds, Some(172_800));
-        assert_eq!(cookie("session-cookie-max-age", "-1").max_age_seconds, Some(-1));
-        assert_eq!(cookie("session-cookie-path", "/foo/bar").path.unwrap().as_str(), "/foo/bar");
-        assert_eq!(cookie("session-cookie-domain", "foo.bar").domain.unwrap().as_str(), "foo.bar");
-        assert_eq!(cookie("session-cookie-samesite", "None").same_site.map(SameSite::as_str), Some("None"));
-        assert_eq!(cookie("session-cookie-samesite", "Strict").same_site, Some(SameSite::Strict));
-        assert!(cookie("session-cookie-secure", "true").secure);
-        assert!(cookie("session-cookie-change-on-failure", "t").change_on_failure);
-        assert!(cookie("session-cookie-conditional-samesite-none", "1").conditional_same_site_none);
+        assert_eq!(cookie("session-cookie-expires", "172800").session_cookie_expires, Some(172_800));
+        assert_eq!(cookie("session-cookie-max-age", "-1").session_cookie_max_age, Some(-1));
+        assert_eq!(cookie("session-cookie-path", "/foo/bar").session_cookie_path.unwrap().as_str(), "/foo/bar");
+        assert_eq!(cookie("session-cookie-domain", "foo.bar").session_cookie_domain.unwrap().as_str(), "foo.bar");
+        assert_eq!(cookie("session-cookie-samesite", "None").session_cookie_samesite.map(SameSite::as_str), Some("None"));
+        assert_eq!(cookie("session-cookie-samesite", "Strict").session_cookie_samesite, Some(SameSite::Strict));
+        assert!(cookie("session-cookie-secure", "true").session_cookie_secure);
+        assert!(cookie("session-cookie-change-on-failure", "t").session_cookie_change_on_failure);
+        assert!(cookie("session-cookie-conditional-samesite-none", "1").session_cookie_conditional_samesite_none);
     }
 
     #[test]
@@ -354,7 +360,7 @@ mod tests {
     fn another_letter_case_of_samesite_leaves_it_out() {
         let found = [("session-cookie-samesite", Surprise, "expected None, Lax or Strict in exactly this letter case")];
         let spec = bad(&[("affinity", "cookie"), ("session-cookie-samesite", "lax")], Accepted, &found);
-        assert_eq!(spec.affinity.cookie.clone().unwrap().same_site, None);
+        assert_eq!(spec.affinity.cookie.clone().unwrap().session_cookie_samesite, None);
     }
 
     #[test]
@@ -368,6 +374,6 @@ mod tests {
     #[test]
     fn a_canary_may_go_without() {
         let spec = good(&[("canary", "true"), ("canary-weight", "1"), ("affinity-canary-behavior", "legacy")]);
-        assert_eq!(spec.affinity.canary_behavior, CanaryBehavior::Legacy);
+        assert_eq!(spec.affinity.affinity_canary_behavior, CanaryBehavior::Legacy);
     }
 }

@@ -21,25 +21,25 @@ pub(super) static GROUP: Group = Group {
 pub struct BackendTls {
     /// `proxy-ssl-secret`: always with a namespace. Trusted CAs (`ca.crt`), certificate and key towards endpoints (`tls.crt`, `tls.key`). A Secret
     /// that is out of reach or unusable closes the locations.
-    pub secret: Option<Reference>,
+    pub proxy_ssl_secret: Option<Reference>,
     /// `proxy-ssl-ciphers`. `None`: `DEFAULT`.
-    pub ciphers: Option<CipherList>,
+    pub proxy_ssl_ciphers: Option<CipherList>,
     /// `proxy-ssl-protocols`: 1.2 and 1.3 only, ascending, without duplicates. Empty: 1.2.
-    pub protocols: Vec<TlsProtocol>,
+    pub proxy_ssl_protocols: Vec<TlsProtocol>,
     /// `proxy-ssl-name`: the name that is sent (SNI) and verified.
-    pub name: Option<VhostTemplate>,
+    pub proxy_ssl_name: Option<VhostTemplate>,
     /// `proxy-ssl-verify`: the endpoint's certificate is verified.
-    pub verify: bool,
+    pub proxy_ssl_verify: bool,
     /// `proxy-ssl-verify-depth`, at least 1. `None`: 1.
-    pub verify_depth: Option<u32>,
+    pub proxy_ssl_verify_depth: Option<u32>,
     /// `proxy-ssl-server-name`: a name is sent (SNI).
-    pub server_name: bool,
+    pub proxy_ssl_server_name: bool,
 }
 
 const TLS: Entry = Entry {
     applies: Applies::Profile,
     companions: &[("proxy-ssl-secret", "shop/backend-tls")],
-    needs: Some(Needs { what: "proxy-ssl-secret", met: |spec| spec.backend_tls.secret.is_some() }),
+    needs: Some(Needs { what: "proxy-ssl-secret", met: |spec| spec.backend_tls.proxy_ssl_secret.is_some() }),
     ..LOCATION
 };
 
@@ -50,7 +50,7 @@ static ENTRIES: &[Entry] = &[
         value: "a list of ciphers as OpenSSL writes it: letters, digits and `+ : _ - !`",
         doc: "Ciphers up to TLS 1.2. Without it: `DEFAULT`.",
         example: "HIGH:!aNULL",
-        parse: |text, draft| set(&mut draft.spec.backend_tls.ciphers, ciphers(text)),
+        parse: |text, draft| set(&mut draft.spec.backend_tls.proxy_ssl_ciphers, ciphers(text)),
         ..TLS
     },
     Entry {
@@ -59,7 +59,7 @@ static ENTRIES: &[Entry] = &[
         value: "a host name, or text with variables such as `$host`, without blanks",
         doc: "The name that the endpoint's certificate must have, and that is sent with `proxy-ssl-server-name: on`. Without it: `service.namespace.svc`.",
         example: "backend.example.com",
-        parse: |text, draft| set(&mut draft.spec.backend_tls.name, trimmed(text)),
+        parse: |text, draft| set(&mut draft.spec.backend_tls.proxy_ssl_name, trimmed(text)),
         ..TLS
     },
     Entry {
@@ -67,7 +67,7 @@ static ENTRIES: &[Entry] = &[
         value: "TLSv1.2, TLSv1.3 or both, separated by blanks",
         doc: "Versions of TLS. Without it: TLSv1.2.",
         example: "TLSv1.2 TLSv1.3",
-        parse: |text, draft| set(&mut draft.spec.backend_tls.protocols, protocols(text)),
+        parse: |text, draft| set(&mut draft.spec.backend_tls.proxy_ssl_protocols, protocols(text)),
         ..TLS
     },
     Entry {
@@ -82,7 +82,7 @@ static ENTRIES: &[Entry] = &[
         on_invalid: OnInvalid::Deny,
         guard: Guard::Protects,
         parse: |text, draft| {
-            draft.spec.backend_tls.secret = object(text, draft, true)?;
+            draft.spec.backend_tls.proxy_ssl_secret = object(text, draft, true)?;
             Ok(())
         },
         ..TLS
@@ -92,7 +92,7 @@ static ENTRIES: &[Entry] = &[
         value: ON_OFF,
         doc: "Send the name (SNI).",
         example: "on",
-        parse: |text, draft| set(&mut draft.spec.backend_tls.server_name, on_off(text)),
+        parse: |text, draft| set(&mut draft.spec.backend_tls.proxy_ssl_server_name, on_off(text)),
         ..TLS
     },
     Entry {
@@ -100,7 +100,7 @@ static ENTRIES: &[Entry] = &[
         value: ON_OFF,
         doc: "Verify the endpoint's certificate.",
         example: "on",
-        parse: |text, draft| set(&mut draft.spec.backend_tls.verify, on_off(text)),
+        parse: |text, draft| set(&mut draft.spec.backend_tls.proxy_ssl_verify, on_off(text)),
         ..TLS
     },
     Entry {
@@ -108,7 +108,7 @@ static ENTRIES: &[Entry] = &[
         value: "a whole number; 0 means 1",
         doc: "How long the chain of certificates may be. Without it: 1.",
         example: "2",
-        parse: |text, draft| set(&mut draft.spec.backend_tls.verify_depth, depth(text)),
+        parse: |text, draft| set(&mut draft.spec.backend_tls.proxy_ssl_verify_depth, depth(text)),
         ..TLS
     },
 ];
@@ -167,12 +167,12 @@ mod tests {
 
     #[test]
     fn everything_goes_with_a_secret() {
-        assert_eq!(tls("proxy-ssl-ciphers", "HIGH:!AES").ciphers.unwrap().as_str(), "HIGH:!AES");
-        assert_eq!(tls("proxy-ssl-protocols", "TLSv1.3 TLSv1.2 TLSv1.3").protocols, [TlsProtocol::V1_2, TlsProtocol::V1_3]);
-        assert_eq!(tls("proxy-ssl-name", " a.com ").name.unwrap().as_str(), "a.com");
-        assert!(tls("proxy-ssl-verify", "on").verify && tls("proxy-ssl-server-name", " on").server_name);
+        assert_eq!(tls("proxy-ssl-ciphers", "HIGH:!AES").proxy_ssl_ciphers.unwrap().as_str(), "HIGH:!AES");
+        assert_eq!(tls("proxy-ssl-protocols", "TLSv1.3 TLSv1.2 TLSv1.3").proxy_ssl_protocols, [TlsProtocol::V1_2, TlsProtocol::V1_3]);
+        assert_eq!(tls("proxy-ssl-name", " a.com ").proxy_ssl_name.unwrap().as_str(), "a.com");
+        assert!(tls("proxy-ssl-verify", "on").proxy_ssl_verify && tls("proxy-ssl-server-name", " on").proxy_ssl_server_name);
         assert_eq!(
-            [tls("proxy-ssl-verify-depth", "0"), tls("proxy-ssl-verify-depth", "3")].map(|tls| tls.verify_depth),
+            [tls("proxy-ssl-verify-depth", "0"), tls("proxy-ssl-verify-depth", "3")].map(|tls| tls.proxy_ssl_verify_depth),
             [Some(1), Some(3)]
         );
         bad(&[("proxy-ssl-verify", "on")], Accepted, &[("proxy-ssl-verify", Surprise, "it has no effect without proxy-ssl-secret")]);
@@ -190,7 +190,11 @@ mod tests {
             ("proxy-ssl-server-name", "off;"),
         ] {
             let spec = bad(&[SECRET, (name, value)], Accepted, &[(name, Bad, "expected ")]);
-            assert_eq!(spec.backend_tls, BackendTls { secret: Some("shop/ca".parse().unwrap()), ..BackendTls::default() }, "{name}");
+            assert_eq!(
+                spec.backend_tls,
+                BackendTls { proxy_ssl_secret: Some("shop/ca".parse().unwrap()), ..BackendTls::default() },
+                "{name}"
+            );
         }
     }
 

@@ -22,13 +22,13 @@ pub(super) static GROUP: Group = Group {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct BasicAuth {
     /// `auth-type`. `None`: no password is asked for.
-    pub scheme: Option<AuthScheme>,
+    pub auth_type: Option<AuthScheme>,
     /// `auth-secret`: the Secret with the users.
-    pub secret: Option<Reference>,
+    pub auth_secret: Option<Reference>,
     /// `auth-secret-type`: what that Secret looks like.
-    pub layout: SecretLayout,
+    pub auth_secret_type: SecretLayout,
     /// `auth-realm`. `None`: empty.
-    pub realm: Option<Realm>,
+    pub auth_realm: Option<Realm>,
 }
 
 /// How a password is asked for (`auth-type`).
@@ -74,7 +74,7 @@ impl FromStr for SecretLayout {
     }
 }
 
-const NEEDS: Option<Needs> = Some(Needs { what: "auth-type", met: |spec| spec.basic_auth.scheme.is_some() });
+const NEEDS: Option<Needs> = Some(Needs { what: "auth-type", met: |spec| spec.basic_auth.auth_type.is_some() });
 
 static ENTRIES: &[Entry] = &[
     Entry {
@@ -87,7 +87,7 @@ static ENTRIES: &[Entry] = &[
         on_invalid: OnInvalid::Deny,
         needs: NEEDS,
         guard: Guard::Protects,
-        parse: |text, draft| set(&mut draft.spec.basic_auth.realm, trimmed(text)),
+        parse: |text, draft| set(&mut draft.spec.basic_auth.auth_realm, trimmed(text)),
         ..LOCATION
     },
     Entry {
@@ -102,7 +102,7 @@ static ENTRIES: &[Entry] = &[
         needs: NEEDS,
         guard: Guard::Protects,
         parse: |text, draft| {
-            draft.spec.basic_auth.secret = Some(object(text, draft, false)?.ok_or(SECRET)?);
+            draft.spec.basic_auth.auth_secret = Some(object(text, draft, false)?.ok_or(SECRET)?);
             Ok(())
         },
         ..LOCATION
@@ -117,7 +117,7 @@ static ENTRIES: &[Entry] = &[
         on_invalid: OnInvalid::Deny,
         needs: NEEDS,
         guard: Guard::Protects,
-        parse: |text, draft| set(&mut draft.spec.basic_auth.layout, without_blanks(text).map(Option::unwrap_or_default)),
+        parse: |text, draft| set(&mut draft.spec.basic_auth.auth_secret_type, without_blanks(text).map(Option::unwrap_or_default)),
         ..LOCATION
     },
     Entry {
@@ -128,7 +128,7 @@ static ENTRIES: &[Entry] = &[
         companions: &[("auth-secret", "users")],
         on_invalid: OnInvalid::Deny,
         guard: Guard::Protects,
-        parse: |text, draft| set(&mut draft.spec.basic_auth.scheme, without_blanks(text)),
+        parse: |text, draft| set(&mut draft.spec.basic_auth.auth_type, without_blanks(text)),
         ..LOCATION
     },
 ];
@@ -139,7 +139,7 @@ const COMPANIONS: &[(&str, &str)] = &[("auth-type", "basic"), ("auth-secret", "u
 const SECRET: Invalid = Invalid::new("the name of a Secret, as auth-type is set");
 
 fn finish(draft: &mut Draft) {
-    if draft.spec.basic_auth.scheme.is_some() && draft.spec.basic_auth.secret.is_none() && !draft.has_failed("auth-secret") {
+    if draft.spec.basic_auth.auth_type.is_some() && draft.spec.basic_auth.auth_secret.is_none() && !draft.has_failed("auth-secret") {
         draft.fault_on("auth-secret", OnInvalid::Deny, &SECRET);
     }
 }
@@ -154,17 +154,20 @@ mod tests {
     #[test]
     fn a_scheme_needs_a_secret() {
         let auth = good(&[("auth-type", " basic"), ("auth-secret", "ns/users"), ("auth-realm", "test auth")]).basic_auth;
-        assert_eq!((auth.scheme, auth.layout), (Some(AuthScheme::Basic), SecretLayout::File));
-        assert_eq!((auth.secret.clone().unwrap().to_string().as_str(), auth.realm.clone().unwrap().as_str()), ("ns/users", "test auth"));
+        assert_eq!((auth.auth_type, auth.auth_secret_type), (Some(AuthScheme::Basic), SecretLayout::File));
+        assert_eq!(
+            (auth.auth_secret.clone().unwrap().to_string().as_str(), auth.auth_realm.clone().unwrap().as_str()),
+            ("ns/users", "test auth")
+        );
         let auth = good(&[("auth-type", "digest"), ("auth-secret", "users"), ("auth-secret-type", "auth-map")]).basic_auth;
-        assert_eq!((auth.scheme, auth.layout), (Some(AuthScheme::Digest), SecretLayout::Map));
+        assert_eq!((auth.auth_type, auth.auth_secret_type), (Some(AuthScheme::Digest), SecretLayout::Map));
         let missing = [("auth-secret", Invalid, "expected the name of a Secret, as auth-type is set; because it protects")];
         for pairs in [
             vec![("auth-type", "basic")],
             vec![("auth-type", "basic"), ("auth-secret", "")],
             vec![("auth-type", "basic"), ("auth-secret", " ")],
         ] {
-            assert_eq!(bad(&pairs, Denied, &missing).basic_auth.secret, None);
+            assert_eq!(bad(&pairs, Denied, &missing).basic_auth.auth_secret, None);
         }
     }
 

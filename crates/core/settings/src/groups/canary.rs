@@ -22,21 +22,21 @@ pub(super) static GROUP: Group = Group {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Canary {
     /// `canary`: the Ingress defines no hosts and no locations, but alternatives.
-    pub enabled: bool,
+    pub canary: bool,
     /// `canary-weight`: out of [`Canary::total`]; 0 is never.
-    pub weight: u32,
+    pub canary_weight: u32,
     /// `canary-weight-total`, where it is above 100.
-    pub weight_total: Option<u32>,
+    pub canary_weight_total: Option<u32>,
     /// `canary-by-header` and what goes with it.
-    pub header: Option<CanaryHeader>,
+    pub canary_by_header: Option<CanaryHeader>,
     /// `canary-by-cookie`: the cookie that says `always` or `never`. Letter case does not matter.
-    pub cookie: Option<CookieName>,
+    pub canary_by_cookie: Option<CookieName>,
 }
 
 impl Canary {
     /// What the weight is compared with, at least 100.
     pub fn total(&self) -> u32 {
-        self.weight_total.unwrap_or(100)
+        self.canary_weight_total.unwrap_or(100)
     }
 }
 
@@ -62,8 +62,8 @@ pub enum HeaderRule {
     Primary,
 }
 
-const ENABLED: Needs = Needs { what: "canary: true", met: |spec| spec.canary.enabled };
-const HEADER: Needs = Needs { what: "canary: true and canary-by-header", met: |spec| spec.canary.header.is_some() };
+const ENABLED: Needs = Needs { what: "canary: true", met: |spec| spec.canary.canary };
+const HEADER: Needs = Needs { what: "canary: true and canary-by-header", met: |spec| spec.canary.canary_by_header.is_some() };
 
 const CANARY: Entry = Entry {
     scope: Scope::Backend,
@@ -84,7 +84,7 @@ static ENTRIES: &[Entry] = &[
         example: "true",
         companions: &[("canary-weight", "20")],
         needs: None,
-        parse: |text, draft| set(&mut draft.spec.canary.enabled, parse_bool(text)),
+        parse: |text, draft| set(&mut draft.spec.canary.canary, parse_bool(text)),
         ..CANARY
     },
     Entry {
@@ -92,7 +92,7 @@ static ENTRIES: &[Entry] = &[
         value: "a cookie's name",
         doc: "A request whose cookie of this name is `always` goes to the canary, one with `never` does not. Anything else leaves it to the weight.",
         example: "try_new",
-        parse: |text, draft| set(&mut draft.spec.canary.cookie, without_blanks(text)),
+        parse: |text, draft| set(&mut draft.spec.canary.canary_by_cookie, without_blanks(text)),
         ..CANARY
     },
     Entry {
@@ -102,7 +102,7 @@ static ENTRIES: &[Entry] = &[
         example: "X-Canary",
         parse: |text, draft| {
             let name = without_blanks(text)?;
-            draft.spec.canary.header = name.map(|name| CanaryHeader { name, rule: HeaderRule::Words });
+            draft.spec.canary.canary_by_header = name.map(|name| CanaryHeader { name, rule: HeaderRule::Words });
             Ok(())
         },
         ..CANARY
@@ -134,7 +134,7 @@ static ENTRIES: &[Entry] = &[
         value: "a whole number; 0 and less is never, `canary-weight-total` and more is always",
         doc: "How many of 100 requests go to the canary, by chance.",
         example: "20",
-        parse: |text, draft| set(&mut draft.spec.canary.weight, count(text)),
+        parse: |text, draft| set(&mut draft.spec.canary.canary_weight, count(text)),
         ..CANARY
     },
     Entry {
@@ -159,7 +159,7 @@ fn weight_total(text: &str, draft: &mut Draft) -> Result<(), Invalid> {
     if total < 100 {
         draft.note(FindingKind::Surprise, "expected a total of at least 100; 100 is used");
     }
-    draft.spec.canary.weight_total = Some(total).filter(|total| *total > 100);
+    draft.spec.canary.canary_weight_total = Some(total).filter(|total| *total > 100);
     Ok(())
 }
 
@@ -171,7 +171,7 @@ fn header_pattern(text: &str, draft: &mut Draft) -> Result<(), Invalid> {
         draft.note(FindingKind::Invalid, format!("{invalid}; requests with the header go to the primary"));
         HeaderRule::Primary
     });
-    if let Some(header) = &mut draft.spec.canary.header {
+    if let Some(header) = &mut draft.spec.canary.canary_by_header {
         header.rule = rule;
     }
     Ok(())
@@ -179,7 +179,7 @@ fn header_pattern(text: &str, draft: &mut Draft) -> Result<(), Invalid> {
 
 /// Comes after the pattern, and wins.
 fn header_value(text: &str, draft: &mut Draft) -> Result<(), Invalid> {
-    let Some((value, header)) = trimmed(text)?.zip(draft.spec.canary.header.as_mut()) else { return Ok(()) };
+    let Some((value, header)) = trimmed(text)?.zip(draft.spec.canary.canary_by_header.as_mut()) else { return Ok(()) };
     let pattern = std::mem::replace(&mut header.rule, HeaderRule::Value(value));
     if pattern != HeaderRule::Words {
         draft.note_on("canary-by-header-pattern", FindingKind::Surprise, "canary-by-header-value is set as well and wins; it is ignored");
@@ -199,7 +199,7 @@ const OWN: &[&str] = &[
 ];
 
 fn finish(draft: &mut Draft) {
-    if !draft.spec.canary.enabled {
+    if !draft.spec.canary.canary {
         return;
     }
     for name in draft.present.clone() {
@@ -215,7 +215,7 @@ fn finish(draft: &mut Draft) {
         draft.note_on(name, FindingKind::Surprise, detail);
     }
     let canary = &draft.spec.canary;
-    if canary.weight == 0 && canary.header.is_none() && canary.cookie.is_none() {
+    if canary.canary_weight == 0 && canary.canary_by_header.is_none() && canary.canary_by_cookie.is_none() {
         draft.note_on("canary", FindingKind::Surprise, "neither weight nor header nor cookie is set; no request goes to the canary");
     }
 }
@@ -240,15 +240,15 @@ mod tests {
             ("canary-weight-total", "1000"),
         ]));
         let canary = spec.canary;
-        assert_eq!((canary.weight, canary.total(), canary.cookie.clone().unwrap().as_str()), (5, 1000, "go"));
-        assert_eq!(canary.header, Some(CanaryHeader { name: "X-Go".parse().unwrap(), rule: HeaderRule::Words }));
+        assert_eq!((canary.canary_weight, canary.total(), canary.canary_by_cookie.clone().unwrap().as_str()), (5, 1000, "go"));
+        assert_eq!(canary.canary_by_header, Some(CanaryHeader { name: "X-Go".parse().unwrap(), rule: HeaderRule::Words }));
     }
 
     #[test]
     fn weights_are_clamped() {
         for (text, weight) in [("-5", 0), ("0", 0), ("100", 100), ("99999999999", u32::MAX)] {
             let spec = good(&canary(&[("canary-by-cookie", "a"), ("canary-weight", text)]));
-            assert_eq!(spec.canary.weight, weight, "{text}");
+            assert_eq!(spec.canary.canary_weight, weight, "{text}");
         }
         let note = [("canary-weight-total", Surprise, "expected a total of at least 100; 100 is used")];
         let spec = bad(&canary(&[("canary-weight", "10"), ("canary-weight-total", "50")]), Accepted, &note);
@@ -260,24 +260,24 @@ mod tests {
         let pattern = ("canary-by-header-pattern", "^Do");
         let header = ("canary-by-header", "X-Go");
         let spec = good(&canary(&[header, pattern]));
-        assert_eq!(spec.canary.header.clone().unwrap().rule, HeaderRule::Pattern("^Do".parse().unwrap()));
+        assert_eq!(spec.canary.canary_by_header.clone().unwrap().rule, HeaderRule::Pattern("^Do".parse().unwrap()));
         let note = [("canary-by-header-pattern", Surprise, "canary-by-header-value is set as well and wins")];
         let spec = bad(&canary(&[header, pattern, ("canary-by-header-value", "Do it")]), Accepted, &note);
-        assert_eq!(spec.canary.header.clone().unwrap().rule, HeaderRule::Value("Do it".parse().unwrap()));
+        assert_eq!(spec.canary.canary_by_header.clone().unwrap().rule, HeaderRule::Value("Do it".parse().unwrap()));
     }
 
     #[test]
     fn a_pattern_that_can_t_be_compiled_keeps_the_primary() {
         let found = [("canary-by-header-pattern", Bad, "expected a regular expression (")];
         let spec = bad(&canary(&[("canary-by-header", "X-Go"), ("canary-by-header-pattern", "[][**da?$&*")]), Accepted, &found);
-        assert_eq!(spec.canary.header.clone().unwrap().rule, HeaderRule::Primary);
+        assert_eq!(spec.canary.canary_by_header.clone().unwrap().rule, HeaderRule::Primary);
         let found = [(
             "canary-by-header-pattern",
             Bad,
             "expected a regular expression without blanks, commas, quotes and semicolons; it is ignored",
         )];
         let spec = bad(&canary(&[("canary-by-header", "X-Go"), ("canary-by-header-pattern", "a b;")]), Accepted, &found);
-        assert_eq!(spec.canary.header.clone().unwrap().rule, HeaderRule::Words);
+        assert_eq!(spec.canary.canary_by_header.clone().unwrap().rule, HeaderRule::Words);
     }
 
     #[test]
@@ -308,8 +308,8 @@ mod tests {
         for (name, value) in [("canary-by-header", "a:b"), ("canary-by-cookie", "a;b"), ("canary-weight-total", "many")] {
             let found = [(name, Bad, "expected ")];
             let spec = bad(&canary(&[(name, value), ("canary-weight", "1")]), Accepted, &found);
-            assert_eq!(spec.canary, Canary { enabled: true, weight: 1, ..Canary::default() });
+            assert_eq!(spec.canary, Canary { canary: true, canary_weight: 1, ..Canary::default() });
         }
-        assert!(!good(&[("canary", "0")]).canary.enabled);
+        assert!(!good(&[("canary", "0")]).canary.canary);
     }
 }

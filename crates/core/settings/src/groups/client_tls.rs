@@ -26,23 +26,23 @@ pub(super) static GROUP: Group = Group {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ClientTls {
     /// `ssl-passthrough`: connections go to the backend of `/` as they are.
-    pub passthrough: bool,
+    pub ssl_passthrough: bool,
     /// `ssl-ciphers`.
-    pub ciphers: Option<CipherList>,
+    pub ssl_ciphers: Option<CipherList>,
     /// `ssl-prefer-server-ciphers`.
-    pub prefer_server_ciphers: Option<bool>,
+    pub ssl_prefer_server_ciphers: Option<bool>,
     /// `auth-tls-secret`. `None`: no client certificates; the fields below are then not set either.
-    pub ca: Option<ClientCa>,
+    pub auth_tls_secret: Option<ClientCa>,
     /// `auth-tls-verify-client`.
-    pub verify: VerifyClient,
+    pub auth_tls_verify_client: VerifyClient,
     /// `auth-tls-verify-depth`: longest chain of certificates. `None`: 1. Never 0.
-    pub depth: Option<u16>,
+    pub auth_tls_verify_depth: Option<u16>,
     /// `auth-tls-error-page`: where clients go whose certificate is missing or bad. `None`: they get 400.
-    pub error_page: Option<TlsErrorPage>,
+    pub auth_tls_error_page: Option<TlsErrorPage>,
     /// `auth-tls-pass-certificate-to-upstream`: as the header `ssl-client-cert`.
-    pub pass_certificate: bool,
+    pub auth_tls_pass_certificate_to_upstream: bool,
     /// `auth-tls-match-cn`: searched in the subject; others get 403.
-    pub subject: Option<Pattern>,
+    pub auth_tls_match_cn: Option<Pattern>,
 }
 
 /// Whose certificates clients must have.
@@ -117,7 +117,7 @@ impl FromStr for TlsErrorPage {
     }
 }
 
-const NEEDS: Option<Needs> = Some(Needs { what: "auth-tls-secret", met: |spec| spec.client_tls.ca.is_some() });
+const NEEDS: Option<Needs> = Some(Needs { what: "auth-tls-secret", met: |spec| spec.client_tls.auth_tls_secret.is_some() });
 const COMPANIONS: &[(&str, &str)] = &[("auth-tls-secret", "default/ca")];
 
 /// What the annotations about client certificates have in common.
@@ -132,7 +132,7 @@ static ENTRIES: &[Entry] = &[
         doc: "Where clients go whose certificate is missing or bad.",
         example: "https://www.example.com/certificates",
         on_invalid: OnInvalid::Refuse,
-        parse: |text, draft| set(&mut draft.spec.client_tls.error_page, without_blanks(text)),
+        parse: |text, draft| set(&mut draft.spec.client_tls.auth_tls_error_page, without_blanks(text)),
         ..CERTIFICATE
     },
     Entry {
@@ -153,7 +153,7 @@ static ENTRIES: &[Entry] = &[
         doc: "Send the client's certificate to the backend: header `ssl-client-cert`, URL-encoded PEM.",
         example: "true",
         on_invalid: OnInvalid::Refuse,
-        parse: |text, draft| set(&mut draft.spec.client_tls.pass_certificate, parse_bool(text)),
+        parse: |text, draft| set(&mut draft.spec.client_tls.auth_tls_pass_certificate_to_upstream, parse_bool(text)),
         ..CERTIFICATE
     },
     Entry {
@@ -179,7 +179,7 @@ static ENTRIES: &[Entry] = &[
         example: "optional",
         guard: Guard::Shapes,
         parse: |text, draft| {
-            draft.spec.client_tls.verify = without_blanks(text)?.unwrap_or_default();
+            draft.spec.client_tls.auth_tls_verify_client = without_blanks(text)?.unwrap_or_default();
             Ok(())
         },
         ..CERTIFICATE
@@ -191,7 +191,7 @@ static ENTRIES: &[Entry] = &[
         doc: "Longest chain of certificates from the client's to the CA's.",
         example: "2",
         guard: Guard::Shapes,
-        parse: |text, draft| set(&mut draft.spec.client_tls.depth, depth(text).map(Some)),
+        parse: |text, draft| set(&mut draft.spec.client_tls.auth_tls_verify_depth, depth(text).map(Some)),
         ..CERTIFICATE
     },
     Entry {
@@ -204,7 +204,7 @@ static ENTRIES: &[Entry] = &[
         example: "ECDHE-RSA-AES128-GCM-SHA256:HIGH:!aNULL",
         on_invalid: OnInvalid::Refuse,
         parse: |text, draft| {
-            draft.spec.client_tls.ciphers = if text.trim_matches(' ').is_empty() { None } else { Some(text.parse()?) };
+            draft.spec.client_tls.ssl_ciphers = if text.trim_matches(' ').is_empty() { None } else { Some(text.parse()?) };
             Ok(())
         },
         ..LOCATION
@@ -218,7 +218,7 @@ static ENTRIES: &[Entry] = &[
             Needs the flag `--enable-ssl-passthrough` and the module ngx_stream_js_module; without them NGINX decrypts.",
         example: "true",
         on_invalid: OnInvalid::Refuse,
-        parse: |text, draft| set(&mut draft.spec.client_tls.passthrough, parse_bool(text)),
+        parse: |text, draft| set(&mut draft.spec.client_tls.ssl_passthrough, parse_bool(text)),
         ..LOCATION
     },
     Entry {
@@ -228,20 +228,20 @@ static ENTRIES: &[Entry] = &[
         value: BOOL,
         doc: "Whether the order of the server's ciphers counts, not the client's. Without effect on rules without a host.",
         example: "false",
-        parse: |text, draft| set(&mut draft.spec.client_tls.prefer_server_ciphers, parse_bool(text).map(Some)),
+        parse: |text, draft| set(&mut draft.spec.client_tls.ssl_prefer_server_ciphers, parse_bool(text).map(Some)),
         ..LOCATION
     },
 ];
 
 fn secret(text: &str, draft: &mut Draft) -> Result<(), Invalid> {
     let reference = object(text, draft, true).inspect_err(|_| close(draft))?;
-    draft.spec.client_tls.ca = reference.map(ClientCa::Secret);
+    draft.spec.client_tls.auth_tls_secret = reference.map(ClientCa::Secret);
     Ok(())
 }
 
 /// Other Ingresses of the host count on what this one says.
 fn close(draft: &mut Draft) {
-    draft.spec.client_tls.ca = Some(ClientCa::Unusable);
+    draft.spec.client_tls.auth_tls_secret = Some(ClientCa::Unusable);
 }
 
 fn subject(text: &str, draft: &mut Draft) -> Result<(), Invalid> {
@@ -252,7 +252,7 @@ fn subject(text: &str, draft: &mut Draft) -> Result<(), Invalid> {
         _ => Err(Invalid::new("CN= and a regular expression")),
     };
     let parsed = parsed.inspect_err(|_| close(draft));
-    set(&mut draft.spec.client_tls.subject, parsed)
+    set(&mut draft.spec.client_tls.auth_tls_match_cn, parsed)
 }
 
 fn depth(text: &str) -> Result<u16, Invalid> {
@@ -264,11 +264,11 @@ fn settle(draft: &mut Draft, config: &Config) {
     let https = &draft.spec.https;
     let redirected = *Effective::new(&https.ssl_redirect, &config.https.ssl_redirect).value()
         || *Effective::new(&https.force_ssl_redirect, &config.https.force_ssl_redirect).value();
-    if draft.spec.client_tls.subject.is_some() && !redirected {
+    if draft.spec.client_tls.auth_tls_match_cn.is_some() && !redirected {
         let detail = "plain HTTP has no certificate and gets 403, as it is not redirected";
         draft.note_on("auth-tls-match-cn", FindingKind::Surprise, detail);
     }
-    if draft.spec.client_tls.passthrough && draft.spec.client_tls.ca.is_some() {
+    if draft.spec.client_tls.ssl_passthrough && draft.spec.client_tls.auth_tls_secret.is_some() {
         let detail = "with ssl-passthrough connections are not decrypted here; no client certificate is asked for on them";
         draft.note_on("auth-tls-secret", FindingKind::Surprise, detail);
     }
@@ -286,14 +286,14 @@ mod tests {
     #[test]
     fn a_ca_is_named_with_its_namespace() {
         let tls = good(&[("auth-tls-secret", " default / authtls.foo.com")]).client_tls;
-        let Some(ClientCa::Secret(secret)) = tls.ca.clone() else { panic!("{tls:?}") };
+        let Some(ClientCa::Secret(secret)) = tls.auth_tls_secret.clone() else { panic!("{tls:?}") };
         assert_eq!(secret.to_string(), "default/authtls.foo.com");
-        assert_eq!((tls.verify, tls.depth), (VerifyClient::On, None));
+        assert_eq!((tls.auth_tls_verify_client, tls.auth_tls_verify_depth), (VerifyClient::On, None));
         for value in ["ca", "a/b/c", "/ca", "a/b;c", "$a/b", "a/b\n"] {
             let spec = bad(&[("auth-tls-secret", value)], Denied, &[("auth-tls-secret", Invalid, "expected a namespace and a name")]);
-            assert_eq!(spec.client_tls.ca, Some(ClientCa::Unusable), "{value}");
+            assert_eq!(spec.client_tls.auth_tls_secret, Some(ClientCa::Unusable), "{value}");
         }
-        assert_eq!(good(&[("auth-tls-secret", " ")]).client_tls.ca, None);
+        assert_eq!(good(&[("auth-tls-secret", " ")]).client_tls.auth_tls_secret, None);
     }
 
     #[test]
@@ -301,8 +301,8 @@ mod tests {
         let pairs =
             [CA, ("auth-tls-verify-client", "optional_no_ca"), ("auth-tls-verify-depth", "0"), ("auth-tls-match-cn", "CN=a.*;\"b\"")];
         let tls = good(&pairs).client_tls;
-        assert_eq!((tls.verify, tls.depth), (VerifyClient::OptionalNoCa, Some(1)));
-        assert_eq!(tls.subject.clone().unwrap().as_str(), "CN=a.*;\"b\"");
+        assert_eq!((tls.auth_tls_verify_client, tls.auth_tls_verify_depth), (VerifyClient::OptionalNoCa, Some(1)));
+        assert_eq!(tls.auth_tls_match_cn.clone().unwrap().as_str(), "CN=a.*;\"b\"");
         for (name, value, verdict) in [
             ("auth-tls-verify-client", "maybe", Accepted),
             ("auth-tls-verify-depth", "-1", Accepted),
@@ -312,14 +312,18 @@ mod tests {
             ("auth-tls-pass-certificate-to-upstream", "yes", Refused),
         ] {
             let tls = bad(&[CA, (name, value)], verdict, &[(name, Invalid, "expected ")]).client_tls;
-            assert_eq!((tls.verify, tls.depth, tls.subject.clone()), (VerifyClient::On, None, None), "{name}");
-            assert_eq!(tls.ca == Some(ClientCa::Unusable), verdict == Denied, "{name}");
+            assert_eq!(
+                (tls.auth_tls_verify_client, tls.auth_tls_verify_depth, tls.auth_tls_match_cn.clone()),
+                (VerifyClient::On, None, None),
+                "{name}"
+            );
+            assert_eq!(tls.auth_tls_secret == Some(ClientCa::Unusable), verdict == Denied, "{name}");
         }
     }
 
     #[test]
     fn an_error_page_is_a_url_a_path_or_a_location() {
-        let page = |value| good(&[CA, ("auth-tls-error-page", value)]).client_tls.error_page.clone();
+        let page = |value| good(&[CA, ("auth-tls-error-page", value)]).client_tls.auth_tls_error_page.clone();
         for value in ["http://10.0.0.1/error", "https://www.example.com:8443/a/b.html", "/error"] {
             assert_eq!(page(value), Some(TlsErrorPage::Url(value.parse().unwrap())));
         }
@@ -340,7 +344,10 @@ mod tests {
     fn ciphers_and_passthrough_may_not_be_wrong() {
         let ciphers = "ALL:!aNULL:!EXPORT56:RC4+RSA:+HIGH:+MEDIUM:+LOW:+SSLv2:+EXP";
         let tls = good(&[("ssl-ciphers", ciphers), ("ssl-prefer-server-ciphers", "false"), ("ssl-passthrough", "true")]).client_tls;
-        assert_eq!((tls.ciphers.clone().unwrap().as_str(), tls.prefer_server_ciphers, tls.passthrough), (ciphers, Some(false), true));
+        assert_eq!(
+            (tls.ssl_ciphers.clone().unwrap().as_str(), tls.ssl_prefer_server_ciphers, tls.ssl_passthrough),
+            (ciphers, Some(false), true)
+        );
         bad(&[("ssl-ciphers", "A;B")], Refused, &[("ssl-ciphers", Invalid, "expected ")]);
         bad(&[("ssl-passthrough", "on")], Refused, &[("ssl-passthrough", Invalid, "expected ")]);
         bad(&[("ssl-prefer-server-ciphers", "on")], Accepted, &[("ssl-prefer-server-ciphers", Invalid, "expected ")]);

@@ -33,6 +33,7 @@ pub(super) const LOCATION: Entry = Entry {
     yields_to: None,
     guard: Guard::Nothing,
     since: Since::IngressNginx,
+    inert: None,
     parse: |_, _| Ok(()),
 };
 

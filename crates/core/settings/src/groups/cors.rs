@@ -19,19 +19,19 @@ pub(super) static GROUP: Group = Group {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Cors {
     /// `enable-cors`.
-    pub enabled: bool,
+    pub enable_cors: bool,
     /// `cors-allow-origin`.
-    pub origins: AllowedOrigins,
+    pub cors_allow_origin: AllowedOrigins,
     /// `cors-allow-methods`: the header's text. `None`: [`Cors::METHODS`].
-    pub methods: Option<TokenList>,
+    pub cors_allow_methods: Option<TokenList>,
     /// `cors-allow-headers`: the header's text. `None`: [`Cors::HEADERS`].
-    pub headers: Option<TokenList>,
+    pub cors_allow_headers: Option<TokenList>,
     /// `cors-allow-credentials`. `None`: true.
-    pub credentials: Option<bool>,
+    pub cors_allow_credentials: Option<bool>,
     /// `cors-expose-headers`: the header's text. `None`: no such header.
-    pub expose_headers: Option<TokenList>,
+    pub cors_expose_headers: Option<TokenList>,
     /// `cors-max-age`: seconds, negative ones included, which browsers take for 0. `None`: [`Cors::MAX_AGE`].
-    pub max_age: Option<i64>,
+    pub cors_max_age: Option<i64>,
 }
 
 impl Cors {
@@ -54,7 +54,7 @@ pub enum AllowedOrigins {
     Listed(Vec<Origin>),
 }
 
-const NEEDS: Option<Needs> = Some(Needs { what: "enable-cors: true", met: |spec| spec.cors.enabled });
+const NEEDS: Option<Needs> = Some(Needs { what: "enable-cors: true", met: |spec| spec.cors.enable_cors });
 
 /// What all but `enable-cors` have in common.
 const WITH_CORS: Entry = Entry { risk: Risk::Medium, needs: NEEDS, companions: &[("enable-cors", "true")], ..LOCATION };
@@ -66,7 +66,7 @@ static ENTRIES: &[Entry] = &[
         value: BOOL,
         doc: "Whether pages may use the client's cookies and credentials; without it true. Browsers refuse it when every origin is allowed.",
         example: "false",
-        parse: |text, draft| set(&mut draft.spec.cors.credentials, parse_bool(text).map(Some)),
+        parse: |text, draft| set(&mut draft.spec.cors.cors_allow_credentials, parse_bool(text).map(Some)),
         ..WITH_CORS
     },
     Entry {
@@ -75,7 +75,7 @@ static ENTRIES: &[Entry] = &[
         doc: "Headers that pages may send, as written. Without it `DNT,Keep-Alive,User-Agent,X-Requested-With,If-Modified-Since,Cache-Control,Content-Type,Range,Authorization`.",
         example: "X-Token, Content-Type",
         parse: |text, draft| {
-            set(&mut draft.spec.cors.headers, tokens(text, |byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_')))
+            set(&mut draft.spec.cors.cors_allow_headers, tokens(text, |byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_')))
         },
         ..WITH_CORS
     },
@@ -84,7 +84,7 @@ static ENTRIES: &[Entry] = &[
         value: "methods between commas",
         doc: "Methods that pages may use, as written. Without it `GET, PUT, POST, DELETE, PATCH, OPTIONS`.",
         example: "GET, POST",
-        parse: |text, draft| set(&mut draft.spec.cors.methods, tokens(text, |byte| byte.is_ascii_alphabetic())),
+        parse: |text, draft| set(&mut draft.spec.cors.cors_allow_methods, tokens(text, |byte| byte.is_ascii_alphabetic())),
         ..WITH_CORS
     },
     Entry {
@@ -102,7 +102,7 @@ static ENTRIES: &[Entry] = &[
         example: "X-Total, X-Page",
         parse: |text, draft| {
             let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'*');
-            set(&mut draft.spec.cors.expose_headers, tokens(text, allowed))
+            set(&mut draft.spec.cors.cors_expose_headers, tokens(text, allowed))
         },
         ..WITH_CORS
     },
@@ -112,7 +112,7 @@ static ENTRIES: &[Entry] = &[
         value: "seconds, a whole number",
         doc: "How long browsers may remember the answer to a preflight request; without it 1728000, which is 20 days.",
         example: "600",
-        parse: |text, draft| set(&mut draft.spec.cors.max_age, parse_integer(text).map(Some)),
+        parse: |text, draft| set(&mut draft.spec.cors.cors_max_age, parse_integer(text).map(Some)),
         ..WITH_CORS
     },
     Entry {
@@ -120,7 +120,7 @@ static ENTRIES: &[Entry] = &[
         value: BOOL,
         doc: "Let pages of other sites read the answers.",
         example: "true",
-        parse: |text, draft| set(&mut draft.spec.cors.enabled, parse_bool(text)),
+        parse: |text, draft| set(&mut draft.spec.cors.enable_cors, parse_bool(text)),
         ..LOCATION
     },
 ];
@@ -153,7 +153,7 @@ fn origins(text: &str, draft: &mut Draft) -> Result<(), Invalid> {
         }
     }
     let any = items.iter().any(|item| item == "*");
-    draft.spec.cors.origins = if any { AllowedOrigins::Any } else { AllowedOrigins::Listed(listed) };
+    draft.spec.cors.cors_allow_origin = if any { AllowedOrigins::Any } else { AllowedOrigins::Listed(listed) };
     Ok(())
 }
 
@@ -163,7 +163,7 @@ fn has_no_scheme(item: &str) -> bool {
 }
 
 fn finish(draft: &mut Draft) {
-    if draft.spec.cors.credentials == Some(true) && draft.spec.cors.origins == AllowedOrigins::Any {
+    if draft.spec.cors.cors_allow_credentials == Some(true) && draft.spec.cors.cors_allow_origin == AllowedOrigins::Any {
         let detail = "browsers refuse credentials when every origin is allowed; cors-allow-origin should name the origins";
         draft.note_on("cors-allow-credentials", FindingKind::Surprise, detail);
     }
@@ -183,7 +183,7 @@ mod tests {
     }
 
     fn listed(cors: &Cors) -> String {
-        match &cors.origins {
+        match &cors.cors_allow_origin {
             AllowedOrigins::Any => "*".to_owned(),
             AllowedOrigins::Listed(origins) => origins.iter().map(Origin::to_string).collect::<Vec<_>>().join(" "),
         }
@@ -210,9 +210,9 @@ mod tests {
         let both = bad(&[CORS, ("cors-allow-origin", "origin.cors.com:8080, https://a.b")], Accepted, &note).cors;
         assert_eq!(listed(&both), "https://a.b");
         let none = bad(&[CORS, ("cors-allow-origin", "origin.cors.com:8080")], Accepted, &note).cors;
-        assert_eq!(none.origins, AllowedOrigins::Listed(Vec::new()));
+        assert_eq!(none.cors_allow_origin, AllowedOrigins::Listed(Vec::new()));
         let star = bad(&[CORS, ("cors-allow-origin", "*, foo.bar.com")], Accepted, &[("cors-allow-origin", Invalid, "\"foo.bar.com\"")]);
-        assert_eq!(star.cors.origins, AllowedOrigins::Any);
+        assert_eq!(star.cors.cors_allow_origin, AllowedOrigins::Any);
     }
 
     #[test]
@@ -220,17 +220,21 @@ mod tests {
         for value in ["https://a.b;", "https://a.b/path", "https://a.b\"", "https://a.b:x", "https://a.b, h\nttp://c"] {
             let expected =
                 [("cors-allow-origin", Surprise, "every origin is allowed"), ("cors-allow-origin", Invalid, "expected an origin")];
-            assert_eq!(bad(&[CORS, ("cors-allow-origin", value)], Accepted, &expected).cors.origins, AllowedOrigins::Any, "{value:?}");
+            assert_eq!(
+                bad(&[CORS, ("cors-allow-origin", value)], Accepted, &expected).cors.cors_allow_origin,
+                AllowedOrigins::Any,
+                "{value:?}"
+            );
         }
     }
 
     #[test]
     fn lists_stay_as_written() {
-        assert_eq!(with("cors-allow-headers", "DNT, User-Agent").headers.unwrap().as_str(), "DNT, User-Agent");
-        assert_eq!(with("cors-allow-methods", "GET PUT,POST").methods.unwrap().as_str(), "GET PUT,POST");
-        assert_eq!(with("cors-expose-headers", "*, X_a").expose_headers.unwrap().as_str(), "*, X_a");
-        assert_eq!((with("cors-max-age", "200").max_age, with("cors-max-age", "-1").max_age), (Some(200), Some(-1)));
-        assert_eq!(with("cors-allow-credentials", "false").credentials, Some(false));
+        assert_eq!(with("cors-allow-headers", "DNT, User-Agent").cors_allow_headers.unwrap().as_str(), "DNT, User-Agent");
+        assert_eq!(with("cors-allow-methods", "GET PUT,POST").cors_allow_methods.unwrap().as_str(), "GET PUT,POST");
+        assert_eq!(with("cors-expose-headers", "*, X_a").cors_expose_headers.unwrap().as_str(), "*, X_a");
+        assert_eq!((with("cors-max-age", "200").cors_max_age, with("cors-max-age", "-1").cors_max_age), (Some(200), Some(-1)));
+        assert_eq!(with("cors-allow-credentials", "false").cors_allow_credentials, Some(false));
         for (name, value) in [
             ("cors-allow-methods", "GET1"),
             ("cors-allow-methods", "*"),

@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use ngx_value::{ErrorStatus, Invalid, ServiceName, parse_bool};
 
 use super::common::{self, BOOL, LOCATION, set};
+use crate::config::grammar::{self, Grammar, usable};
+use crate::config::table::settings;
 use crate::parse::FindingKind;
 use crate::rare::Rare;
 use crate::table::*;
@@ -13,6 +15,7 @@ pub(super) static GROUP: Group = Group {
     title: "Errors and the default backend",
     doc: "An error that is taken over goes to the default backend as a request for `/` with headers such as `X-Code`; the client gets that answer with its status.",
     entries: ENTRIES,
+    keys: KEYS,
     finish,
     clear: |spec| spec.errors = Rare::default(),
     ..common::GROUP
@@ -22,12 +25,28 @@ pub(super) static GROUP: Group = Group {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Errors {
     /// `custom-http-errors`: statuses from 400 that are taken over. Never empty. `None`: the global list.
-    pub statuses: Option<BTreeSet<ErrorStatus>>,
+    pub custom_http_errors: Option<BTreeSet<ErrorStatus>>,
     /// `disable-proxy-intercept-errors`: only errors of the proxy itself are taken over, not the backend's.
-    pub only_own: bool,
+    pub disable_proxy_intercept_errors: bool,
     /// `default-backend`: a Service of the same namespace; its first port counts.
     pub default_backend: Option<ServiceName>,
 }
+
+settings! {
+    /// Errors of all Ingresses that another backend answers.
+    ErrorDefaults in errors;
+
+    /// Errors that the default backend answers instead.
+    custom_http_errors: BTreeSet<ErrorStatus> = BTreeSet::new(), STATUSES, "404,503", [Text];
+    /// Take over only errors that the proxy itself makes, and leave the backend's alone.
+    disable_proxy_intercept_errors: bool = false, grammar::BOOL, "true", [Text];
+}
+
+const STATUSES: Grammar<BTreeSet<ErrorStatus>> = Grammar {
+    value: "statuses from 300 to 599 other than 499, between commas",
+    read: |text, notes| Ok(usable(text, notes, str::parse).into_iter().collect()),
+    print: |statuses| statuses.iter().map(ErrorStatus::to_string).collect::<Vec<_>>().join(","),
+};
 
 static ENTRIES: &[Entry] = &[
     Entry {
@@ -57,7 +76,7 @@ static ENTRIES: &[Entry] = &[
         doc: "Take over only errors that the proxy itself makes, and leave the backend's alone. Can't undo what the global list does.",
         example: "true",
         companions: &[("custom-http-errors", "404")],
-        parse: |text, draft| set(&mut draft.spec.errors.only_own, parse_bool(text)),
+        parse: |text, draft| set(&mut draft.spec.errors.disable_proxy_intercept_errors, parse_bool(text)),
         ..LOCATION
     },
 ];
@@ -75,13 +94,13 @@ fn statuses(text: &str, draft: &mut Draft) -> Result<(), Invalid> {
     if items.iter().any(String::is_empty) {
         draft.note(FindingKind::Surprise, "an item between the commas is empty; it is left out");
     }
-    draft.spec.errors.statuses = Some(statuses);
+    draft.spec.errors.custom_http_errors = Some(statuses);
     Ok(())
 }
 
 fn finish(draft: &mut Draft) {
-    let statuses = draft.spec.errors.statuses.iter().flatten().map(|status| status.code());
-    let authentication = draft.spec.external_auth.url.is_some() || draft.spec.basic_auth.scheme.is_some();
+    let statuses = draft.spec.errors.custom_http_errors.iter().flatten().map(|status| status.code());
+    let authentication = draft.spec.external_auth.auth_url.is_some() || draft.spec.basic_auth.auth_type.is_some();
     if authentication && statuses.into_iter().any(|status| status == 401) {
         let detail = "401 is taken over as well: clients are not asked for their password unless the default backend answers 401 with WWW-Authenticate";
         draft.note_on("custom-http-errors", FindingKind::Surprise, detail);
@@ -96,13 +115,13 @@ mod tests {
     use crate::parse::Verdict::{Accepted, Refused};
 
     fn codes(errors: &Errors) -> Vec<u16> {
-        errors.statuses.iter().flatten().map(|status| status.code()).collect()
+        errors.custom_http_errors.iter().flatten().map(|status| status.code()).collect()
     }
 
     #[test]
     fn statuses_are_sorted_errors() {
         assert_eq!(codes(&good(&[("custom-http-errors", "500, 404,500")]).errors), [404, 500]);
-        assert_eq!(good(&[("custom-http-errors", " ")]).errors.statuses, None);
+        assert_eq!(good(&[("custom-http-errors", " ")]).errors.custom_http_errors, None);
         for value in ["301", "499", "600", "404 500", "404;500", "4044", "x", "-404"] {
             bad(&[("custom-http-errors", value)], Refused, &[("custom-http-errors", Invalid, "expected statuses from 400 to 599")]);
         }
@@ -120,9 +139,9 @@ mod tests {
 
     #[test]
     fn a_boolean_that_is_none_takes_over_everything() {
-        assert!(good(&[("disable-proxy-intercept-errors", "true")]).errors.only_own);
+        assert!(good(&[("disable-proxy-intercept-errors", "true")]).errors.disable_proxy_intercept_errors);
         let expected = [("disable-proxy-intercept-errors", Invalid, "expected true or false")];
-        assert!(!bad(&[("disable-proxy-intercept-errors", "yes")], Accepted, &expected).errors.only_own);
+        assert!(!bad(&[("disable-proxy-intercept-errors", "yes")], Accepted, &expected).errors.disable_proxy_intercept_errors);
     }
 
     #[test]

@@ -19,11 +19,11 @@ pub(super) static GROUP: Group = Group {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Fastcgi {
     /// `fastcgi-index`: the file that a URI with `/` at its end means.
-    pub index: Option<FastcgiName>,
+    pub fastcgi_index: Option<FastcgiName>,
     /// `fastcgi-params-configmap`: more parameters ([`ngx_value::FastcgiName`] → [`ngx_value::FastcgiValue`]), of the Ingress' own namespace.
     /// One that names another namespace (unless that is allowed) makes the group count as not set, one that is missing closes the locations,
     /// one with an unusable key or value refuses the Ingress.
-    pub params: Option<Reference>,
+    pub fastcgi_params_configmap: Option<Reference>,
 }
 
 const FASTCGI: Entry = Entry {
@@ -41,7 +41,7 @@ static ENTRIES: &[Entry] = &[
         value: "a file name of letters, digits and `. - _`",
         doc: "The file that is meant by a URI with `/` at its end.",
         example: "index.php",
-        parse: |text, draft| set(&mut draft.spec.fastcgi.index, without_blanks::<FastcgiName>(text)),
+        parse: |text, draft| set(&mut draft.spec.fastcgi.fastcgi_index, without_blanks::<FastcgiName>(text)),
         ..FASTCGI
     },
     Entry {
@@ -51,7 +51,7 @@ static ENTRIES: &[Entry] = &[
             `- _ / .` with variables such as `$fastcgi_script_name`.",
         example: "php-parameters",
         parse: |text, draft| {
-            draft.spec.fastcgi.params = object(text, draft, false)?;
+            draft.spec.fastcgi.fastcgi_params_configmap = object(text, draft, false)?;
             Ok(())
         },
         ..FASTCGI
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn an_index_is_a_file_name() {
-        assert_eq!(good(&[("fastcgi-index", "index.php")]).fastcgi.index.clone().unwrap().as_str(), "index.php");
+        assert_eq!(good(&[("fastcgi-index", "index.php")]).fastcgi.fastcgi_index.clone().unwrap().as_str(), "index.php");
         for text in ["a/b", "a;", "$a", "a\n"] {
             bad(&[("fastcgi-index", text)], Refused, &[("fastcgi-index", Bad, "expected a name")]);
         }
@@ -74,9 +74,9 @@ mod tests {
 
     #[test]
     fn parameters_come_from_a_configmap() {
-        assert_eq!(good(&[("fastcgi-params-configmap", "params")]).fastcgi.params.clone().unwrap().name(), "params");
+        assert_eq!(good(&[("fastcgi-params-configmap", "params")]).fastcgi.fastcgi_params_configmap.clone().unwrap().name(), "params");
         assert_eq!(
-            good(&[("fastcgi-params-configmap", "shop/params")]).fastcgi.params.clone().unwrap().resolve("shop", false),
+            good(&[("fastcgi-params-configmap", "shop/params")]).fastcgi.fastcgi_params_configmap.clone().unwrap().resolve("shop", false),
             Ok(("shop", "params"))
         );
         bad(&[("fastcgi-params-configmap", "a/b/c")], Denied, &[("fastcgi-params-configmap", Bad, "expected a name")]);

@@ -3,6 +3,8 @@
 use ngx_value::{Expression, FirewallRules, parse_bool};
 
 use super::common::{self, BOOL, LOCATION, set};
+use crate::config::grammar::{self, optional};
+use crate::config::table::settings;
 use crate::rare::Rare;
 use crate::table::*;
 
@@ -10,6 +12,7 @@ pub(super) static GROUP: Group = Group {
     title: "Firewall",
     doc: "ModSecurity looks at requests where it is switched on globally or here; elsewhere the rules and the id have no effect. It never looks at requests to authentication services, redirects to sign in, and error pages.",
     entries: ENTRIES,
+    keys: KEYS,
     clear: |spec| spec.firewall = Rare::default(),
     ..common::GROUP
 };
@@ -18,13 +21,25 @@ pub(super) static GROUP: Group = Group {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Firewall {
     /// `enable-modsecurity`.
-    pub enabled: Option<bool>,
+    pub enable_modsecurity: Option<bool>,
     /// `enable-owasp-core-rules`: the core rule set as well.
-    pub core_rules: Option<bool>,
+    pub enable_owasp_core_rules: Option<bool>,
     /// `modsecurity-transaction-id`.
-    pub transaction_id: Option<Expression>,
+    pub modsecurity_transaction_id: Option<Expression>,
     /// `modsecurity-snippet`: rules instead of the recommended configuration. Only where snippets are allowed.
-    pub rules: Option<FirewallRules>,
+    pub modsecurity_snippet: Option<FirewallRules>,
+}
+
+settings! {
+    /// The firewall of all requests.
+    FirewallDefaults in firewall;
+
+    /// Let ModSecurity look at all requests.
+    enable_modsecurity: bool = false, grammar::BOOL, "true", [Text, Ingresses];
+    /// Rules instead of the recommended configuration. As in `modsecurity_rules '...'`, a backslash before `\`, `"`, `'`, `n`, `r` and `t` is an escape.
+    modsecurity_snippet: Option<FirewallRules> = None, optional("rules in the language of ModSecurity, or empty"), "SecRuleEngine DetectionOnly", [Text];
+    /// Add the OWASP core rule set.
+    enable_owasp_modsecurity_crs: bool = false, grammar::BOOL, "true", [Text, Routes];
 }
 
 const COMPANIONS: &[(&str, &str)] = &[("enable-modsecurity", "true")];
@@ -37,7 +52,7 @@ static ENTRIES: &[Entry] = &[
         value: BOOL,
         doc: "Whether the firewall looks at requests. Without rules of one's own it only reports.",
         example: "true",
-        parse: |text, draft| set(&mut draft.spec.firewall.enabled, parse_bool(text).map(Some)),
+        parse: |text, draft| set(&mut draft.spec.firewall.enable_modsecurity, parse_bool(text).map(Some)),
         ..LOCATION
     },
     Entry {
@@ -48,7 +63,7 @@ static ENTRIES: &[Entry] = &[
         doc: "Add the OWASP core rule set.",
         example: "true",
         companions: COMPANIONS,
-        parse: |text, draft| set(&mut draft.spec.firewall.core_rules, parse_bool(text).map(Some)),
+        parse: |text, draft| set(&mut draft.spec.firewall.enable_owasp_core_rules, parse_bool(text).map(Some)),
         ..LOCATION
     },
     Entry {
@@ -62,7 +77,7 @@ static ENTRIES: &[Entry] = &[
         on_invalid: OnInvalid::Refuse,
         parse: |text, draft| {
             let blank = text.trim().is_empty();
-            set(&mut draft.spec.firewall.rules, if blank { Ok(None) } else { text.parse().map(Some) })
+            set(&mut draft.spec.firewall.modsecurity_snippet, if blank { Ok(None) } else { text.parse().map(Some) })
         },
         ..LOCATION
     },
@@ -76,7 +91,7 @@ static ENTRIES: &[Entry] = &[
         companions: COMPANIONS,
         parse: |text, draft| {
             let text = text.trim_matches(' ');
-            set(&mut draft.spec.firewall.transaction_id, if text.is_empty() { Ok(None) } else { text.parse().map(Some) })
+            set(&mut draft.spec.firewall.modsecurity_transaction_id, if text.is_empty() { Ok(None) } else { text.parse().map(Some) })
         },
         ..LOCATION
     },
@@ -92,15 +107,15 @@ mod tests {
     #[test]
     fn rules_are_a_text_of_their_own() {
         let rules = "SecRuleEngine On\nSecRule REQUEST_HEADERS:User-Agent \"block-ua\" \"log,deny,id:107,status:403,msg:'UA blocked'\"\n";
-        assert_eq!(good(&[("modsecurity-snippet", rules)]).firewall.rules.clone().unwrap().as_str(), rules);
+        assert_eq!(good(&[("modsecurity-snippet", rules)]).firewall.modsecurity_snippet.clone().unwrap().as_str(), rules);
         bad(&[("modsecurity-snippet", "a\0")], Refused, &[("modsecurity-snippet", Invalid, "expected rules")]);
-        assert_eq!(good(&[("modsecurity-snippet", "\n ")]).firewall.rules, None);
+        assert_eq!(good(&[("modsecurity-snippet", "\n ")]).firewall.modsecurity_snippet, None);
     }
 
     #[test]
     fn an_id_is_made_of_variables() {
         assert_eq!(
-            good(&[("modsecurity-transaction-id", " $request_id")]).firewall.transaction_id.clone().unwrap().as_str(),
+            good(&[("modsecurity-transaction-id", " $request_id")]).firewall.modsecurity_transaction_id.clone().unwrap().as_str(),
             "$request_id"
         );
         for value in ["$nothing", "a;b", "$1", "a.b", "\""] {
@@ -112,7 +127,7 @@ mod tests {
     #[test]
     fn switches_are_booleans() {
         let firewall = good(&[("enable-modsecurity", "false"), ("enable-owasp-core-rules", "true")]).firewall;
-        assert_eq!((firewall.enabled, firewall.core_rules), (Some(false), Some(true)));
+        assert_eq!((firewall.enable_modsecurity, firewall.enable_owasp_core_rules), (Some(false), Some(true)));
         bad(&[("enable-modsecurity", "on")], Accepted, &[("enable-modsecurity", Invalid, "expected true or false")]);
     }
 }

@@ -18,17 +18,17 @@ pub(super) static GROUP: Group = Group {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Hashing {
     /// `upstream-hash-by`: what requests are hashed by.
-    pub by: Option<HashKey>,
+    pub upstream_hash_by: Option<HashKey>,
     /// `upstream-hash-by-subset`: hash to a subset of the endpoints and take any of it.
-    pub subset: bool,
+    pub upstream_hash_by_subset: bool,
     /// `upstream-hash-by-subset-size`, where it is given.
-    pub size: Option<u32>,
+    pub upstream_hash_by_subset_size: Option<u32>,
 }
 
 impl Hashing {
     /// How many endpoints a subset has, at least 1. `None`: there are no subsets.
     pub fn subset_size(&self) -> Option<u32> {
-        self.subset.then(|| self.size.unwrap_or(3))
+        self.upstream_hash_by_subset.then(|| self.upstream_hash_by_subset_size.unwrap_or(3))
     }
 }
 
@@ -38,7 +38,7 @@ const HASHING: Entry = Entry {
     on_invalid: OnInvalid::Refuse,
     on_empty: OnEmpty::Value,
     companions: &[("upstream-hash-by", "$request_uri")],
-    needs: Some(Needs { what: "upstream-hash-by", met: |spec| spec.hashing.by.is_some() }),
+    needs: Some(Needs { what: "upstream-hash-by", met: |spec| spec.hashing.upstream_hash_by.is_some() }),
     ..LOCATION
 };
 
@@ -52,7 +52,7 @@ static ENTRIES: &[Entry] = &[
         companions: &[],
         needs: None,
         parse: |text, draft| {
-            draft.spec.hashing.by = some(text, draft).and_then(without_blanks)?;
+            draft.spec.hashing.upstream_hash_by = some(text, draft).and_then(without_blanks)?;
             Ok(())
         },
         ..HASHING
@@ -63,7 +63,7 @@ static ENTRIES: &[Entry] = &[
         doc: "Hash to a subset of the endpoints, and take any of it: for many requests with the same key.",
         example: "true",
         parse: |text, draft| {
-            draft.spec.hashing.subset = some(text, draft).and_then(parse_bool)?;
+            draft.spec.hashing.upstream_hash_by_subset = some(text, draft).and_then(parse_bool)?;
             Ok(())
         },
         ..HASHING
@@ -75,7 +75,7 @@ static ENTRIES: &[Entry] = &[
         example: "5",
         companions: &[("upstream-hash-by", "$request_uri"), ("upstream-hash-by-subset", "true")],
         parse: |text, draft| {
-            draft.spec.hashing.size = some(text, draft).and_then(size)?;
+            draft.spec.hashing.upstream_hash_by_subset_size = some(text, draft).and_then(size)?;
             Ok(())
         },
         ..HASHING
@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn requests_are_hashed_by_a_text_with_variables() {
         let spec = good(&[("upstream-hash-by", "${host} $arg_user")]);
-        assert_eq!((spec.hashing.by.as_ref().unwrap().as_str(), spec.hashing.subset_size()), ("${host}$arg_user", None));
+        assert_eq!((spec.hashing.upstream_hash_by.as_ref().unwrap().as_str(), spec.hashing.subset_size()), ("${host}$arg_user", None));
         for text in ["$", "a;b", "$request_uri\n", "ngx.var"] {
             bad(&[("upstream-hash-by", text)], Refused, &[("upstream-hash-by", Bad, "expected letters")]);
         }

@@ -15,9 +15,9 @@ pub(super) static GROUP: Group =
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Headers {
     /// `custom-headers`: the ConfigMap with headers of the answer. A namespace is always written.
-    pub custom: Option<Reference>,
+    pub custom_headers: Option<Reference>,
     /// `http2-push-preload`: without effect, as NGINX has no server push any more.
-    pub push_preload: Option<bool>,
+    pub http2_push_preload: Option<bool>,
 }
 
 static ENTRIES: &[Entry] = &[
@@ -28,7 +28,7 @@ static ENTRIES: &[Entry] = &[
         doc: "Headers of every answer, from a ConfigMap; they replace the backend's. Each name must stand in `global-allowed-response-headers`, letter by letter. A `$` means itself.",
         example: "default/response-headers",
         parse: |text, draft| {
-            draft.spec.headers.custom = object(text, draft, true)?;
+            draft.spec.headers.custom_headers = object(text, draft, true)?;
             Ok(())
         },
         ..LOCATION
@@ -37,6 +37,7 @@ static ENTRIES: &[Entry] = &[
         name: "http2-push-preload",
         value: BOOL,
         doc: "Has no effect: NGINX and browsers gave up server push.",
+        inert: Some("NGINX and browsers gave up server push"),
         example: "false",
         on_invalid: OnInvalid::Refuse,
         parse: push_preload,
@@ -49,7 +50,7 @@ fn push_preload(text: &str, draft: &mut Draft) -> Result<(), Invalid> {
     if push {
         draft.note(FindingKind::Surprise, "NGINX and browsers gave up server push; it has no effect");
     }
-    draft.spec.headers.push_preload = Some(push);
+    draft.spec.headers.http2_push_preload = Some(push);
     Ok(())
 }
 
@@ -61,10 +62,13 @@ mod tests {
 
     #[test]
     fn headers_come_from_a_configmap_with_a_namespace() {
-        assert_eq!(good(&[("custom-headers", "ns/custom-headers")]).headers.custom.clone().unwrap().to_string(), "ns/custom-headers");
+        assert_eq!(
+            good(&[("custom-headers", "ns/custom-headers")]).headers.custom_headers.clone().unwrap().to_string(),
+            "ns/custom-headers"
+        );
         for (value, verdict) in [("custom-headers", Denied), ("a/b/c", Denied), ("a;b/c", Accepted), ("$a/b", Accepted)] {
             let spec = bad(&[("custom-headers", value)], verdict, &[("custom-headers", Invalid, "expected a namespace and a name")]);
-            assert_eq!(spec.headers.custom, None);
+            assert_eq!(spec.headers.custom_headers, None);
         }
     }
 

@@ -18,22 +18,22 @@ pub(super) static GROUP: Group = Group {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Mirror {
     /// `mirror-target`: where the copy goes.
-    pub target: Option<UrlTemplate>,
+    pub mirror_target: Option<UrlTemplate>,
     /// `mirror-request-body`: `Some(false)`: the copy has no body. `None`: it has.
-    pub body: Option<bool>,
+    pub mirror_request_body: Option<bool>,
     /// `mirror-host`: the Host header of the copy. `None`: [`Mirror::default_host`].
-    pub host: Option<VhostTemplate>,
+    pub mirror_host: Option<VhostTemplate>,
 }
 
 impl Mirror {
     /// The target's host without the port, up to its first variable. `None`: there is nothing before that, so the variable decides.
     pub fn default_host(&self) -> Option<&str> {
-        let host = self.target.as_ref()?.host();
+        let host = self.mirror_target.as_ref()?.host();
         host.split('$').next().filter(|host| !host.is_empty())
     }
 }
 
-const NEEDS: Option<Needs> = Some(Needs { what: "mirror-target", met: |spec| spec.mirror.target.is_some() });
+const NEEDS: Option<Needs> = Some(Needs { what: "mirror-target", met: |spec| spec.mirror.mirror_target.is_some() });
 const COMPANIONS: &[(&str, &str)] = &[("mirror-target", "https://test.example.com/$request_uri")];
 
 static ENTRIES: &[Entry] = &[
@@ -45,7 +45,7 @@ static ENTRIES: &[Entry] = &[
         example: "mirror.example.com",
         companions: COMPANIONS,
         needs: NEEDS,
-        parse: |text, draft| set(&mut draft.spec.mirror.host, trimmed(text)),
+        parse: |text, draft| set(&mut draft.spec.mirror.mirror_host, trimmed(text)),
         ..LOCATION
     },
     Entry {
@@ -58,7 +58,7 @@ static ENTRIES: &[Entry] = &[
         needs: NEEDS,
         parse: |text, draft| {
             let text = text.replace(' ', "");
-            set(&mut draft.spec.mirror.body, if text.is_empty() { Ok(None) } else { parse_on_off(&text).map(Some) })
+            set(&mut draft.spec.mirror.mirror_request_body, if text.is_empty() { Ok(None) } else { parse_on_off(&text).map(Some) })
         },
         ..LOCATION
     },
@@ -69,7 +69,7 @@ static ENTRIES: &[Entry] = &[
         value: "a URL with http or https, perhaps with variables",
         doc: "Where a copy of each request goes.",
         example: "https://test.example.com$request_uri",
-        parse: |text, draft| set(&mut draft.spec.mirror.target, target(text)),
+        parse: |text, draft| set(&mut draft.spec.mirror.mirror_target, target(text)),
         ..LOCATION
     },
 ];
@@ -95,7 +95,7 @@ mod tests {
             ("http://$host/", None),
         ] {
             let mirror = good(&[("mirror-target", value)]).mirror;
-            assert_eq!((mirror.default_host(), mirror.target.as_ref().unwrap().as_str()), (host, value.trim()));
+            assert_eq!((mirror.default_host(), mirror.mirror_target.as_ref().unwrap().as_str()), (host, value.trim()));
         }
         for value in ["localhost/mirror", "/mirror", "http://a/;", "http://a/$", "http://a/b,c", "http://a\n", "ftp://a/", "$scheme://a/"] {
             assert_eq!(bad(&[("mirror-target", value)], Accepted, &[("mirror-target", Invalid, "expected ")]).mirror, Mirror::default());
@@ -106,7 +106,7 @@ mod tests {
     fn details_need_a_target() {
         let target = ("mirror-target", "http://localhost/mirror");
         let mirror = good(&[target, ("mirror-request-body", " off"), ("mirror-host", "a.b")]).mirror;
-        assert_eq!((mirror.body, mirror.host.clone().unwrap().as_str()), (Some(false), "a.b"));
+        assert_eq!((mirror.mirror_request_body, mirror.mirror_host.clone().unwrap().as_str()), (Some(false), "a.b"));
         for (name, value) in [("mirror-request-body", "false"), ("mirror-host", "a b"), ("mirror-host", "a;b")] {
             bad(&[target, (name, value)], Accepted, &[(name, Invalid, "expected ")]);
         }

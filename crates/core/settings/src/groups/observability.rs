@@ -1,13 +1,23 @@
 //! Logs and traces.
 
+mod defaults;
+
 use ngx_value::{SpanName, parse_bool};
 
 use super::common::{self, BOOL, LOCATION, set, trimmed};
 use crate::rare::Rare;
 use crate::table::*;
 
-pub(super) static GROUP: Group =
-    Group { title: "Logs and traces", entries: ENTRIES, clear: |spec| spec.observability = Rare::default(), ..common::GROUP };
+pub(crate) use defaults::unsendable_logs;
+pub use defaults::{ObservabilityDefaults, Ratio, Sampler};
+
+pub(super) static GROUP: Group = Group {
+    title: "Logs and traces",
+    entries: ENTRIES,
+    keys: defaults::KEYS,
+    clear: |spec| spec.observability = Rare::default(),
+    ..common::GROUP
+};
 
 /// What these annotations ask for.
 #[derive(Debug, Clone, Default, PartialEq)]

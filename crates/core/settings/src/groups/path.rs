@@ -25,7 +25,7 @@ pub struct Path {
     /// `app-root`: where `/` of the host is redirected to; begins with `/`.
     pub app_root: Option<RewriteTarget>,
     /// `x-forwarded-prefix`: what the backend is told that the rewrite cut off. Only with `rewrite_target`.
-    pub forwarded_prefix: Option<RewriteTarget>,
+    pub x_forwarded_prefix: Option<RewriteTarget>,
 }
 
 const PATH: &str = "a path of letters, digits and `- . _ ~ / :` with captures such as `$1`";
@@ -69,7 +69,7 @@ static ENTRIES: &[Entry] = &[
         companions: &[("rewrite-target", "/$2")],
         on_invalid: OnInvalid::Refuse,
         needs: Some(Needs { what: "rewrite-target", met: |spec| spec.path.rewrite_target.is_some() }),
-        parse: |text, draft| set(&mut draft.spec.path.forwarded_prefix, without_blanks(text)),
+        parse: |text, draft| set(&mut draft.spec.path.x_forwarded_prefix, without_blanks(text)),
         ..LOCATION
     },
 ];
@@ -98,7 +98,7 @@ mod tests {
     #[test]
     fn a_prefix_needs_a_rewrite() {
         let spec = good(&[("rewrite-target", "/$2"), ("x-forwarded-prefix", "/test/$1")]);
-        assert_eq!(spec.path.forwarded_prefix.unwrap().as_str(), "/test/$1");
+        assert_eq!(spec.path.x_forwarded_prefix.unwrap().as_str(), "/test/$1");
         bad(&[("x-forwarded-prefix", "/test")], Accepted, &[("x-forwarded-prefix", Surprise, "it has no effect without rewrite-target")]);
         bad(&[("rewrite-target", "/"), ("x-forwarded-prefix", "\"")], Refused, &[("x-forwarded-prefix", Bad, "expected a path")]);
     }

@@ -18,12 +18,12 @@ pub(super) static GROUP: Group = Group {
 /// What these annotations ask for.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Redirect {
-    permanent: Option<RedirectUrl>,
-    permanent_code: Option<u16>,
-    temporal: Option<RedirectUrl>,
-    temporal_code: Option<u16>,
+    permanent_redirect: Option<RedirectUrl>,
+    permanent_redirect_code: Option<u16>,
+    temporal_redirect: Option<RedirectUrl>,
+    temporal_redirect_code: Option<u16>,
     /// `from-to-www-redirect`: the name of the host with or without `www.`, whichever it is not, redirects to it.
-    pub from_to_www: bool,
+    pub from_to_www_redirect: bool,
     /// `relative-redirects`: redirects of NGINX itself name only the path.
     pub relative_redirects: bool,
 }
@@ -31,8 +31,10 @@ pub struct Redirect {
 impl Redirect {
     /// The answer to every request: `temporal-redirect`, or else `permanent-redirect`.
     pub fn answer(&self) -> Option<RedirectAnswer<'_>> {
-        let temporal = self.temporal.as_ref().map(|url| RedirectAnswer { url, code: self.temporal_code.unwrap_or(302) });
-        temporal.or_else(|| self.permanent.as_ref().map(|url| RedirectAnswer { url, code: self.permanent_code.unwrap_or(301) }))
+        let temporal = self.temporal_redirect.as_ref().map(|url| RedirectAnswer { url, code: self.temporal_redirect_code.unwrap_or(302) });
+        temporal.or_else(|| {
+            self.permanent_redirect.as_ref().map(|url| RedirectAnswer { url, code: self.permanent_redirect_code.unwrap_or(301) })
+        })
     }
 }
 
@@ -65,7 +67,7 @@ static ENTRIES: &[Entry] = &[
             Not where that name is a host itself. The status is the setting `http-redirect-code`.",
         example: "true",
         parse: |text, draft| {
-            draft.spec.redirect.from_to_www = some(text, draft).and_then(parse_bool)?;
+            draft.spec.redirect.from_to_www_redirect = some(text, draft).and_then(parse_bool)?;
             Ok(())
         },
         ..REDIRECT
@@ -78,7 +80,7 @@ static ENTRIES: &[Entry] = &[
         example: "https://example.com/new",
         yields_to: Some("temporal-redirect"),
         parse: |text, draft| {
-            draft.spec.redirect.permanent = some(text, draft).and_then(trimmed)?;
+            draft.spec.redirect.permanent_redirect = some(text, draft).and_then(trimmed)?;
             Ok(())
         },
         ..REDIRECT
@@ -89,10 +91,10 @@ static ENTRIES: &[Entry] = &[
         doc: "The status of `permanent-redirect`. With 300, 304, 305 and 306 the URL is the body of the answer.",
         example: "308",
         companions: &[("permanent-redirect", "https://example.com/new")],
-        needs: Some(Needs { what: "permanent-redirect", met: |spec| spec.redirect.permanent.is_some() }),
+        needs: Some(Needs { what: "permanent-redirect", met: |spec| spec.redirect.permanent_redirect.is_some() }),
         yields_to: Some("temporal-redirect"),
         parse: |text, draft| {
-            draft.spec.redirect.permanent_code = some(text, draft).and_then(|text| code(text, draft, 308))?;
+            draft.spec.redirect.permanent_redirect_code = some(text, draft).and_then(|text| code(text, draft, 308))?;
             Ok(())
         },
         ..REDIRECT
@@ -124,9 +126,9 @@ static ENTRIES: &[Entry] = &[
         doc: "The status of `temporal-redirect`. With 300, 304, 305 and 306 the URL is the body of the answer.",
         example: "307",
         companions: &[("temporal-redirect", "https://example.com/new")],
-        needs: Some(Needs { what: "temporal-redirect", met: |spec| spec.redirect.temporal.is_some() }),
+        needs: Some(Needs { what: "temporal-redirect", met: |spec| spec.redirect.temporal_redirect.is_some() }),
         parse: |text, draft| {
-            draft.spec.redirect.temporal_code = some(text, draft).and_then(|text| code(text, draft, 307))?;
+            draft.spec.redirect.temporal_redirect_code = some(text, draft).and_then(|text| code(text, draft, 307))?;
             Ok(())
         },
         ..REDIRECT
@@ -148,7 +150,7 @@ fn temporal(text: &str, draft: &mut Draft) -> Result<(), Invalid> {
         draft.on_invalid(OnInvalid::DropGroup);
         return Err(Invalid::new("a URL with http:// or https://"));
     }
-    draft.spec.redirect.temporal = url;
+    draft.spec.redirect.temporal_redirect = url;
     Ok(())
 }
 
@@ -168,7 +170,7 @@ const GUARDS: &[&str] = &["allowlist-source-range", "auth-type", "auth-url", "de
 
 fn finish(draft: &mut Draft) {
     let redirect = &draft.spec.redirect;
-    let name = if redirect.temporal.is_some() { "temporal-redirect" } else { "permanent-redirect" };
+    let name = if redirect.temporal_redirect.is_some() { "temporal-redirect" } else { "permanent-redirect" };
     if redirect.answer().is_some() && draft.present.iter().any(|name| GUARDS.contains(name)) {
         draft.note_on(name, FindingKind::Surprise, "it answers before access control and authentication, so everybody gets the redirect");
     }
@@ -255,7 +257,7 @@ mod tests {
 
     #[test]
     fn booleans_refuse_what_is_none() {
-        assert!(good(&[("from-to-www-redirect", "true")]).redirect.from_to_www);
+        assert!(good(&[("from-to-www-redirect", "true")]).redirect.from_to_www_redirect);
         assert!(good(&[("relative-redirects", "1")]).redirect.relative_redirects);
         bad(&[("from-to-www-redirect", "yes")], Refused, &[("from-to-www-redirect", Bad, "expected true or false")]);
         bad(&[("relative-redirects", "yes")], Refused, &[("relative-redirects", Bad, "expected true or false")]);

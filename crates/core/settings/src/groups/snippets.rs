@@ -20,11 +20,11 @@ pub(super) static GROUP: Group = Group {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Snippets {
     /// `configuration-snippet`: text at location level. Only where snippets are allowed; never empty.
-    pub configuration: Option<Snippet>,
+    pub configuration_snippet: Option<Snippet>,
     /// `server-snippet`: text at server level. Only where snippets are allowed; never empty.
-    pub server: Option<Snippet>,
+    pub server_snippet: Option<Snippet>,
     /// `stream-snippet`: text in the stream block, for the whole proxy. Only where snippets are allowed; never empty.
-    pub stream: Option<Snippet>,
+    pub stream_snippet: Option<Snippet>,
 }
 
 static ENTRIES: &[Entry] = &[
@@ -36,7 +36,7 @@ static ENTRIES: &[Entry] = &[
         doc: "Text for the locations. It must be balanced: it can't close the block it stands in.",
         example: "add_header X-Test 1;",
         on_invalid: OnInvalid::Refuse,
-        parse: |text, draft| set(&mut draft.spec.snippets.configuration, snippet(text)),
+        parse: |text, draft| set(&mut draft.spec.snippets.configuration_snippet, snippet(text)),
         ..LOCATION
     },
     Entry {
@@ -48,7 +48,7 @@ static ENTRIES: &[Entry] = &[
         doc: "Text for the server block; the oldest Ingress of the host that has any decides. Paths of rules without a host answer 503 with it. It must be balanced: it can't close the block it stands in.",
         example: "location = /robots.txt { return 200; }",
         on_invalid: OnInvalid::Refuse,
-        parse: |text, draft| set(&mut draft.spec.snippets.server, snippet(text)),
+        parse: |text, draft| set(&mut draft.spec.snippets.server_snippet, snippet(text)),
         ..LOCATION
     },
     Entry {
@@ -60,15 +60,15 @@ static ENTRIES: &[Entry] = &[
         doc: "Text for the stream block, after that of older Ingresses and before the global one. It must be balanced: it can't close the block it stands in.",
         example: "server { listen 8000; proxy_pass 127.0.0.1:80; }",
         on_invalid: OnInvalid::Refuse,
-        parse: |text, draft| set(&mut draft.spec.snippets.stream, snippet(text)),
+        parse: |text, draft| set(&mut draft.spec.snippets.stream_snippet, snippet(text)),
         ..LOCATION
     },
 ];
 
 fn settle(draft: &mut Draft, config: &Config) {
-    common::hold_to_policy(draft, config, "configuration-snippet", |spec| &mut spec.snippets.configuration);
-    common::hold_to_policy(draft, config, "server-snippet", |spec| &mut spec.snippets.server);
-    common::hold_to_policy(draft, config, "stream-snippet", |spec| &mut spec.snippets.stream);
+    common::hold_to_policy(draft, config, "configuration-snippet", |spec| &mut spec.snippets.configuration_snippet);
+    common::hold_to_policy(draft, config, "server-snippet", |spec| &mut spec.snippets.server_snippet);
+    common::hold_to_policy(draft, config, "stream-snippet", |spec| &mut spec.snippets.stream_snippet);
 }
 
 #[cfg(test)]
@@ -90,7 +90,7 @@ mod tests {
         }
         let pairs = [("auth-url", "http://a/"), ("auth-snippet", "root /;")];
         let spec = bad(&pairs, Denied, &[("auth-snippet", Invalid, "expected directives that an Ingress may use, but line 1: root: ")]);
-        assert_eq!(spec.external_auth.snippet, None);
+        assert_eq!(spec.external_auth.auth_snippet, None);
     }
 
     #[test]
@@ -104,14 +104,14 @@ mod tests {
         };
         let parsed = read_with(&[("configuration-snippet", "include /etc/nginx/own.conf;")], &config);
         assert_eq!((parsed.verdict, parsed.findings), (Accepted, Vec::new()));
-        assert!(parsed.spec.snippets.configuration.is_some());
+        assert!(parsed.spec.snippets.configuration_snippet.is_some());
     }
 
     #[test]
     fn a_snippet_is_kept_as_text() {
         let snippets = good(&[("stream-snippet", "server {listen 8000; proxy_pass 127.0.0.1:80;}")]).snippets;
-        assert_eq!(snippets.stream.clone().unwrap().as_str(), "server {listen 8000; proxy_pass 127.0.0.1:80;}\n");
-        assert_eq!(good(&[("server-snippet", " \n "), ("configuration-snippet", "# only a comment {")]).snippets.server, None);
+        assert_eq!(snippets.stream_snippet.clone().unwrap().as_str(), "server {listen 8000; proxy_pass 127.0.0.1:80;}\n");
+        assert_eq!(good(&[("server-snippet", " \n "), ("configuration-snippet", "# only a comment {")]).snippets.server_snippet, None);
     }
 
     #[test]

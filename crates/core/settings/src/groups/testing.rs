@@ -1,9 +1,9 @@
-//! For the tests of the groups: reads annotations as if all of them had an effect already.
+//! For the tests of the groups: reads annotations, with snippets allowed.
 
 use std::collections::BTreeMap;
 
 use crate::config::Config;
-use crate::parse::{FindingKind, Parsed, Policy, Verdict, parse_with};
+use crate::parse::{FindingKind, Parsed, Policy, Verdict, parse};
 use crate::spec::Spec;
 use crate::table::*;
 
@@ -18,7 +18,7 @@ pub(super) fn read(pairs: &[(&str, &str)]) -> Parsed {
 pub(super) fn read_with(pairs: &[(&str, &str)], config: &Config) -> Parsed {
     let annotations: BTreeMap<String, String> =
         pairs.iter().map(|(name, value)| (format!("{PREFIX}/{name}"), (*value).to_owned())).collect();
-    parse_with(&annotations, &Policy { prefix: PREFIX, validation: true, config }, &|_| false)
+    parse(&annotations, &Policy { prefix: PREFIX, validation: true, config })
 }
 
 /// The typed values of annotations about which there is nothing to say.

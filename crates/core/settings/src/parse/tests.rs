@@ -32,9 +32,9 @@ fn check(name: &str, value: &str, verdict: Verdict, details: &[&str]) -> Spec {
     parsed.spec
 }
 
-/// As if every annotation of the table had an effect.
+/// With snippets allowed.
 fn read_all(pairs: &[(&str, &str)]) -> Parsed {
-    parse_with(&map(pairs), &Policy { prefix: PREFIX, validation: true, config: &snippets_allowed() }, &|_| false)
+    parse(&map(pairs), &Policy { prefix: PREFIX, validation: true, config: &snippets_allowed() })
 }
 
 #[test]
@@ -181,7 +181,7 @@ fn snippets_that_are_not_allowed_are_left_out() {
     let config = Config { annotations_risk_level: Risk::Critical, ..Config::default() };
     let parsed = read(&[("configuration-snippet", "a;"), ("ssl-redirect", "true")], &config);
     assert_eq!(
-        (parsed.verdict, parsed.spec.snippets.configuration.clone(), parsed.spec.https.ssl_redirect),
+        (parsed.verdict, parsed.spec.snippets.configuration_snippet.clone(), parsed.spec.https.ssl_redirect),
         (Verdict::Accepted, None, Some(true))
     );
     assert_eq!(
@@ -194,7 +194,7 @@ fn snippets_that_are_not_allowed_are_left_out() {
 fn a_snippet_that_is_allowed_must_be_balanced() {
     let config = snippets_allowed();
     let parsed = read(&[("server-snippet", "location /x { return 200; }")], &config);
-    assert_eq!(parsed.spec.snippets.server.clone().unwrap().as_str(), "location /x { return 200; }\n");
+    assert_eq!(parsed.spec.snippets.server_snippet.clone().unwrap().as_str(), "location /x { return 200; }\n");
     let parsed = read(&[("configuration-snippet", "a;\n} server {")], &config);
     assert_eq!(parsed.verdict, Verdict::Refused);
     assert_eq!(
@@ -221,33 +221,12 @@ fn a_name_that_does_not_exist_is_reported() {
 }
 
 #[test]
-fn an_annotation_without_an_effect_is_ignored_unless_it_protects() {
-    let config = Config::default();
-    let check = |name: &str, value: &str, verdict: Verdict, detail: &str| {
-        let parsed = parse_with(&map(&[(name, value)]), &Policy { prefix: PREFIX, validation: true, config: &config }, &|_| true);
-        let last = parsed.findings.last().map(|finding| (finding.kind, finding.detail.starts_with(detail)));
-        assert_eq!((parsed.verdict, last), (verdict, Some((FindingKind::Unsupported, true))), "{name}: {value:?}");
-    };
-    check("enable-cors", "true", Verdict::Accepted, "Narthex does not support this annotation yet; it is ignored");
-    let denied = "Narthex does not support this annotation yet; because it protects the ";
-    for (name, value) in [
-        ("whitelist-source-range", "1.1.1.1"),
-        ("denylist-source-range", "1.1.1.1"),
-        ("denylist-source-range", ""),
-        ("auth-url", "http://a/"),
-        ("auth-tls-secret", "default/ca"),
-    ] {
-        check(name, value, Verdict::Denied, denied);
-    }
-}
-
-#[test]
 fn every_protecting_annotation_closes_when_its_value_is_not_taken() {
     let config = snippets_allowed();
     for (entry, validation) in ANNOTATIONS.iter().filter(|entry| entry.protects()).flat_map(|entry| [(entry, true), (entry, false)]) {
         let mut pairs = entry.companions.to_vec();
         pairs.push((entry.name, "\"no; such {value}"));
-        let parsed = parse_with(&map(&pairs), &Policy { prefix: PREFIX, validation, config: &config }, &|_| false);
+        let parsed = parse(&map(&pairs), &Policy { prefix: PREFIX, validation, config: &config });
         assert_eq!(parsed.verdict, Verdict::Denied, "{}", entry.name);
         assert!(parsed.findings.iter().any(|finding| finding.detail.contains("because it protects the ")), "{}", entry.name);
     }
@@ -284,7 +263,7 @@ fn an_alias_speaks_when_the_annotation_itself_says_nothing() {
     let policy = Policy { prefix: PREFIX, validation: true, config: &config };
     let run = |pairs: &[(&str, &str)]| {
         let annotations = map(pairs);
-        let mut reader = Reader::new(&annotations, &policy, &|_| false);
+        let mut reader = Reader::new(&annotations, &policy);
         for (key, value) in &annotations {
             reader.read((entry, group), key, strip(key, PREFIX).unwrap(), value);
         }

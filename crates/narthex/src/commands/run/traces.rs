@@ -12,7 +12,7 @@ use opentelemetry::InstrumentationScope;
 use opentelemetry_otlp::{SpanExporter, WithExportConfig};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::trace::{SpanData, SpanExporter as _};
-use settings::WatchingDefaults;
+use settings::ObservabilityDefaults;
 use tokio::sync::watch;
 use tracing::{info, warn};
 
@@ -34,7 +34,7 @@ struct Collector {
 
 impl Collector {
     /// `None` where the settings name none.
-    fn new(settings: &WatchingDefaults) -> Option<Self> {
+    fn new(settings: &ObservabilityDefaults) -> Option<Self> {
         let host = settings.otlp_collector_host.as_ref()?.as_str();
         let host = if host.contains(':') && !host.starts_with('[') { format!("[{host}]") } else { host.to_owned() };
         Some(Self {
@@ -110,7 +110,8 @@ impl Export {
 pub(super) async fn run(live: LiveClient, mut built: watch::Receiver<Option<Arc<Built>>>) -> &'static str {
     let mut export: Option<Export> = None;
     loop {
-        let collector = built.borrow_and_update().as_ref().and_then(|built| Collector::new(&built.model.fixed.globals.config.watching));
+        let collector =
+            built.borrow_and_update().as_ref().and_then(|built| Collector::new(&built.model.fixed.globals.config.observability));
         let Some(collector) = collector else {
             export = None;
             if built.changed().await.is_err() {
@@ -134,7 +135,7 @@ mod tests {
 
     #[test]
     fn a_collector_is_what_the_settings_say() {
-        let of = |host: &str| WatchingDefaults { otlp_collector_host: host.parse().ok(), ..WatchingDefaults::default() };
+        let of = |host: &str| ObservabilityDefaults { otlp_collector_host: host.parse().ok(), ..ObservabilityDefaults::default() };
         let collector = Collector::new(&of("tempo")).expect("a host is set");
         assert_eq!(
             (collector.url.as_str(), collector.service.as_str(), collector.delay, collector.batch),
@@ -142,6 +143,6 @@ mod tests {
         );
         let url = |host: &str| Collector::new(&of(host)).expect("a host is set").url;
         assert_eq!((url("fd00::1").as_str(), url("[fd00::1]").as_str()), ("http://[fd00::1]:4317", "http://[fd00::1]:4317"));
-        assert_eq!(Collector::new(&WatchingDefaults::default()), None);
+        assert_eq!(Collector::new(&ObservabilityDefaults::default()), None);
     }
 }

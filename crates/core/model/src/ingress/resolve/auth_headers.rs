@@ -9,7 +9,7 @@ const ANNOTATION: &str = "auth-proxy-set-headers";
 
 /// Reads the headers, in the order of their names. Anything wrong denies the Ingress.
 pub(super) fn resolve(lookup: &Lookup<'_>, outcome: &mut Outcome<'_>) -> Vec<(HeaderName, HeaderTemplate)> {
-    let Some(reference) = lookup.spec.external_auth.proxy_set_headers.as_ref() else { return Vec::new() };
+    let Some(reference) = lookup.spec.external_auth.auth_proxy_set_headers.as_ref() else { return Vec::new() };
     let mut read = || {
         let key = lookup.key(reference).map_err(|invalid| invalid.to_string())?;
         let found = lookup.config_map(&key, ANNOTATION, outcome, headers);

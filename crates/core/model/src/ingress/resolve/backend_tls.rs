@@ -19,7 +19,7 @@ const NOTHING_TO_VERIFY: &str = "expected a ca.crt to verify endpoints with";
 /// Reads the Secret that is named. One that is out of reach, missing or unusable closes the locations.
 pub(super) fn read(lookup: &Lookup<'_>, outcome: &mut Outcome<'_>) -> Option<BackendSecret> {
     let tls = &lookup.spec.backend_tls;
-    let reference = tls.secret.as_ref()?;
+    let reference = tls.proxy_ssl_secret.as_ref()?;
     let key = match reference.resolve(&lookup.ingress.namespace, lookup.config.allow_cross_namespace_resources) {
         Ok((namespace, name)) => ObjectKey::new(namespace, name),
         Err(invalid) => {
@@ -29,7 +29,7 @@ pub(super) fn read(lookup: &Lookup<'_>, outcome: &mut Outcome<'_>) -> Option<Bac
     };
     let read = |secret: &Secret| match material(secret)? {
         // Serving without the check would be worse than not serving.
-        None if tls.verify => Err(NOTHING_TO_VERIFY.to_owned()),
+        None if tls.proxy_ssl_verify => Err(NOTHING_TO_VERIFY.to_owned()),
         material => Ok(material),
     };
     match lookup.secret(&key, ANNOTATION, outcome, read) {

@@ -20,7 +20,7 @@ const ANNOTATION: &str = "auth-tls-secret";
 /// Reads the Secret. `None`: none is named.
 pub(super) fn resolve(lookup: &Lookup<'_>, outcome: &mut Outcome<'_>) -> Option<ClientTrust> {
     // The parser has said what is wrong with a value that names none.
-    let ClientCa::Secret(reference) = lookup.spec.client_tls.ca.as_ref()? else { return Some(ClientTrust::Unusable) };
+    let ClientCa::Secret(reference) = lookup.spec.client_tls.auth_tls_secret.as_ref()? else { return Some(ClientTrust::Unusable) };
     let read = || {
         let key = lookup.key(reference).map_err(|invalid| format!("\"{reference}\": {invalid}"))?;
         let secret = lookup.snapshot.secrets.get(&key).ok_or_else(|| format!("Secret {key}: expected one that exists"))?;

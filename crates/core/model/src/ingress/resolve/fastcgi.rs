@@ -16,8 +16,8 @@ const ANNOTATION: &str = "fastcgi-params-configmap";
 /// the Ingress is not served.
 pub(super) fn read(lookup: &Lookup<'_>, outcome: &mut Outcome<'_>) -> FastcgiSettings {
     let fastcgi = &lookup.spec.fastcgi;
-    let mut settings = FastcgiSettings { index: fastcgi.index.clone(), params: Arc::default() };
-    let Some(reference) = &fastcgi.params else { return settings };
+    let mut settings = FastcgiSettings { index: fastcgi.fastcgi_index.clone(), params: Arc::default() };
+    let Some(reference) = &fastcgi.fastcgi_params_configmap else { return settings };
     let home = &lookup.ingress.namespace;
     if let Err(invalid) = reference.resolve(home, lookup.config.allow_cross_namespace_resources) {
         let detail = format!("\"{reference}\": {invalid}; fastcgi-index and {ANNOTATION} are ignored");

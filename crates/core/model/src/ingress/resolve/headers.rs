@@ -13,10 +13,10 @@ const ANNOTATION: &str = "custom-headers";
 ///
 /// The ConfigMap may be of any namespace, as only headers that the administrator lists come out of it.
 pub(super) fn resolve(lookup: &Lookup<'_>, outcome: &mut Outcome<'_>) -> Vec<Header> {
-    let Some(reference) = &lookup.spec.headers.custom else { return Vec::new() };
+    let Some(reference) = &lookup.spec.headers.custom_headers else { return Vec::new() };
     let Ok((namespace, name)) = reference.resolve(&lookup.ingress.namespace, true) else { return Vec::new() };
     let key = ObjectKey::new(namespace, name);
-    let allowed = &lookup.config.answers.global_allowed_response_headers;
+    let allowed = &lookup.config.headers.global_allowed_response_headers;
     let found = lookup.config_map(&key, ANNOTATION, outcome, |map| read(map, allowed));
     let found = found.unwrap_or_else(|| Err("does not exist".to_owned()));
     found.unwrap_or_else(|fault| {

@@ -10,25 +10,25 @@ use crate::problem::ProblemKind;
 /// Reports them. What was to be guarded by the firewall is closed.
 pub(super) fn check(lookup: &Lookup<'_>, outcome: &mut Outcome<'_>) {
     let lacks = |module: Module| lookup.options.missing.contains(&module).then(|| format!("NGINX lacks {}", module.describe()));
-    if lookup.spec.client_tls.passthrough
+    if lookup.spec.client_tls.ssl_passthrough
         && let Some(what) = no_passthrough(lookup.options)
     {
         outcome.problem("ssl-passthrough", ProblemKind::InvalidValue, format!("{what}; NGINX decrypts connections to its hosts"));
     }
     let firewall = &lookup.spec.firewall;
-    if firewall.enabled == Some(true)
+    if firewall.enable_modsecurity == Some(true)
         && let Some(what) = lacks(Module::Firewall)
     {
         return outcome.deny("enable-modsecurity", &what);
     }
-    let watched = *Effective::new(&firewall.enabled, &lookup.config.watching.enable_modsecurity).value();
+    let watched = *Effective::new(&firewall.enable_modsecurity, &lookup.config.firewall.enable_modsecurity).value();
     if watched
-        && firewall.core_rules == Some(true)
+        && firewall.enable_owasp_core_rules == Some(true)
         && let Some(what) = lacks(Module::CoreRules)
     {
         outcome.deny("enable-owasp-core-rules", &what);
     }
-    if lookup.spec.snippets.stream.is_some()
+    if lookup.spec.snippets.stream_snippet.is_some()
         && let Some(what) = lacks(Module::Stream)
     {
         outcome.problem("stream-snippet", ProblemKind::InvalidValue, format!("{what}; the text is left out"));

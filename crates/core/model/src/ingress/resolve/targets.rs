@@ -10,10 +10,10 @@ use crate::problem::ProblemKind;
 /// Refuses a `mirror-target` that can't be used. An `auth-url` that can't closes the locations.
 pub(super) fn check(lookup: &Lookup<'_>, outcome: &mut Outcome<'_>) {
     let refusal = |url: &Option<UrlTemplate>| url.as_ref().and_then(|url| refusal(lookup, url));
-    if let Some(what) = refusal(&lookup.spec.external_auth.url) {
+    if let Some(what) = refusal(&lookup.spec.external_auth.auth_url) {
         outcome.deny("auth-url", &what);
     }
-    let mirror = refusal(&lookup.spec.mirror.target);
+    let mirror = refusal(&lookup.spec.mirror.mirror_target);
     if let Some(what) = &mirror {
         outcome.problem("mirror-target", ProblemKind::LocalEndpoint, format!("{what}; nothing is copied"));
     }

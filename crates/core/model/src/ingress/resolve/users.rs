@@ -23,9 +23,9 @@ const NO_HASH: &str = "*";
 /// Reads the users. `None` where no password is asked for, or the Ingress is denied.
 pub(super) fn resolve(lookup: &Lookup<'_>, outcome: &mut Outcome<'_>) -> Option<Users> {
     let auth = &lookup.spec.basic_auth;
-    let scheme = auth.scheme?;
+    let scheme = auth.auth_type?;
     // Without a reference that can be read the parser has denied the Ingress.
-    let reference = auth.secret.as_ref()?;
+    let reference = auth.auth_secret.as_ref()?;
     let key = match lookup.key(reference) {
         Ok(key) => key,
         Err(invalid) => {
@@ -37,7 +37,7 @@ pub(super) fn resolve(lookup: &Lookup<'_>, outcome: &mut Outcome<'_>) -> Option<
         outcome.deny("auth-secret", &format!("expected a Secret that exists, but there is no {key}"));
         return None;
     };
-    let lines = match auth.layout {
+    let lines = match auth.auth_secret_type {
         SecretLayout::File => match file(secret, &key) {
             Ok(lines) => lines,
             Err(what) => {

@@ -13,6 +13,6 @@ record! {
         /// Name of the span. Absent: as the settings say.
         pub opentelemetry_operation_name: Option<Arc<str>> = (observability),
         /// A trace that the client began goes on. Absent: as the settings say.
-        pub opentelemetry_trust_incoming_span: Option<bool> = (observability over watching),
+        pub opentelemetry_trust_incoming_span: Option<bool> = (observability over observability),
     }
 }

@@ -65,9 +65,13 @@ pub(super) fn decide(host: &str, sets: &[&RuleSet], problems: &mut Vec<Problem>)
     let verified = asking().find_map(|rules| {
         let Some(ClientTrust::Trusted(trusted)) = &rules.policy.resolved.client_trust else { return None };
         let asked = &rules.policy.spec.client_tls;
-        let verification = ClientVerification::new(host, trusted.clone(), asked.verify, depth(asked));
-        let error_page = asked.error_page.as_ref().map(|page| page.to_string().into());
-        Some((verification, Live { subject: subject(asked), passed: asked.pass_certificate, error_page }, &rules.origin))
+        let verification = ClientVerification::new(host, trusted.clone(), asked.auth_tls_verify_client, depth(asked));
+        let error_page = asked.auth_tls_error_page.as_ref().map(|page| page.to_string().into());
+        Some((
+            verification,
+            Live { subject: subject(asked), passed: asked.auth_tls_pass_certificate_to_upstream, error_page },
+            &rules.origin,
+        ))
     });
     let mut closed: Vec<ObjectKey> = unusable().map(|rules| rules.key().clone()).collect();
     if let Some((verification, _, decides)) = &verified {
@@ -87,18 +91,18 @@ pub(super) fn decide(host: &str, sets: &[&RuleSet], problems: &mut Vec<Problem>)
 }
 
 fn depth(asked: &ClientTls) -> u16 {
-    asked.depth.unwrap_or(1)
+    asked.auth_tls_verify_depth.unwrap_or(1)
 }
 
 fn subject(asked: &ClientTls) -> Option<Arc<str>> {
-    asked.subject.as_ref().map(|subject| subject.as_str().into())
+    asked.auth_tls_match_cn.as_ref().map(|subject| subject.as_str().into())
 }
 
 /// Whether what the host verifies is all that an object asks for. One without a usable CA is closed anyway.
 fn suffices(decided: &ClientVerification, rules: &RuleSet) -> bool {
     let Some(ClientTrust::Trusted(trusted)) = &rules.policy.resolved.client_trust else { return true };
     let asked = &rules.policy.spec.client_tls;
-    let strict = match asked.verify {
+    let strict = match asked.auth_tls_verify_client {
         VerifyClient::On => decided.verify == VerifyClient::On,
         VerifyClient::Optional => matches!(decided.verify, VerifyClient::On | VerifyClient::Optional),
         // The backend decides.

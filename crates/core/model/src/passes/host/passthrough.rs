@@ -7,7 +7,7 @@ use crate::rule::{CATCH_ALL, Field, PathKind, RuleSet};
 
 /// The backend of `/`, if an object of the host asks for it. Says what has no effect on such connections.
 pub(super) fn target(host: &str, sets: &[&RuleSet], drafts: &[Draft<'_>], problems: &mut Vec<Problem>) -> Option<BackendId> {
-    let asking = sets.iter().find(|rules| rules.policy.spec.client_tls.passthrough)?;
+    let asking = sets.iter().find(|rules| rules.policy.spec.client_tls.ssl_passthrough)?;
     let mut refuse = |kind, why: String| {
         let detail = format!("ssl-passthrough: {why}; NGINX decrypts connections to it");
         problems.push(asking.origin.problem(Field::Whole, kind, detail));

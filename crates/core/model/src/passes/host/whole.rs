@@ -15,11 +15,11 @@ pub(crate) fn asks_for(policy: &Policy, annotation: &str) -> bool {
     let spec = &policy.spec;
     match annotation {
         "auth-tls-secret" => matches!(policy.resolved.client_trust, Some(ClientTrust::Trusted(_))),
-        "from-to-www-redirect" => spec.redirect.from_to_www,
+        "from-to-www-redirect" => spec.redirect.from_to_www_redirect,
         "server-alias" => !spec.names.server_alias.is_empty() || !spec.names.server_alias_patterns.is_empty(),
-        "server-snippet" => spec.snippets.server.is_some(),
-        "ssl-ciphers" => spec.client_tls.ciphers.is_some(),
-        "ssl-prefer-server-ciphers" => spec.client_tls.prefer_server_ciphers.is_some(),
+        "server-snippet" => spec.snippets.server_snippet.is_some(),
+        "ssl-ciphers" => spec.client_tls.ssl_ciphers.is_some(),
+        "ssl-prefer-server-ciphers" => spec.client_tls.ssl_prefer_server_ciphers.is_some(),
         _ => false,
     }
 }
@@ -46,10 +46,10 @@ pub(super) fn shell(name: &str, sets: &[&RuleSet], host: &Host, clients: Option<
     let asks = |policy: &Policy| SHELL.iter().any(|annotation| *annotation != "auth-tls-secret" && asks_for(policy, annotation));
     (name != CATCH_ALL && (clients.is_some() || policies(sets).any(asks))).then(|| Shell {
         aliases: host.aliases.clone(),
-        snippet: policies(sets).find_map(|policy| policy.spec.snippets.server.clone()),
+        snippet: policies(sets).find_map(|policy| policy.spec.snippets.server_snippet.clone()),
         clients,
-        ciphers: policies(sets).find_map(|policy| policy.spec.client_tls.ciphers.clone()),
-        prefer_server_ciphers: policies(sets).find_map(|policy| policy.spec.client_tls.prefer_server_ciphers),
+        ciphers: policies(sets).find_map(|policy| policy.spec.client_tls.ssl_ciphers.clone()),
+        prefer_server_ciphers: policies(sets).find_map(|policy| policy.spec.client_tls.ssl_prefer_server_ciphers),
         profiles: host.profiles.iter().map(|(id, _)| id.clone()).collect(),
     })
 }

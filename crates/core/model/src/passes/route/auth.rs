@@ -29,40 +29,43 @@ pub(super) fn apply(location: &Location<'_>, policy: &mut Policy, profile: &mut 
 fn password(location: &Location<'_>) -> Option<PasswordCheck> {
     let auth = &location.given.spec.basic_auth;
     let users = location.given.resolved.users.as_ref()?;
-    let realm = auth.realm.as_ref().map(|realm| realm.as_str().into()).unwrap_or_default();
-    Some(PasswordCheck { users: users.id.clone(), auth_realm: realm, digest: auth.scheme? == AuthScheme::Digest })
+    let realm = auth.auth_realm.as_ref().map(|realm| realm.as_str().into()).unwrap_or_default();
+    Some(PasswordCheck { users: users.id.clone(), auth_realm: realm, digest: auth.auth_type? == AuthScheme::Digest })
 }
 
 /// The service that the Ingress names.
 fn own(location: &Location<'_>) -> Option<(ExternalCheck, AuthLocation)> {
     let auth = &location.given.spec.external_auth;
-    let url = auth.url.as_ref()?;
+    let url = auth.auth_url.as_ref()?;
     // A connection that is kept belongs to one worker and one protocol; with HTTP/2 the predecessor kept none.
     let keepalive = auth.keepalive().filter(|_| !location.config.use_http2);
     let upstream = keepalive.map(|keepalive| upstream(url, keepalive));
-    let rules = auth.cache_duration.clone().unwrap_or_default();
+    let rules = auth.auth_cache_duration.clone().unwrap_or_default();
     let check = ExternalCheck {
         auth_url: url.as_str().into(),
         upstream: upstream.as_ref().map(|upstream| upstream.name().into()),
         trusted: false,
         host: url.host().into(),
-        auth_method: auth.method.map(|method| method.to_string().into()),
-        auth_signin: auth.signin.as_ref().map(|signin| signin.as_str().into()),
-        auth_signin_redirect_param: parameter(auth.signin.as_ref(), auth.signin_redirect_param.as_ref()),
-        auth_response_headers: names(&auth.response_headers),
-        auth_request_redirect: auth.request_redirect.as_ref().map(|text| text.as_str().into()),
-        auth_always_set_cookie: auth.always_set_cookie,
-        cache: auth.cache_key.as_ref().map(|key| AuthCache { auth_cache_key: key.as_str().into(), auth_cache_duration: durations(&rules) }),
-        auth_keepalive_share_vars: keepalive.is_some().then_some(auth.keepalive_share_vars),
+        auth_method: auth.auth_method.map(|method| method.to_string().into()),
+        auth_signin: auth.auth_signin.as_ref().map(|signin| signin.as_str().into()),
+        auth_signin_redirect_param: parameter(auth.auth_signin.as_ref(), auth.auth_signin_redirect_param.as_ref()),
+        auth_response_headers: names(&auth.auth_response_headers),
+        auth_request_redirect: auth.auth_request_redirect.as_ref().map(|text| text.as_str().into()),
+        auth_always_set_cookie: auth.auth_always_set_cookie,
+        cache: auth
+            .auth_cache_key
+            .as_ref()
+            .map(|key| AuthCache { auth_cache_key: key.as_str().into(), auth_cache_duration: durations(&rules) }),
+        auth_keepalive_share_vars: keepalive.is_some().then_some(auth.auth_keepalive_share_vars),
     };
     let headers = location.given.resolved.auth_headers.clone();
-    Some((check, AuthLocation { signin: auth.signin.is_some(), headers, snippet: auth.snippet.clone(), upstream }))
+    Some((check, AuthLocation { signin: auth.auth_signin.is_some(), headers, snippet: auth.auth_snippet.clone(), upstream }))
 }
 
 /// The service that the ConfigMap names, unless the Ingress does not want it.
 fn global(location: &Location<'_>) -> Option<(ExternalCheck, AuthLocation)> {
     let auth = &location.config.external_auth;
-    let url = auth.global_auth_url.as_ref().filter(|_| location.given.spec.external_auth.enable_global != Some(false))?;
+    let url = auth.global_auth_url.as_ref().filter(|_| location.given.spec.external_auth.enable_global_auth != Some(false))?;
     let check = ExternalCheck {
         auth_url: url.as_str().into(),
         upstream: None,

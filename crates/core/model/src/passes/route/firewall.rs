@@ -9,16 +9,16 @@ pub(super) fn apply(location: &Location<'_>, profile: &mut Profile) {
         return;
     }
     let own = &location.given.spec.firewall;
-    let global = &location.config.watching;
-    let wanted = match (global.enable_modsecurity, own.enabled) {
+    let global = &location.config.firewall;
+    let wanted = match (global.enable_modsecurity, own.enable_modsecurity) {
         (false, None | Some(false)) => return,
         (true, Some(false)) => FirewallText { switch: Some(false), ..FirewallText::default() },
         (by_all, _) => FirewallText {
             switch: (!by_all).then_some(true),
-            recommended: !by_all && own.rules.is_none(),
-            core_rules: own.core_rules == Some(true) && !(by_all && global.enable_owasp_modsecurity_crs),
-            transaction_id: own.transaction_id.clone(),
-            rules: own.rules.clone(),
+            recommended: !by_all && own.modsecurity_snippet.is_none(),
+            core_rules: own.enable_owasp_core_rules == Some(true) && !(by_all && global.enable_owasp_modsecurity_crs),
+            transaction_id: own.modsecurity_transaction_id.clone(),
+            rules: own.modsecurity_snippet.clone(),
         },
     };
     profile.watching.firewall = Some(wanted).filter(|wanted| *wanted != FirewallText::default());

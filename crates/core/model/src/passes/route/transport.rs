@@ -45,24 +45,24 @@ fn tls(given: &rule::Policy, secret: &BackendSecret, service: &str) -> BackendTl
     let given = &given.spec.backend_tls;
     let trust = secret.material.as_ref().map(|material| BackendTrust {
         material: material.clone(),
-        ciphers: given.ciphers.clone(),
-        protocols: if given.protocols.is_empty() { vec![TlsProtocol::V1_2] } else { given.protocols.clone() },
-        verify: given.verify,
-        verify_depth: given.verify_depth.unwrap_or(1),
+        ciphers: given.proxy_ssl_ciphers.clone(),
+        protocols: if given.proxy_ssl_protocols.is_empty() { vec![TlsProtocol::V1_2] } else { given.proxy_ssl_protocols.clone() },
+        verify: given.proxy_ssl_verify,
+        verify_depth: given.proxy_ssl_verify_depth.unwrap_or(1),
     });
-    let matters = given.server_name || trust.as_ref().is_some_and(|trust| trust.verify);
-    let name = match &given.name {
+    let matters = given.proxy_ssl_server_name || trust.as_ref().is_some_and(|trust| trust.verify);
+    let name = match &given.proxy_ssl_name {
         Some(name) => Some(BackendName::Given(name.clone())),
         None => matters.then(|| BackendName::Service(service.into())),
     };
-    BackendTls { trust, name, server_name: given.server_name }
+    BackendTls { trust, name, server_name: given.proxy_ssl_server_name }
 }
 
 /// A target without a path gets that of the request. One with a path, and without variables, gets the arguments alone, as NGINX does it.
 fn mirror(location: &Location<'_>, policy: &mut Policy, profile: &mut Profile) {
     let mirror = &location.given.spec.mirror;
-    let Some(target) = &mirror.target else { return };
-    let host = match (&mirror.host, mirror.default_host()) {
+    let Some(target) = &mirror.mirror_target else { return };
+    let host = match (&mirror.mirror_host, mirror.default_host()) {
         (Some(host), _) => host.as_str(),
         (None, Some(host)) => host,
         (None, None) => target.authority(),
@@ -73,5 +73,5 @@ fn mirror(location: &Location<'_>, policy: &mut Policy, profile: &mut Profile) {
         false => format!("{target}$is_args$args"),
     };
     policy.mirror = Some(Arc::new(Mirror { mirror_target: url.into(), mirror_host: host.into() }));
-    profile.mirror = Some(mirror.body != Some(false));
+    profile.mirror = Some(mirror.mirror_request_body != Some(false));
 }

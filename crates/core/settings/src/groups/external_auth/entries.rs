@@ -7,7 +7,7 @@ use ngx_value::{HeaderName, Invalid, Seconds, parse_bool, parse_integer};
 use super::super::common::{BOOL, DIRECTIVES, LOCATION, SECONDS, is_basic, object, set, snippet, without_blanks};
 use crate::table::*;
 
-const NEEDS: Option<Needs> = Some(Needs { what: "auth-url", met: |spec| spec.external_auth.url.is_some() });
+const NEEDS: Option<Needs> = Some(Needs { what: "auth-url", met: |spec| spec.external_auth.auth_url.is_some() });
 
 /// What all but two of them have in common.
 const WITH_URL: Entry = Entry { needs: NEEDS, companions: &[("auth-url", "http://auth.default.svc/check")], ..LOCATION };
@@ -23,7 +23,7 @@ pub(super) static ENTRIES: &[Entry] = &[
         doc: "Cookies of the service's answer go to the client whatever the status. Otherwise only with 200, 201, 204, 206, 301, 302, 303, 304, 307 and 308.",
         example: "true",
         on_invalid: OnInvalid::Deny,
-        parse: |text, draft| set(&mut draft.spec.external_auth.always_set_cookie, parse_bool(text)),
+        parse: |text, draft| set(&mut draft.spec.external_auth.auth_always_set_cookie, parse_bool(text)),
         ..WITH_URL
     },
     Entry {
@@ -37,7 +37,7 @@ pub(super) static ENTRIES: &[Entry] = &[
         guard: Guard::Protects,
         parse: |text, draft| {
             let blank = text.trim().is_empty();
-            set(&mut draft.spec.external_auth.cache_duration, if blank { Ok(None) } else { text.parse().map(Some) })
+            set(&mut draft.spec.external_auth.auth_cache_duration, if blank { Ok(None) } else { text.parse().map(Some) })
         },
         ..WITH_URL
     },
@@ -48,7 +48,7 @@ pub(super) static ENTRIES: &[Entry] = &[
         doc: "Keep the service's answers, per host and location, by this key.",
         example: "$remote_user$http_authorization",
         guard: Guard::Shapes,
-        parse: |text, draft| set(&mut draft.spec.external_auth.cache_key, expression(text)),
+        parse: |text, draft| set(&mut draft.spec.external_auth.auth_cache_key, expression(text)),
         ..WITH_URL
     },
     Entry {
@@ -57,7 +57,7 @@ pub(super) static ENTRIES: &[Entry] = &[
         value: "a whole number; 0 is none",
         doc: "How many idle connections to the service are kept. Not where the URL's host has variables, and not with `use-http2`.",
         example: "16",
-        parse: |text, draft| set(&mut draft.spec.external_auth.keepalive_connections, count(text).map(NonZeroU32::new)),
+        parse: |text, draft| set(&mut draft.spec.external_auth.auth_keepalive, count(text).map(NonZeroU32::new)),
         ..WITH_URL
     },
     Entry {
@@ -65,7 +65,7 @@ pub(super) static ENTRIES: &[Entry] = &[
         value: "a whole number; 0 keeps no connection",
         doc: "How many requests such a connection serves; without it 1000.",
         example: "500",
-        parse: |text, draft| set(&mut draft.spec.external_auth.keepalive_requests, count(text).map(Some)),
+        parse: |text, draft| set(&mut draft.spec.external_auth.auth_keepalive_requests, count(text).map(Some)),
         ..KEPT
     },
     Entry {
@@ -74,7 +74,7 @@ pub(super) static ENTRIES: &[Entry] = &[
         value: BOOL,
         doc: "Whether the request and the one to the service share variables.",
         example: "true",
-        parse: |text, draft| set(&mut draft.spec.external_auth.keepalive_share_vars, parse_bool(text)),
+        parse: |text, draft| set(&mut draft.spec.external_auth.auth_keepalive_share_vars, parse_bool(text)),
         ..KEPT
     },
     Entry {
@@ -82,7 +82,7 @@ pub(super) static ENTRIES: &[Entry] = &[
         value: SECONDS,
         doc: "How long such a connection may be idle; without it 60, 0 keeps none.",
         example: "30",
-        parse: |text, draft| set(&mut draft.spec.external_auth.keepalive_timeout, count(text).map(Seconds).map(Some)),
+        parse: |text, draft| set(&mut draft.spec.external_auth.auth_keepalive_timeout, count(text).map(Seconds).map(Some)),
         ..KEPT
     },
     Entry {
@@ -92,7 +92,7 @@ pub(super) static ENTRIES: &[Entry] = &[
         example: "POST",
         on_invalid: OnInvalid::Deny,
         guard: Guard::Protects,
-        parse: |text, draft| set(&mut draft.spec.external_auth.method, without_blanks(text)),
+        parse: |text, draft| set(&mut draft.spec.external_auth.auth_method, without_blanks(text)),
         ..WITH_URL
     },
     Entry {
@@ -105,7 +105,7 @@ pub(super) static ENTRIES: &[Entry] = &[
         on_invalid: OnInvalid::Deny,
         guard: Guard::Protects,
         parse: |text, draft| {
-            draft.spec.external_auth.proxy_set_headers = object(text, draft, true)?;
+            draft.spec.external_auth.auth_proxy_set_headers = object(text, draft, true)?;
             Ok(())
         },
         ..WITH_URL
@@ -129,7 +129,7 @@ pub(super) static ENTRIES: &[Entry] = &[
         example: "X-Auth-User,X-Auth-Groups",
         on_invalid: OnInvalid::Deny,
         guard: Guard::Protects,
-        parse: |text, draft| set(&mut draft.spec.external_auth.response_headers, headers(text)),
+        parse: |text, draft| set(&mut draft.spec.external_auth.auth_response_headers, headers(text)),
         ..WITH_URL
     },
     Entry {
@@ -139,7 +139,7 @@ pub(super) static ENTRIES: &[Entry] = &[
         value: "a URL or a path, perhaps with variables",
         doc: "Where clients are sent instead of a 401. The original URL is added as the parameter `rd`.",
         example: "https://$host/oauth2/start",
-        parse: |text, draft| set(&mut draft.spec.external_auth.signin, without_blanks(text)),
+        parse: |text, draft| set(&mut draft.spec.external_auth.auth_signin, without_blanks(text)),
         ..WITH_URL
     },
     Entry {
@@ -149,7 +149,7 @@ pub(super) static ENTRIES: &[Entry] = &[
         doc: "Another name for the parameter with the original URL.",
         example: "next",
         companions: &[("auth-url", "http://auth.default.svc/check"), ("auth-signin", "https://auth.example.com/login")],
-        parse: |text, draft| set(&mut draft.spec.external_auth.signin_redirect_param, without_blanks(text)),
+        parse: |text, draft| set(&mut draft.spec.external_auth.auth_signin_redirect_param, without_blanks(text)),
         ..WITH_URL
     },
     Entry {
@@ -161,7 +161,7 @@ pub(super) static ENTRIES: &[Entry] = &[
         example: "proxy_set_header X-Test 1;",
         on_invalid: OnInvalid::Deny,
         guard: Guard::Protects,
-        parse: |text, draft| set(&mut draft.spec.external_auth.snippet, snippet(text)),
+        parse: |text, draft| set(&mut draft.spec.external_auth.auth_snippet, snippet(text)),
         ..WITH_URL
     },
     Entry {
@@ -176,7 +176,7 @@ pub(super) static ENTRIES: &[Entry] = &[
         on_invalid: OnInvalid::Deny,
         needs: None,
         guard: Guard::Protects,
-        parse: |text, draft| set(&mut draft.spec.external_auth.url, without_blanks(text)),
+        parse: |text, draft| set(&mut draft.spec.external_auth.auth_url, without_blanks(text)),
         ..WITH_URL
     },
     Entry {
@@ -185,7 +185,7 @@ pub(super) static ENTRIES: &[Entry] = &[
         doc: "`false`: the global service is not asked about these locations.",
         example: "false",
         guard: Guard::Shapes,
-        parse: |text, draft| set(&mut draft.spec.external_auth.enable_global, parse_bool(text).map(Some)),
+        parse: |text, draft| set(&mut draft.spec.external_auth.enable_global_auth, parse_bool(text).map(Some)),
         ..LOCATION
     },
 ];
@@ -195,7 +195,7 @@ fn request_redirect(text: &str, draft: &mut Draft) -> Result<(), Invalid> {
     if !text.bytes().all(|byte| is_basic(byte) || matches!(byte, b',' | b'?' | b'&' | b'=')) {
         return Err(Invalid::new("a URL of letters, digits, - . _ ~ / : , ? & ="));
     }
-    set(&mut draft.spec.external_auth.request_redirect, if text.is_empty() { Ok(None) } else { text.parse().map(Some) })
+    set(&mut draft.spec.external_auth.auth_request_redirect, if text.is_empty() { Ok(None) } else { text.parse().map(Some) })
 }
 
 fn expression(text: &str) -> Result<Option<ngx_value::Expression>, Invalid> {

@@ -13,20 +13,20 @@ fn with(name: &'static str, value: &'static str) -> ExternalAuth {
 
 #[test]
 fn values_are_typed() {
-    assert_eq!(with("auth-method", "POST").method, Some(Method::Post));
-    assert_eq!(with("auth-signin", "http://$host/auth/start").signin.unwrap().as_str(), "http://$host/auth/start");
-    assert_eq!(with("auth-signin-redirect-param", "orig").signin_redirect_param.unwrap().as_str(), "orig");
-    assert_eq!(with("auth-cache-key", "fixed").cache_key.unwrap().as_str(), "fixed");
-    let names = with("auth-response-headers", "X-User, x_b,,").response_headers;
+    assert_eq!(with("auth-method", "POST").auth_method, Some(Method::Post));
+    assert_eq!(with("auth-signin", "http://$host/auth/start").auth_signin.unwrap().as_str(), "http://$host/auth/start");
+    assert_eq!(with("auth-signin-redirect-param", "orig").auth_signin_redirect_param.unwrap().as_str(), "orig");
+    assert_eq!(with("auth-cache-key", "fixed").auth_cache_key.unwrap().as_str(), "fixed");
+    let names = with("auth-response-headers", "X-User, x_b,,").auth_response_headers;
     assert_eq!(names.iter().map(HeaderName::as_str).collect::<Vec<_>>(), ["X-User", "x_b"]);
-    assert_eq!(with("auth-proxy-set-headers", "ns/auth-headers").proxy_set_headers.unwrap().to_string(), "ns/auth-headers");
-    assert_eq!(with("auth-request-redirect", "Foo-Redirect").request_redirect.unwrap().as_str(), "Foo-Redirect");
-    assert!(with("auth-always-set-cookie", "true").always_set_cookie);
-    assert_eq!(with("auth-snippet", "proxy_set_header A 42;").snippet.unwrap().as_str(), "proxy_set_header A 42;\n");
+    assert_eq!(with("auth-proxy-set-headers", "ns/auth-headers").auth_proxy_set_headers.unwrap().to_string(), "ns/auth-headers");
+    assert_eq!(with("auth-request-redirect", "Foo-Redirect").auth_request_redirect.unwrap().as_str(), "Foo-Redirect");
+    assert!(with("auth-always-set-cookie", "true").auth_always_set_cookie);
+    assert_eq!(with("auth-snippet", "proxy_set_header A 42;").auth_snippet.unwrap().as_str(), "proxy_set_header A 42;\n");
     let cached = good(&[URL, ("auth-cache-key", "fixed"), ("auth-cache-duration", "200 201 401 30m")]).external_auth;
-    assert_eq!(cached.cache_duration.clone().unwrap().time(401), Some(Seconds(1800)));
+    assert_eq!(cached.auth_cache_duration.clone().unwrap().time(401), Some(Seconds(1800)));
     for url in ["http://$host/auth", "https://auth.ns.svc:4180/oauth2/auth?a=b", " http://a.b/ "] {
-        assert_eq!(good(&[("auth-url", url)]).external_auth.url.clone().unwrap().as_str(), url.trim());
+        assert_eq!(good(&[("auth-url", url)]).external_auth.auth_url.clone().unwrap().as_str(), url.trim());
     }
 }
 
@@ -85,7 +85,7 @@ fn without_a_url_the_others_are_not_read() {
         let spec = bad(&[(name, "}")], Accepted, &[(name, Surprise, "it has no effect without auth-url; it is ignored")]);
         assert_eq!(spec.external_auth, ExternalAuth::default());
     }
-    assert_eq!(good(&[("enable-global-auth", "false")]).external_auth.enable_global, Some(false));
+    assert_eq!(good(&[("enable-global-auth", "false")]).external_auth.enable_global_auth, Some(false));
 }
 
 #[test]

@@ -1,16 +1,17 @@
-//! Logs, traces and the firewall.
+//! Logs and traces of all Ingresses.
 
 use std::fmt;
 use std::str::FromStr;
 
-use ngx_value::{FirewallRules, HeaderPattern, Invalid, LogParameter, SyslogHost, Template, Word};
+use ngx_value::{HeaderPattern, Invalid, LogParameter, SyslogHost, Template, Word};
 
-use super::grammar::{BOOL, COUNT, Grammar, HEADER_PATTERNS, LOG_PARAMETERS, optional, own};
-use super::table::{default, settings};
+use crate::config::Config;
+use crate::config::grammar::{BOOL, COUNT, Grammar, HEADER_PATTERNS, LOG_PARAMETERS, optional, own};
+use crate::config::table::{default, settings};
 
 settings! {
-    /// Logs, traces and the firewall.
-    WatchingDefaults in watching;
+    /// Logs and traces.
+    ObservabilityDefaults in observability;
 
     /// Write no access log of HTTP.
     disable_http_access_log: bool = false, BOOL, "true", [Text];
@@ -35,17 +36,10 @@ settings! {
     /// Log the requests to authentication services as well.
     enable_auth_access_log: bool = false, BOOL, "true", [Text];
 
-    /// Let ModSecurity look at all requests.
-    enable_modsecurity: bool = false, BOOL, "true", [Text, Ingresses];
-    /// Rules instead of the recommended configuration. As in `modsecurity_rules '...'`, a backslash before `\`, `"`, `'`, `n`, `r` and `t` is an escape.
-    modsecurity_snippet: Option<FirewallRules> = None, optional("rules in the language of ModSecurity, or empty"), "SecRuleEngine DetectionOnly", [Text];
-    /// Add the OWASP core rule set.
-    enable_owasp_modsecurity_crs: bool = false, BOOL, "true", [Text, Routes];
-
     /// Trace requests.
     enable_opentelemetry: bool = false, BOOL, "true", [Text, Routes];
     /// The file with the settings of NGINX's own module for traces, which is not used here: no effect.
-    opentelemetry_config: Word = default("/etc/ingress-controller/telemetry/opentelemetry.toml"), own("a path"), "/etc/otel.toml", [];
+    opentelemetry_config: Word = default("/etc/ingress-controller/telemetry/opentelemetry.toml"), own("a path"), "/etc/otel.toml", [] inert "it is read by NGINX's own module for traces, which is not used";
     /// Name of the span. Empty: method and path of the rule.
     opentelemetry_operation_name: Option<Template> = None, optional("text with NGINX variables, or empty"), "HTTP $request_method $uri", [Text];
     /// A trace that the client began goes on here.
@@ -53,9 +47,9 @@ settings! {
     /// Host of the collector, which takes OTLP over gRPC. Empty: none; then traces are passed on, and no span is recorded.
     otlp_collector_host: Option<Word> = None, optional("a host, or empty"), "otel-collector.observability", [Text];
     /// Port of the collector for OTLP over gRPC.
-    otlp_collector_port: u16 = 4317, PORT, "4319", [];
+    otlp_collector_port: u16 = 4317, PORT, "4319", [] inert "the exporter in the controller reads it";
     /// The service's name in traces.
-    otel_service_name: Word = default("nginx"), own("one word"), "shop", [];
+    otel_service_name: Word = default("nginx"), own("one word"), "shop", [] inert "the exporter in the controller reads it";
     /// Which requests are traced.
     otel_sampler: Sampler = Sampler::AlwaysOn, own("AlwaysOn, AlwaysOff or TraceIdRatioBased"), "TraceIdRatioBased", [Text];
     /// The share of requests that `TraceIdRatioBased` traces.
@@ -65,9 +59,9 @@ settings! {
     /// Spans that may wait for the exporter.
     otel_max_queuesize: u32 = 2048, COUNT, "4096", [Text];
     /// Milliseconds between two exports.
-    otel_schedule_delay_millis: u32 = 5000, COUNT, "1000", [];
+    otel_schedule_delay_millis: u32 = 5000, COUNT, "1000", [] inert "the exporter in the controller reads it";
     /// Spans of one export.
-    otel_max_export_batch_size: u32 = 512, COUNT, "1024", [];
+    otel_max_export_batch_size: u32 = 512, COUNT, "1024", [] inert "the exporter in the controller reads it";
 }
 
 const PORT: Grammar<u16> = Grammar {
@@ -80,9 +74,9 @@ const PORT: Grammar<u16> = Grammar {
 };
 
 /// What is wrong with keys together: key, and what happens instead.
-pub(super) fn check(config: &super::Config) -> Option<(&'static str, String)> {
-    let watching = &config.watching;
-    let lost = watching.enable_syslog && watching.syslog_host.is_none();
+pub(crate) fn unsendable_logs(config: &Config) -> Option<(&'static str, String)> {
+    let observability = &config.observability;
+    let lost = observability.enable_syslog && observability.syslog_host.is_none();
     lost.then(|| ("enable-syslog", "syslog-host does not say where to; the logs stay where they are".to_owned()))
 }
 
@@ -153,7 +147,7 @@ impl fmt::Display for Ratio {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::check;
+    use crate::config::tests::check;
 
     #[test]
     fn logs_are_buffered_left_out_and_sent_away() {

@@ -2,8 +2,8 @@
 
 use ngx_value::{CacheRules, HeaderName, HeaderTemplate, Invalid, Method, QueryName, RedirectTemplate, Snippet, Template, UrlTemplate};
 
-use super::grammar::{BOOL, Grammar, HEADER_NAMES, LIST, SNIPPET, optional};
-use super::table::settings;
+use crate::config::grammar::{BOOL, Grammar, HEADER_NAMES, LIST, SNIPPET, optional};
+use crate::config::table::settings;
 
 settings! {
     /// External authentication of all locations.
@@ -66,7 +66,7 @@ const DURATION: Grammar<Option<CacheRules>> = Grammar {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{check, read};
+    use crate::config::tests::{check, read};
 
     #[test]
     fn a_service_that_cannot_be_asked_lets_nobody_through() {
