@@ -1,7 +1,7 @@
 //! What rows change: the example of an annotation, or of a key of the ConfigMap, must change the model or the text of NGINX.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use anyhow::{Context, Result, ensure};
 use manifests::{Content, File};
@@ -172,12 +172,15 @@ fn revision(fixed: &Fixed) -> Result<String> {
 }
 
 fn options() -> BuildOptions {
-    let pair = PemPair { chain: "CHAIN".into(), key: "KEY".into() };
+    static PAIR: LazyLock<PemPair> = LazyLock::new(|| {
+        let made = rcgen::generate_simple_self_signed(["fallback.example.com".to_owned()]).expect("a certificate can be made");
+        PemPair { chain: made.cert.pem(), key: made.signing_key.serialize_pem() }
+    });
     BuildOptions {
         watch_ingress_without_class: true,
         configmap: Some(ObjectKey::new(NAMESPACE, "settings")),
         passthrough_port: Some(8442),
-        fallback_certificate: pair,
+        fallback_certificate: PAIR.clone(),
         ..BuildOptions::default()
     }
 }
