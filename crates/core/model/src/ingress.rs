@@ -175,9 +175,10 @@ fn share(policy: Policy) -> Arc<Policy> {
 }
 
 type Paths = Vec<(Match, BackendId, Position)>;
+type BareHosts = Box<[(Arc<str>, u32)]>;
 
 /// The paths of the rules, and hosts without any.
-fn parse_rules(key: &ObjectKey, ingress: &Ingress, problems: &mut Problems) -> (Paths, Box<[(Arc<str>, u32)]>) {
+fn parse_rules(key: &ObjectKey, ingress: &Ingress, problems: &mut Problems) -> (Paths, BareHosts) {
     let (mut paths, mut bare_hosts) = (Paths::new(), Vec::new());
     for (i, rule) in ingress.rules.iter().enumerate() {
         let host = match &rule.host {
