@@ -52,7 +52,7 @@ start() {
 }
 
 # Says that everything was sent.
-complete() { control /generation -d "$(sed -n 's/.*FORMAT = "\(.*\)".*/\1/p' "$SPEC/../narthex/wire.lua")" -o /dev/null; }
+complete() { control /generation -d "$(sed -n 's/.*FORMAT = "\(.*\)".*/\1/p' "$SPEC/../narthex/state/wire.lua")" -o /dev/null; }
 
 revision() { control /state | field revision; }
 

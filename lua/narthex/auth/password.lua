@@ -1,7 +1,8 @@
 --- Hashed passwords: the schemes of NGINX's password files, and those of the C library (bcrypt, `$1$`, `$5$`, `$6$`, DES).
 --
--- A hash is slow by design, so what was found out is remembered by each worker, under a keyed digest of the password, and what is not known
--- yet costs its namespace (`narthex.auth.password_shares`). How slow it may be the controller decides: hashes of other costs are no records.
+-- A hash is slow by design, so what was found out is remembered by each worker, under a keyed digest of the password, and what is
+-- not known yet costs its namespace (`narthex.auth.password_shares`). How slow it may be the controller decides: hashes of other
+-- costs are no records.
 -- @module narthex.auth.password
 
 local ngx = ngx

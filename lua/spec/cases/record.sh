@@ -1,7 +1,7 @@
 # shellcheck shell=bash disable=SC2154
 # What records are like, and what becomes of those that are like something else.
 
-FORMAT=$(sed -n 's/.*FORMAT = "\(.*\)".*/\1/p' "$SPEC/../narthex/wire.lua")
+FORMAT=$(sed -n 's/.*FORMAT = "\(.*\)".*/\1/p' "$SPEC/../narthex/state/wire.lua")
 check "the format is in the state" "$FORMAT" "$(control /state | field format)"
 backend n/a:80 "$A"
 one_route good.test ''

@@ -107,18 +107,18 @@ fn reason(server: &Directive, location: &Directive, asking: &BTreeSet<String>) -
     match name.as_slice() {
         // Lua finds the route here, and leaves only what has the default profile.
         ["/"] => {
-            assert!(has(location, "rewrite_by_lua_block", r#""narthex.route"].rewrite()"#), "{name:?}");
+            assert!(has(location, "rewrite_by_lua_block", r#""narthex.route.router"].rewrite()"#), "{name:?}");
             assert_eq!(targets, ["http://upstream_balancer"]);
             assert!(!asking.contains("base"), "the default profile asks no service");
             "the router"
         }
         ["@narthex_errors\n"] => {
-            assert!(has(location, "rewrite_by_lua_block", r#""narthex.errors"].page()"#), "{name:?}");
+            assert!(has(location, "rewrite_by_lua_block", r#""narthex.route.errors"].page()"#), "{name:?}");
             "a page for an error"
         }
         ["=", uri] if uri.starts_with("/_narthex_external_auth/") => {
             assert!(is_internal && targets == ["$narthex_auth_url"], "{uri}");
-            assert!(has(location, "rewrite_by_lua_block", r#""narthex.external_auth"].ask()"#), "{uri}");
+            assert!(has(location, "rewrite_by_lua_block", r#""narthex.auth.external"].ask()"#), "{uri}");
             "the service itself"
         }
         ["=", uri] if targets == ["$narthex_mirror_target"] => {
@@ -134,7 +134,7 @@ fn reason(server: &Directive, location: &Directive, asking: &BTreeSet<String>) -
                 return "a profile";
             }
             assert_eq!(asked, [format!("/_narthex_external_auth/{id}")]);
-            assert!(has(location, "access_by_lua_block", r#""narthex.external_auth"].admit()"#), "{id}");
+            assert!(has(location, "access_by_lua_block", r#""narthex.auth.external"].admit()"#), "{id}");
             let is_service = |other: &&Directive| other.name() == "location" && other.arguments().eq(["=", asked[0]]);
             assert_eq!(server.children().iter().filter(is_service).count(), 1, "{id}: the service that is asked");
             "a profile that asks"
