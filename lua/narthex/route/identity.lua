@@ -1,7 +1,7 @@
 --- Variables that say which route serves a request, for logs, headers and snippets.
 --
 -- To set one costs more than to choose an endpoint, and most configurations read one of them. So a worker sets those that something reads:
--- the text of the configuration, a record, or a module. They are empty before, so what a route does not have costs nothing either.
+-- the text of the configuration, a record, or a module. They are empty before, so a route of no Ingress costs nothing either.
 -- @module narthex.route.identity
 
 local pairs = pairs
@@ -51,17 +51,20 @@ function M.set(var, route)
   if not any then
     return
   end
-  if wanted.namespace and route.namespace then
-    var.namespace = route.namespace
-  end
-  if wanted.ingress_name and route.ingress then
-    var.ingress_name = route.ingress
-  end
-  if wanted.service_name and route.service then
-    var.service_name = route.service
-  end
-  if wanted.service_port and route.port then
-    var.service_port = route.port
+  if route.namespace then
+    -- What a route of an Ingress does not have is unset, which logs show as "-".
+    if wanted.namespace then
+      var.namespace = route.namespace
+    end
+    if wanted.ingress_name then
+      var.ingress_name = route.ingress
+    end
+    if wanted.service_name then
+      var.service_name = route.service
+    end
+    if wanted.service_port then
+      var.service_port = route.port
+    end
   end
   if wanted.location_path and route.path then
     var.location_path = route.path
