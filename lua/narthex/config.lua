@@ -45,6 +45,7 @@ local FIELDS = {
   metrics = { "table", false },
   answering = { "table", {} },
   custom_http_errors = { "table", {} },
+  route_variables = { "table", false },
   limit_conn_zone_variable = { "string", "$binary_remote_addr" },
   limit_req_status_code = { "number", 503 },
   limit_conn_status_code = { "number", 503 },

@@ -9,6 +9,7 @@ local backend = require("narthex.balance.backend")
 local context = require("narthex.request.context")
 local expand = require("narthex.request.expand")
 local outside = require("narthex.balance.outside")
+local route_identity = require("narthex.route.identity")
 local store = require("narthex.state.store")
 local verdicts = require("narthex.auth.verdicts")
 
@@ -33,6 +34,8 @@ local function compile_cache(given, policy)
   -- Equal keys of other Ingresses, or of another service, are others; those of other locations as well (`cache_key`).
   local headers = table.concat(given.auth_response_headers or {}, ",")
   local identity = { policy.namespace or "", policy.ingress or "", given.auth_url, given.auth_method or "GET", headers }
+  -- Part of what a verdict is known by.
+  route_identity.want("location_path")
   return { identity = table.concat(identity, "\n"), key = expand.compile(cache.auth_cache_key), rules = cache.auth_cache_duration or {} }
 end
 

@@ -8,6 +8,7 @@
 -- @module narthex.balance.affinity
 
 local ngx = ngx
+local identity = require("narthex.route.identity")
 local peers_ = require("narthex.balance.peers")
 local ring = require("narthex.balance.ring")
 
@@ -29,6 +30,9 @@ local DRAWS = 20
 function M.compile(given)
   if not given then
     return false
+  end
+  if not given.session_cookie_path then
+    identity.want("location_path")
   end
   return {
     name = given.session_cookie_name,

@@ -8,6 +8,7 @@ local ngx = ngx
 local cjson = require("cjson.safe")
 local context = require("narthex.request.context")
 local expand = require("narthex.request.expand")
+local identity = require("narthex.route.identity")
 local request_id = require("narthex.request.request_id")
 
 local find = string.find
@@ -48,6 +49,7 @@ function M.compile(given, config)
   if not given.enable_opentelemetry then
     return nil
   end
+  identity.want_all()
   local trust = given.opentelemetry_trust_incoming_span
   if trust == nil then
     trust = global.opentelemetry_trust_incoming_span

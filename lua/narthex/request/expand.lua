@@ -1,6 +1,8 @@
 --- Texts with `$1`, `$name` and `${name}`, as NGINX reads them in its directives.
 -- @module narthex.request.expand
 
+local identity = require("narthex.route.identity")
+
 local byte = string.byte
 local concat = table.concat
 local find = string.find
@@ -52,6 +54,7 @@ function M.compile(text)
         parts[#parts + 1] = { text = sub(text, from, at - 1) }
       end
       parts[#parts + 1] = type(target) == "number" and { capture = target } or { name = target }
+      identity.want(target)
       from = after
     end
     at = find(text, "$", after or at + 1, true)

@@ -7,6 +7,7 @@
 local ngx = ngx
 local backend = require("narthex.balance.backend")
 local context = require("narthex.request.context")
+local identity = require("narthex.route.identity")
 local inner = require("narthex.request.inner")
 local store = require("narthex.state.store")
 
@@ -22,12 +23,21 @@ local TOO_LARGE = 413
 
 local global
 
+--- What `describe` reads.
+local function want_description()
+  identity.want("namespace")
+  identity.want("ingress_name")
+  identity.want("service_name")
+  identity.want("service_port")
+end
+
 --- Takes the global settings. Phase: init.
 -- @tparam table config from `narthex.config`
 function M.setup(config)
   global = {}
   for _, status in ipairs(config.custom_http_errors) do
     global[status] = true
+    want_description()
   end
 end
 
@@ -43,6 +53,7 @@ function M.compile(given)
       set[status] = true
     end
   end
+  want_description()
   return { statuses = set, backend = given.default_backend }
 end
 

@@ -14,6 +14,7 @@ local context = require("narthex.request.context")
 local errors = require("narthex.route.errors")
 local expand = require("narthex.request.expand")
 local host = require("narthex.route.host")
+local identity = require("narthex.route.identity")
 local limits = require("narthex.limits.limits")
 local locations = require("narthex.route.locations")
 local metrics = require("narthex.metrics.metrics")
@@ -60,17 +61,9 @@ local function answer_health(var)
   return exit((not expected or expected == running) and ngx.HTTP_OK or MISDIRECTED)
 end
 
---- Variables for logs and headers. They are empty before, so what is absent costs nothing.
+--- Variables for logs and headers.
 local function identify(var, route, pool)
-  if route.namespace then
-    var.namespace = route.namespace
-    var.ingress_name = route.ingress
-    var.service_name = route.service
-    var.service_port = route.port
-  end
-  if route.path then
-    var.location_path = route.path
-  end
+  identity.set(var, route)
   if pool then
     var.proxy_upstream_name = pool.name
   elseif route.backend == backend.DEFAULT then

@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 
+use crate::controller::cpu;
+
 const HEAD: &str = include_str!("plain/head.conf");
 const UPSTREAM: &str = include_str!("plain/upstream.conf");
 const BARE: &str = include_str!("plain/bare.conf");
@@ -17,7 +19,7 @@ const BACKEND: &str = include_str!("plain/backend.conf");
 /// Plain NGINX: the references, and a backend that answers as quickly as NGINX can. Each is an NGINX of its own, as a backend is in life:
 /// in one process with its proxy it would be woken up together with it, which nobody else's is.
 pub struct Plain {
-    _instances: [Instance; 3],
+    instances: [Instance; 3],
 }
 
 /// Where they listen.
@@ -58,13 +60,28 @@ impl Plain {
             let text = values.iter().fold(parts.concat(), |text, (name, value)| text.replace(name, value));
             Instance::start(&dir.join("nginx.conf"), &text)
         };
-        let _instances = [
+        let instances = [
             start("backend", &[HEAD, BACKEND], listen.backend, 1)?,
             start("bare", &[HEAD, UPSTREAM, BARE], listen.bare, workers)?,
             start("alike", &[HEAD, UPSTREAM, ALIKE], listen.alike, workers)?,
         ];
-        Ok(Self { _instances })
+        Ok(Self { instances })
     }
+
+    /// The workers of the bare proxy, and those of the one alike.
+    ///
+    /// # Errors
+    /// One of them has ended.
+    pub fn workers(&self) -> anyhow::Result<[Vec<u32>; 2]> {
+        let [_, bare, alike] = &self.instances;
+        Ok([workers(bare.0.id())?, workers(alike.0.id())?])
+    }
+}
+
+/// The children of a master.
+fn workers(master: u32) -> anyhow::Result<Vec<u32>> {
+    let children = std::fs::read_to_string(format!("/proc/{master}/task/{master}/children"))?;
+    Ok(children.split_whitespace().filter_map(|pid| pid.parse().ok()).collect())
 }
 
 /// A running NGINX. Dropping it ends it.
@@ -96,17 +113,30 @@ impl Drop for Instance {
     }
 }
 
-/// Requests a second by wrk over 32 connections.
+/// A round of requests.
+#[derive(Debug, Clone, Copy)]
+pub struct Round {
+    /// Requests a second.
+    pub rate: f64,
+    /// Microseconds of CPU of the workers a request.
+    pub cost: f64,
+}
+
+/// Requests by wrk over 32 connections to an NGINX with these workers.
 ///
 /// # Errors
-/// wrk is missing or saw errors.
-pub fn requests_a_second(address: SocketAddr, host: &str, duration: Duration) -> anyhow::Result<f64> {
+/// wrk is missing or saw errors, or a worker has ended.
+pub fn round(address: SocketAddr, workers: &[u32], host: &str, duration: Duration) -> anyhow::Result<Round> {
+    let spent = || workers.iter().map(|pid| cpu(*pid)).sum::<anyhow::Result<Duration>>();
+    let before = spent()?;
     let output = Command::new("wrk")
         .args(["-t1", "-c32", &format!("-d{}s", duration.as_secs()), "-H", &format!("Host: {host}"), &format!("http://{address}/")])
         .output()
         .context("wrk is missing: apt-get install wrk")?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     ensure!(!text.contains("Non-2xx"), "wrk saw failures: {text}");
-    let line = text.lines().find_map(|line| line.strip_prefix("Requests/sec:")).with_context(|| text.clone())?;
-    Ok(line.trim().parse()?)
+    let spent = spent()? - before;
+    let rate = text.lines().find_map(|line| line.strip_prefix("Requests/sec:")).with_context(|| text.clone())?;
+    let count = text.lines().find_map(|line| line.trim().split_once(" requests in ")).with_context(|| text.clone())?.0;
+    Ok(Round { rate: rate.trim().parse()?, cost: spent.as_secs_f64() * 1e6 / count.parse::<f64>()? })
 }

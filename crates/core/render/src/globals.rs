@@ -16,6 +16,7 @@ use self::http::HttpView;
 use self::log::LogView;
 use self::main::MainView;
 use self::tls::TlsView;
+use crate::asked::Asked;
 use crate::firewall::GlobalFirewall;
 use crate::print::Printed;
 use crate::proxy::{HeadersView, ProxyView};
@@ -45,15 +46,16 @@ impl GlobalView {
         paths: &Paths,
         revision: &str,
         names: impl Iterator<Item = &'a str>,
+        asked: &Asked,
     ) -> Result<Self, RenderError> {
         let globals = &*fixed.globals;
         let config = &globals.config;
         Ok(Self {
             main: MainView::new(fixed, caps, paths, revision)?,
-            http: HttpView::new(fixed, caps, paths, revision, names)?,
+            http: HttpView::new(fixed, caps, paths, revision, names, asked)?,
             real_ip: RealIp::new(globals)?,
             block_cidrs: client::networks(&config.block_cidrs)?,
-            maps: MapsView::new(globals)?,
+            maps: MapsView::new(globals, asked)?,
             log: LogView::new(config)?,
             tls: TlsView::new(config, paths)?,
             proxy: ProxyView::new(config)?,

@@ -6,6 +6,7 @@
 //! `print`) which quotes and escapes it by its type; raw text can only come from a [`ngx_value::Snippet`].
 //! So nothing that an Ingress, a Service or a ConfigMap says can alter the structure of the configuration.
 
+mod asked;
 mod auth;
 mod capabilities;
 mod clients;

@@ -10,6 +10,7 @@ use serde::Serialize;
 use settings::Config;
 
 use crate::Capabilities;
+use crate::asked::Asked;
 use crate::files::File;
 use crate::profile::answers;
 use crate::server::has_ipv6;
@@ -63,6 +64,8 @@ struct Settings<'a> {
     serve_base_inline: bool,
     /// Statuses that the default backend answers.
     custom_http_errors: Vec<u16>,
+    /// Variables of the route that the text reads.
+    route_variables: &'a [&'static str],
     /// What requests and connections are counted by: text with variables.
     limit_conn_zone_variable: &'a str,
     limit_req_status_code: u16,
@@ -160,7 +163,7 @@ fn shells(fixed: &Fixed) -> BTreeMap<&str, ShellSettings<'_>> {
 }
 
 /// The settings as JSON.
-pub(crate) fn configuration(fixed: &Fixed, caps: &Capabilities, revision: &str) -> String {
+pub(crate) fn configuration(fixed: &Fixed, caps: &Capabilities, revision: &str, asked: &Asked) -> String {
     let globals = &*fixed.globals;
     let ipv6 = has_ipv6(globals, caps);
     let config = &globals.config;
@@ -189,6 +192,7 @@ pub(crate) fn configuration(fixed: &Fixed, caps: &Capabilities, revision: &str) 
         generate_request_id: config.generate_request_id,
         serve_base_inline: serves_base_inline(config),
         custom_http_errors: crate::server::custom_http_errors(config),
+        route_variables: asked.route.as_deref().unwrap_or_default(),
         limit_conn_zone_variable: config.limits.limit_conn_zone_variable.as_str(),
         limit_req_status_code: config.limits.limit_req_status_code,
         limit_conn_status_code: config.limits.limit_conn_status_code,
@@ -241,14 +245,19 @@ mod tests {
         };
         let fixed = Fixed { globals: Arc::new(globals), ..Fixed::default() };
         assert_eq!(
-            configuration(&fixed, &Capabilities { name_servers: vec!["10.0.0.10".parse().unwrap()], ..Capabilities::assumed() }, "00ff"),
+            configuration(
+                &fixed,
+                &Capabilities { name_servers: vec!["10.0.0.10".parse().unwrap()], ..Capabilities::assumed() },
+                "00ff",
+                &Asked::default()
+            ),
             concat!(
                 r#"{"revision":"00ff","profiles":["base"],"ssl_redirect":true,"force_ssl_redirect":false,"preserve_trailing_slash":false,"#,
                 r#""http_redirect_code":308,"https_port":443,"use_port_in_redirects":false,"relative_redirects":false,"#,
                 r#""no_tls_redirect_locations":["/.well-known/acme-challenge"],"denylist_source_range":[],"whitelist_source_range":[],"#,
                 r#""proxy_body_size":1048576,"proxy_next_upstream_tries":3,"#,
                 r#""hsts":"max-age=31536000; includeSubDomains","hide_server":true,"enable_access_log_for_default_backend":false,"health_check_path":"/healthz","#,
-                r#""add_headers":[],"generate_request_id":true,"serve_base_inline":true,"custom_http_errors":[],"#,
+                r#""add_headers":[],"generate_request_id":true,"serve_base_inline":true,"custom_http_errors":[],"route_variables":[],"#,
                 r#""limit_conn_zone_variable":"$binary_remote_addr","limit_req_status_code":503,"limit_conn_status_code":503,"#,
                 r#""tracing":{"enable_opentelemetry":false,"opentelemetry_trust_incoming_span":true,"#,
                 r#""otel_sampler":"AlwaysOn","otel_sampler_ratio":0.01,"otel_sampler_parent_based":true,"otel_max_queuesize":2048,"exports":false},"#,
@@ -268,7 +277,8 @@ mod tests {
             size: bounds("10,1e+06"),
         };
         let globals = Globals { counting: Some(counting), ..Globals::default() };
-        let text = configuration(&Fixed { globals: Arc::new(globals), ..Fixed::default() }, &Capabilities::assumed(), "00ff");
+        let text =
+            configuration(&Fixed { globals: Arc::new(globals), ..Fixed::default() }, &Capabilities::assumed(), "00ff", &Asked::default());
         let metrics =
             r#""metrics":{"key":"0.005,1 10 10,1000000","time":[5.0,1000.0],"length":[10.0],"size":[10.0,1000000.0],"unknown":"skip"}}"#;
         assert!(text.ends_with(metrics), "{text}");

@@ -6,6 +6,7 @@ use serde::Serialize;
 use settings::groups::BackendProtocol;
 use sha2::{Digest, Sha256};
 
+use crate::asked::Asked;
 use crate::auth;
 use crate::files::{File, FileSet, Origin};
 use crate::globals::GlobalView;
@@ -39,9 +40,10 @@ pub fn render(fixed: &Fixed, caps: &Capabilities, paths: &Paths) -> Result<FileS
     others.extend(passthrough::files(fixed));
 
     // The revision is part of the text that it is the address of: computed over the text without it.
-    let (anonymous, _) = text(fixed, caps, paths, "0")?;
+    let asked = Asked::by(&blocks(fixed, caps, paths, "0", &Asked::default())?.0);
+    let (anonymous, _) = text(fixed, caps, paths, "0", &asked)?;
     let revision = address(anonymous.as_bytes(), &others);
-    let (text, origins) = text(fixed, caps, paths, &revision)?;
+    let (text, origins) = text(fixed, caps, paths, &revision, &asked)?;
 
     let conf = File { path: "nginx.conf".into(), mode: 0o644, bytes: text.into() };
     Ok(FileSet { revision, files: [conf].into_iter().chain(others).collect(), origins })
@@ -117,25 +119,17 @@ struct ControlBlock {
     listen: Printed,
 }
 
-/// The variable of NGINX that people mean by the host of a rule, and ours that is it: one server block serves all hosts.
-const SERVER_NAME: &str = "server_name";
-const OWN_SERVER_NAME: &str = "narthex_server_name";
-
-fn text(fixed: &Fixed, caps: &Capabilities, paths: &Paths, revision: &str) -> Result<(String, Vec<Origin>), RenderError> {
-    let (text, origins) = blocks(fixed, caps, paths, revision, false)?;
-    if !ngx_value::refers_to(&text, SERVER_NAME) {
-        return Ok((text, origins));
-    }
-    let (text, origins) = blocks(fixed, caps, paths, revision, true)?;
-    Ok((ngx_value::rename_variable(&text, SERVER_NAME, OWN_SERVER_NAME), origins))
+fn text(fixed: &Fixed, caps: &Capabilities, paths: &Paths, revision: &str, asked: &Asked) -> Result<(String, Vec<Origin>), RenderError> {
+    let (text, origins) = blocks(fixed, caps, paths, revision, asked)?;
+    Ok((asked.renamed(text), origins))
 }
 
-/// `named`: something asks for the host of the rule.
-fn blocks(fixed: &Fixed, caps: &Capabilities, paths: &Paths, revision: &str, named: bool) -> Result<(String, Vec<Origin>), RenderError> {
+fn blocks(fixed: &Fixed, caps: &Capabilities, paths: &Paths, revision: &str, asked: &Asked) -> Result<(String, Vec<Origin>), RenderError> {
     let globals = &*fixed.globals;
+    let named = asked.server_name;
     let names = fixed.shells.iter().flat_map(|(host, shell)| [host].into_iter().chain(&shell.aliases)).chain(&fixed.literals);
     let names = names.map(|name| &**name);
-    let view = GlobalView::new(fixed, caps, paths, revision, names.chain([CATCH_ALL]))?;
+    let view = GlobalView::new(fixed, caps, paths, revision, names.chain([CATCH_ALL]), asked)?;
     let mut page = Page::default();
     page.block("main.conf", &view)?;
     page.block("http.conf", &view)?;

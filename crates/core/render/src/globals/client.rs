@@ -5,6 +5,7 @@ use ngx_value::{CidrSet, HeaderPattern};
 use serde::Serialize;
 
 use crate::RenderError;
+use crate::asked::Asked;
 use crate::print::Printed;
 use crate::proxy::{ReplacementDefaults, full_forwarded_for};
 use crate::server::Side;
@@ -66,10 +67,12 @@ pub(super) struct MapsView {
     /// The peer that is appended to the chain of addresses.
     full_forwarded_for: Option<Printed>,
     replacements: ReplacementDefaults,
+    /// The variables of the route are declared.
+    declares_route: bool,
 }
 
 impl MapsView {
-    pub(super) fn new(globals: &Globals) -> Result<Self, RenderError> {
+    pub(super) fn new(globals: &Globals, asked: &Asked) -> Result<Self, RenderError> {
         let config = &globals.config;
         let (forwarded, proxied) = (config.use_forwarded_headers, config.use_proxy_protocol);
         let behind_stream = globals.listen.passthrough.is_some();
@@ -87,6 +90,7 @@ impl MapsView {
             lua_request_id: config.generate_request_id,
             request_id: Printed::fixed(if config.generate_request_id { "$narthex_new_request_id" } else { "\"\"" }),
             replacements: ReplacementDefaults::new(config)?,
+            declares_route: asked.route.is_some(),
             forwarded,
             proxy_port: Printed::fixed(if proxied { "$proxy_protocol_server_port" } else { "\"\"" }),
             scheme: Printed::fixed(if forwarded { "$narthex_scheme" } else { "$scheme" }),

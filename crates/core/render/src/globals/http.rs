@@ -7,6 +7,7 @@ use settings::Config;
 
 use super::hashes::Hashes;
 use super::path;
+use crate::asked::Asked;
 use crate::directive::DirectiveView;
 use crate::lua;
 use crate::pass;
@@ -79,6 +80,7 @@ impl HttpView {
         paths: &Paths,
         revision: &str,
         names: impl Iterator<Item = &'a str>,
+        asked: &Asked,
     ) -> Result<Self, RenderError> {
         let globals = &*fixed.globals;
         let config = &globals.config;
@@ -87,7 +89,7 @@ impl HttpView {
             lua_package_path: path(&paths.lua_dir().join("?.lua;;"))?,
             dicts: dicts(config)?,
             regexes: REGEXES,
-            lua_config: Printed::lua(&lua::configuration(fixed, caps, revision)),
+            lua_config: Printed::lua(&lua::configuration(fixed, caps, revision, asked)),
             temp: Temp::new(paths)?,
             keepalive_min_timeout: caps.has_keepalive_min_timeout().then_some(KEEPALIVE_MIN_TIMEOUT.min(keepalive)),
             directives: DirectiveView::http(config)?,
