@@ -123,7 +123,7 @@ impl Builder {
         World { config, options: &self.options, snapshot, last_readable: &self.last_readable }
     }
 
-    fn read(&self, key: &ObjectKey, object: &Ingress) -> (Option<Entry>, Vec<Problem>) {
+    pub(super) fn read(&self, key: &ObjectKey, object: &Ingress) -> (Option<Entry>, Vec<Problem>) {
         ingress::parse(key, object, &self.world())
     }
 
