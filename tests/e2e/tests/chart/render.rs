@@ -255,7 +255,7 @@ fn the_webhook_has_the_objects_that_its_values_ask_for() -> anyhow::Result<()> {
     assert_eq!((&webhook["name"], &webhook["failurePolicy"]), (&json!("validate.nginx.ingress.kubernetes.io"), &json!("Fail")));
     assert_eq!((&webhook["timeoutSeconds"], &webhook["objectSelector"]["matchLabels"]["a"]), (&json!(3), &json!("b")));
     let service =
-        json!({"name": "shop-narthex-controller-admission", "namespace": "default", "port": 443, "path": "/networking/v1/ingresses"});
+        json!({"name": "shop-narthex-controller-admission", "namespace": "shop", "port": 443, "path": "/networking/v1/ingresses"});
     assert_eq!(webhook["clientConfig"]["service"], service);
     // The settings never wait for a review.
     assert_eq!(registration["data"]["webhooks"][1]["failurePolicy"], "Ignore");
@@ -286,7 +286,7 @@ fn the_webhook_has_the_objects_that_its_values_ask_for() -> anyhow::Result<()> {
     }
     assert!(!names(&managed).contains(&"Secret shop-narthex-admission".to_owned()));
     let registration = of_kind(&managed, "ValidatingWebhookConfiguration").remove(0);
-    assert_eq!(registration["annotations"]["cert-manager.io/inject-ca-from"], "default/shop-narthex-admission");
+    assert_eq!(registration["annotations"]["cert-manager.io/inject-ca-from"], "shop/shop-narthex-admission");
     let deployment = of_kind(&managed, "Deployment").remove(0);
     let spec = &deployment["data"]["spec"]["template"]["spec"];
     let items = json!([{"key": "tls.crt", "path": "cert"}, {"key": "tls.key", "path": "key"}]);
