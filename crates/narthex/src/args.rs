@@ -10,6 +10,7 @@ mod rollout;
 mod selector;
 mod switch;
 mod watch;
+mod webhook;
 
 use std::path::PathBuf;
 
@@ -23,6 +24,7 @@ pub(crate) use metrics::MetricsArgs;
 pub(crate) use rollout::RolloutArgs;
 pub(crate) use switch::SwitchArgs;
 pub(crate) use watch::{QuitArgs, WatchArgs};
+pub(crate) use webhook::WebhookArgs;
 
 /// The command that goes where another process is (see `nginx_watch::run_helper`).
 pub(crate) const HELPER: &str = "within";
@@ -156,6 +158,8 @@ pub(crate) struct RunArgs {
     pub(crate) disable_sync_events: bool,
     #[command(flatten)]
     pub(crate) http: HttpArgs,
+    #[command(flatten)]
+    pub(crate) webhook: WebhookArgs,
 }
 
 /// The NGINX to run.

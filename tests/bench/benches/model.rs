@@ -67,6 +67,13 @@ fn model(criterion: &mut Criterion) {
                 black_box(result)
             });
         });
+        let mut reviewed = world::ingress(size / 2);
+        let rules = reviewed.spec.iter_mut().flat_map(|spec| spec.rules.iter_mut().flatten());
+        rules.for_each(|rule| rule.host = Some("reviewed.example.com".into()));
+        let reviewed = model::Ingress::from(reviewed);
+        group.bench_function(BenchmarkId::new("review of a new Ingress", size), |bencher| {
+            bencher.iter(|| black_box(builder.review(&world::key("reviewed".into()), reviewed.clone())).expect("it is ours"));
+        });
         group.bench_function(BenchmarkId::new("render", size), |bencher| {
             bencher.iter(|| render::render(&built.model.fixed, &Capabilities::assumed(), &Paths::new("/run/narthex")).expect("it renders"));
         });

@@ -45,4 +45,5 @@ mod cases {
     mod status;
     mod svc;
     mod unlike;
+    mod webhook;
 }

@@ -79,6 +79,42 @@ true
 {{- end -}}
 {{- end -}}
 
+{{/* Whether there is an admission webhook; empty: no. */}}
+{{- define "narthex.controller.webhook" -}}
+{{- $w := .Values.controller.admissionWebhooks -}}
+{{- if and .Values.controller.enabled $w.enabled -}}
+{{- if and .Values.rbac.scope (not $w.certManager.enabled) -}}
+{{- fail "controller.admissionWebhooks.enabled and rbac.scope are true: expected controller.admissionWebhooks.certManager.enabled as well, because the controller may not change the registration" -}}
+{{- end -}}
+true
+{{- end -}}
+{{- end -}}
+
+{{- define "narthex.controller.webhook.fullname" -}}
+{{- printf "%s-%s" (include "narthex.fullname" .) .Values.controller.admissionWebhooks.name | trunc 63 | trimSuffix "-" -}}
+{{- end -}}
+
+{{- define "narthex.controller.webhook.labels" -}}
+{{ include "narthex.labels" . }}
+app.kubernetes.io/component: admission-webhook
+{{- end -}}
+
+{{- define "narthex.controller.webhook.args" -}}
+{{- $w := .Values.controller.admissionWebhooks -}}
+{{- $service := printf "%s-admission" (include "narthex.controller.fullname" .) -}}
+{{- $namespace := include "narthex.namespace" . -}}
+{{- $name := include "narthex.controller.webhook.fullname" . }}
+- {{ printf "--validating-webhook=:%v" $w.port | quote }}
+{{- if $w.certManager.enabled }}
+- {{ printf "--validating-webhook-certificate=%s" $w.certificate | quote }}
+- {{ printf "--validating-webhook-key=%s" $w.key | quote }}
+{{- else }}
+- {{ printf "--validating-webhook-secret=$(POD_NAMESPACE)/%s" $name | quote }}
+- {{ printf "--validating-webhook-configuration=%s" $name | quote }}
+- {{ printf "--validating-webhook-names=%s,%s.%s,%s.%s.svc" $service $service $namespace $service $namespace | quote }}
+{{- end }}
+{{- end -}}
+
 {{- define "narthex.controller.args" -}}
 {{- $c := .Values.controller -}}
 {{- $name := include "narthex.controller.fullname" . -}}
@@ -100,6 +136,9 @@ true
 - {{ printf "--watch-namespace=%s" (default "$(POD_NAMESPACE)" $c.scope.namespace) | quote }}
 {{- else if $c.scope.namespaceSelector }}
 - {{ printf "--watch-namespace-selector=%s" $c.scope.namespaceSelector | quote }}
+{{- end }}
+{{- if include "narthex.controller.webhook" . }}
+{{- include "narthex.controller.webhook.args" . }}
 {{- end }}
 {{- with $c.healthCheckHost }}
 - {{ printf "--healthz-host=%s" . | quote }}
@@ -167,6 +206,13 @@ true
   resourceNames: [{{ include "narthex.controller.publishService" . | splitList "/" | last | quote }}]
   verbs: [list, watch]
 {{- end }}
+{{- end }}
+{{- if and (include "narthex.controller.webhook" .) (not .Values.controller.admissionWebhooks.certManager.enabled) }}
+# The certificate of the webhook.
+- apiGroups: [""]
+  resources: [secrets]
+  resourceNames: [{{ include "narthex.controller.webhook.fullname" . | quote }}]
+  verbs: [get, update]
 {{- end }}
 {{- if include "narthex.controller.writesStatus" . }}
 - apiGroups: [coordination.k8s.io]

@@ -17,6 +17,7 @@ mod last_readable;
 mod literals;
 mod names;
 mod owners;
+mod review;
 mod room;
 mod signposts;
 mod state;
@@ -48,6 +49,7 @@ use state::{State, set, set_if_changed};
 
 pub use built::Built;
 pub use configmap::{Basis, Data};
+pub use review::Review;
 
 /// Ingresses of which NGINX refused what they ask for, each with the reason.
 pub type Quarantine = OrdMap<ObjectKey, Arc<str>>;

@@ -27,7 +27,7 @@ mod rule;
 pub mod shares;
 pub mod snapshot;
 
-pub use builder::{Basis, Builder, Built, Data, Quarantine};
+pub use builder::{Basis, Builder, Built, Data, Quarantine, Review};
 pub use fixed::{Fixed, GlobalHeaders, Globals, Listen, Shell};
 pub use key::{BackendId, BackendPort, ObjectKey, ObjectRef};
 pub use last_readable::LastReadable;

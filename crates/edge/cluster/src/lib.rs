@@ -5,6 +5,7 @@
 //! - [`ListWatch`]: one kind, listed and watched for ever.
 //! - [`Editor`]: reads and changes single objects, for commands that end.
 //! - [`EventWriter`], [`Election`], [`StatusWriter`]: Events, the leader's Lease and the addresses in Ingress status.
+//! - [`Registration`]: the admission webhook's registration and the Secret with its certificate.
 //! - [`LeaseLock`]: a Lease for the time of one piece of work.
 //!
 //! # How the watching works
@@ -40,6 +41,7 @@ mod list_watch;
 mod message;
 mod publish;
 mod references;
+mod registration;
 mod source;
 mod state;
 mod status;
@@ -62,6 +64,7 @@ pub use kube::Client;
 pub use lease_lock::{LeaseError, LeaseLock};
 pub use list_watch::{Closed, ListWatch, Sink, Step};
 pub use publish::AddressSource;
+pub use registration::Registration;
 pub use source::{ClusterSource, FeedStatus, SourceHandle, SourceOptions, SourceStatus};
 pub use state::Statuses;
 pub use status::{StatusHandle, StatusOptions, StatusWriter};

@@ -26,12 +26,14 @@ pub(crate) struct Outputs {
     pub(crate) built: watch::Sender<Option<Arc<Built>>>,
     /// The numbers, once what was there before they were given out is built.
     pub(crate) passed: watch::Sender<u64>,
+    /// The builder as it was after the newest build, where reviews are wanted.
+    pub(crate) reviewer: Option<watch::Sender<Option<Arc<Builder>>>>,
 }
 
 pub(crate) async fn run(
     mut builder: Builder,
     inputs: Inputs,
-    Outputs { built, passed }: Outputs,
+    Outputs { built, passed, reviewer }: Outputs,
     report: Arc<dyn Reporter>,
     metrics: Metrics,
 ) -> &'static str {
@@ -67,6 +69,10 @@ pub(crate) async fn run(
             metrics.stage(Stage::Build, started.elapsed());
             tell(&result, &snapshot, &mut known, &mut served, &*report, &metrics);
             built.send_replace(Some(Arc::new(result)));
+            if let Some(reviewer) = &reviewer {
+                // It shares everything with the next one; what that changes is copied then.
+                reviewer.send_replace(Some(Arc::new(builder.clone())));
+            }
         }
         if let Some(number) = number {
             passed.send_replace(number);

@@ -300,6 +300,7 @@ impl Bed {
             report: Arc::new(fake.clone()),
             metrics: metrics.clone(),
             pace: Pace::default(),
+            reviewer: None,
         };
         let handle = crate::spawn(parts, &mut tasks);
         Self { fake, files, snapshots, handle, metrics, _tasks: tasks }

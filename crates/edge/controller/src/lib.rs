@@ -118,11 +118,13 @@ pub struct Parts<N, L, S> {
     pub metrics: Metrics,
     /// The pace.
     pub pace: Pace,
+    /// Receives the builder after each build, to review objects with; `None` where none are reviewed.
+    pub reviewer: Option<watch::Sender<Option<Arc<Builder>>>>,
 }
 
 /// Starts the tasks. They run until the set is aborted.
 pub fn spawn<N: Nginx, L: Channel, S: Channel>(parts: Parts<N, L, S>, tasks: &mut Tasks) -> Handle {
-    let Parts { settings, snapshots, nginx, live, signposts, addresses, confirmed, report, metrics, pace } = parts;
+    let Parts { settings, snapshots, nginx, live, signposts, addresses, confirmed, report, metrics, pace, reviewer } = parts;
     let (built_tx, built) = watch::channel(None);
     let (loaded_tx, loaded) = watch::channel(Loaded::default());
     let (status_tx, status) = watch::channel(LiveStatus::of([L::NAME].into_iter().chain(signposts.iter().map(|_| S::NAME))));
@@ -134,7 +136,7 @@ pub fn spawn<N: Nginx, L: Channel, S: Channel>(parts: Parts<N, L, S>, tasks: &mu
     let requests = ReloadRequests::new(attempts);
     let (passed, asked) = watch::channel(0);
     let inputs = build::Inputs { snapshots, feedback, asked: requests.numbers() };
-    tasks.spawn(build::run(builder, inputs, build::Outputs { built: built_tx, passed }, report.clone(), metrics.clone()));
+    tasks.spawn(build::run(builder, inputs, build::Outputs { built: built_tx, passed, reviewer }, report.clone(), metrics.clone()));
     let (fault_tx, fault) = watch::channel(None);
     let ends = fixed_lane::Ends { live: status.clone(), loaded: loaded_tx, feedback: feedback_tx, attempts: attempts_tx, fault: fault_tx };
     let lane = fixed_lane::Lane::new(nginx, ends, report, metrics.clone(), confirmed, pace.reload_interval);

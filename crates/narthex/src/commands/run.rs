@@ -10,6 +10,7 @@ pub(crate) mod shutdown;
 mod signposts;
 mod source;
 mod traces;
+mod webhook;
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -70,6 +71,9 @@ async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
     if let Some(module) = settings.missing_for_passthrough().filter(|_| settings.passthrough_port.is_some()) {
         warn!("--enable-ssl-passthrough has no effect: NGINX lacks {}; every TLS connection is decrypted", module.describe());
     }
+    // Requests are never led to it either.
+    let webhook = webhook::bind(&args.webhook, client.clone()).await?;
+    settings.local.control_ports.extend(webhook.as_ref().and_then(webhook::Webhook::port));
     let settings = Arc::new(settings);
     let source = source::start(&args, settings.clone(), client, &mut tasks).await?;
     let identity = identity(&settings);
@@ -90,8 +94,12 @@ async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
         report: source.report,
         metrics: metrics.clone(),
         pace,
+        reviewer: webhook.as_ref().map(webhook::Webhook::reviewer),
     };
     let handle = controller::spawn(parts, &mut tasks);
+    if let Some(webhook) = webhook {
+        webhook.spawn(&args.webhook, &metrics, &identity, &mut tasks);
+    }
 
     let sources = Sources { live: control.clone(), built: handle.built.clone(), paths: paths.clone(), binary: options.binary.clone() };
     let collector = settings.counting.as_ref().map(|counting| Collector::new(&args.model.metrics, counting, &identity, sources));

@@ -3,7 +3,8 @@
 use anyhow::ensure;
 use e2e::helm::{Release, rights};
 use e2e::{Case, Controller, PATIENCE};
-use k8s_openapi::api::core::v1::{Namespace, Service};
+use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
+use k8s_openapi::api::core::v1::{Namespace, Secret, Service};
 use k8s_openapi::api::networking::v1::Ingress;
 use kube::Api;
 use kube::api::{Patch, PatchParams};
@@ -158,5 +159,37 @@ async fn another_namespace_may_be_watched_than_that_of_the_release() -> anyhow::
     let here = rights(kubeconfig.path(), case.ns()).await?;
     let service = format!("/services/{}-narthex-controller list", case.ns());
     assert!(here.contains(&service) && !here.iter().any(|right| right.contains("secrets")), "{here:?}");
+    Ok(())
+}
+
+/// The rights of the ServiceAccount are enough to keep the certificate and to register it, and no more.
+#[tokio::test]
+async fn the_webhook_needs_one_secret_and_one_registration() -> anyhow::Result<()> {
+    let case = Case::new("chart-hook").await?;
+    let scope = json!({"enabled": true, "namespace": ""});
+    let selector = json!({"matchLabels": {"kubernetes.io/metadata.name": case.ns()}});
+    let webhooks = json!({"enabled": true, "failurePolicy": "Ignore", "namespaceSelector": selector, "timeoutSeconds": 1, "port": 18443});
+    let config = json!({"worker-processes": 1});
+    let controller = json!({"scope": scope, "config": config, "service": {"type": "ClusterIP"}, "admissionWebhooks": webhooks});
+    let release = Release::install(&case, &values(&case, json!({"controller": controller})))?;
+    let (controller, kubeconfig) = start(&case, &release).await?;
+    let name = format!("{}-narthex-admission", case.ns());
+    let api: Api<ValidatingWebhookConfiguration> = Api::all(case.namespace.client().clone());
+    poll(PATIENCE, || async {
+        let webhooks = api.get(&name).await?.webhooks.unwrap_or_default();
+        ensure!(webhooks.len() == 2 && webhooks.iter().all(|webhook| webhook.client_config.ca_bundle.is_some()), "{webhooks:?}");
+        Ok(())
+    })
+    .await?;
+    let secret = case.namespace.api::<Secret>().get(&name).await?;
+    assert_eq!(secret.data.unwrap_or_default().into_keys().collect::<Vec<_>>(), ["ca", "cert", "key"]);
+    let log = controller.log();
+    assert!(!log.contains("forbidden"), "{log}");
+    let rights = rights(kubeconfig.path(), case.ns()).await?;
+    let of_webhook: Vec<&String> = rights.iter().filter(|right| right.contains("-admission ")).collect();
+    let registration = format!("admissionregistration.k8s.io/validatingwebhookconfigurations/{name}");
+    let expected =
+        [format!("/secrets/{name} get"), format!("/secrets/{name} update"), format!("{registration} get"), format!("{registration} patch")];
+    assert_eq!(of_webhook, expected.iter().collect::<Vec<_>>());
     Ok(())
 }

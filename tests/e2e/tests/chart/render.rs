@@ -57,7 +57,14 @@ fn values_of_other_types_and_other_names_are_refused() -> anyhow::Result<()> {
         (json!({"rollout": {"enabled": true, "alerts": {"enabled": true}}}), "expected rollout.alerts.webhookUrl or"),
         (json!({"rollout": {"enabled": true, "watchNamespace": "a", "namespaces": ["b"]}}), "are both set: expected one of them"),
         (json!({"controller": {"enabled": true, "kind": "Pod"}}), "'/controller/kind': value must be one of 'Deployment', 'DaemonSet'"),
-        (json!({"controller": {"admissionWebhooks": {"enabled": true}}}), "'/controller/admissionWebhooks/enabled': value must be false"),
+        (
+            json!({"controller": {"admissionWebhooks": {"failurePolicy": "Maybe"}}}),
+            "'/controller/admissionWebhooks/failurePolicy': value must be one of 'Fail', 'Ignore'",
+        ),
+        (
+            json!({"controller": {"enabled": true, "scope": {"enabled": true}, "admissionWebhooks": {"enabled": true}}, "rbac": {"scope": true}}),
+            "expected controller.admissionWebhooks.certManager.enabled as well",
+        ),
         (
             json!({"controller": {"enabled": true, "scope": {"enabled": true, "namespace": "a"}, "addHeaders": {"A": "b"}}}),
             "reads nothing but its own settings",
@@ -217,5 +224,76 @@ fn the_controller_has_the_objects_that_its_values_ask_for() -> anyhow::Result<()
     );
     assert_eq!((&pod["spec"]["securityContext"]["sysctls"][0]["value"], &pod["metadata"]["annotations"]["n"]), (&json!("1"), &json!("1")));
     helm.run(&["lint", "--strict", &chart().to_string_lossy()], &everything)?;
+    Ok(())
+}
+
+#[test]
+fn the_webhook_has_the_objects_that_its_values_ask_for() -> anyhow::Result<()> {
+    let helm = helm()?;
+    let render = |more: Value| {
+        let mut webhooks = json!({"enabled": true, "patch": {"enabled": true}});
+        e2e::rollout::merge(&mut webhooks, more);
+        helm.render("shop", &json!({"controller": {"admissionWebhooks": webhooks, "networkPolicy": {"enabled": true}}}))
+    };
+    let of_kind = |objects: &[DynamicObject], kind: &str| -> Vec<Value> {
+        let of_kind = objects.iter().filter(|object| object.types.as_ref().is_some_and(|types| types.kind == kind));
+        of_kind
+            .map(|object| json!({"name": object.metadata.name, "annotations": object.metadata.annotations, "data": object.data}))
+            .collect()
+    };
+    let own = render(json!({"timeoutSeconds": 3, "port": 9443, "objectSelector": {"matchLabels": {"a": "b"}}}))?;
+    for name in [
+        "Service shop-narthex-controller-admission",
+        "Secret shop-narthex-admission",
+        "ValidatingWebhookConfiguration shop-narthex-admission",
+    ] {
+        assert!(names(&own).contains(&name.to_owned()), "{name} is not in {:?}", names(&own));
+    }
+    assert!(!names(&own).iter().any(|name| name.starts_with("Job") || name.starts_with("Certificate")), "{:?}", names(&own));
+    let registration = of_kind(&own, "ValidatingWebhookConfiguration").remove(0);
+    let webhook = &registration["data"]["webhooks"][0];
+    assert_eq!((&webhook["name"], &webhook["failurePolicy"]), (&json!("validate.nginx.ingress.kubernetes.io"), &json!("Fail")));
+    assert_eq!((&webhook["timeoutSeconds"], &webhook["objectSelector"]["matchLabels"]["a"]), (&json!(3), &json!("b")));
+    let service =
+        json!({"name": "shop-narthex-controller-admission", "namespace": "shop", "port": 443, "path": "/networking/v1/ingresses"});
+    assert_eq!(webhook["clientConfig"]["service"], service);
+    // The settings never wait for a review.
+    assert_eq!(registration["data"]["webhooks"][1]["failurePolicy"], "Ignore");
+    let deployment = of_kind(&own, "Deployment").remove(0);
+    let container = &deployment["data"]["spec"]["template"]["spec"]["containers"][0];
+    let args = container["args"].as_array().context("args")?;
+    for arg in [
+        "--validating-webhook=:9443",
+        "--validating-webhook-secret=$(POD_NAMESPACE)/shop-narthex-admission",
+        "--validating-webhook-configuration=shop-narthex-admission",
+    ] {
+        assert!(args.contains(&json!(arg)), "{arg} is not in {args:?}");
+    }
+    assert!(
+        container["ports"].as_array().context("ports")?.contains(&json!({"name": "webhook", "containerPort": 9443, "protocol": "TCP"}))
+    );
+    let policy = of_kind(&own, "NetworkPolicy").remove(0);
+    assert!(policy["data"]["spec"]["ingress"][0]["ports"].as_array().context("ports")?.contains(&json!({"protocol": "TCP", "port": 9443})));
+
+    let managed = render(json!({"certManager": {"enabled": true, "admissionCert": {"duration": "24h0m0s"}}}))?;
+    for name in [
+        "Certificate shop-narthex-admission",
+        "Certificate shop-narthex-root-cert",
+        "Issuer shop-narthex-root-issuer",
+        "Issuer shop-narthex-self-signed-issuer",
+    ] {
+        assert!(names(&managed).contains(&name.to_owned()), "{name} is not in {:?}", names(&managed));
+    }
+    assert!(!names(&managed).contains(&"Secret shop-narthex-admission".to_owned()));
+    let registration = of_kind(&managed, "ValidatingWebhookConfiguration").remove(0);
+    assert_eq!(registration["annotations"]["cert-manager.io/inject-ca-from"], "shop/shop-narthex-admission");
+    let deployment = of_kind(&managed, "Deployment").remove(0);
+    let spec = &deployment["data"]["spec"]["template"]["spec"];
+    let items = json!([{"key": "tls.crt", "path": "cert"}, {"key": "tls.key", "path": "key"}]);
+    let volume =
+        spec["volumes"].as_array().context("volumes")?.iter().find(|volume| volume["name"] == "webhook-cert").context("a volume")?;
+    assert_eq!(volume["secret"]["items"], items);
+    let issued = render(json!({"certManager": {"enabled": true, "issuerRef": {"name": "ours", "kind": "ClusterIssuer"}}}))?;
+    assert!(!names(&issued).iter().any(|name| name.starts_with("Issuer")), "{:?}", names(&issued));
     Ok(())
 }

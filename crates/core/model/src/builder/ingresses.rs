@@ -122,7 +122,7 @@ impl Builder {
         World { config, options: &self.options, snapshot, last_readable: &self.last_readable }
     }
 
-    fn read(&self, key: &ObjectKey, object: &Ingress) -> (Option<RuleSet>, Vec<Problem>) {
+    pub(super) fn read(&self, key: &ObjectKey, object: &Ingress) -> (Option<RuleSet>, Vec<Problem>) {
         ingress::parse(key, object, &self.world())
     }
 

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use imbl::OrdMap;
+
 use super::{Claim, Common, Resource, Weight, share, whole_records};
 use crate::builder::index::Counted;
 use crate::key::{BackendId, ObjectKey};
@@ -63,20 +65,20 @@ impl<'a> Room<'a> {
 
 /// The objects of one namespace.
 #[derive(Debug, Clone)]
-struct Namespace<K, O> {
+struct Namespace<K: Owned, O: Ord + Clone> {
     sum: Weight,
-    claims: BTreeMap<K, Asked<O>>,
+    claims: OrdMap<K, Asked<O>>,
     /// How many of them ask for it.
     common: Counted<Common>,
 }
 
-impl<K, O> Default for Namespace<K, O> {
+impl<K: Owned, O: Ord + Clone> Default for Namespace<K, O> {
     fn default() -> Self {
-        Self { sum: Weight::default(), claims: BTreeMap::new(), common: Counted::default() }
+        Self { sum: Weight::default(), claims: OrdMap::new(), common: Counted::default() }
     }
 }
 
-impl<K: Ord, O: Ord> Namespace<K, O> {
+impl<K: Owned, O: Ord + Clone> Namespace<K, O> {
     /// The claims, those that are served first come first.
     fn by_precedence(&self) -> Vec<(&K, &Asked<O>)> {
         let mut claims: Vec<_> = self.claims.iter().collect();
@@ -98,12 +100,12 @@ pub(crate) struct Level {
 pub(crate) struct Shares<K: Owned, O: Ord + Clone> {
     used: Weight,
     common: Counted<Common>,
-    namespaces: BTreeMap<Arc<str>, Namespace<K, O>>,
+    namespaces: OrdMap<Arc<str>, Namespace<K, O>>,
 }
 
 impl<K: Owned, O: Ord + Clone> Default for Shares<K, O> {
     fn default() -> Self {
-        Self { used: Weight::default(), common: Counted::default(), namespaces: BTreeMap::new() }
+        Self { used: Weight::default(), common: Counted::default(), namespaces: OrdMap::new() }
     }
 }
 

@@ -65,7 +65,7 @@ fn syslog(config: &Config) -> Result<Option<Printed>, RenderError> {
 const BLOCKS: &str = " buffer=4k flush=100ms";
 
 fn in_blocks(config: &Config) -> Result<Printed, RenderError> {
-    if config.watching.access_log_params.is_empty() { Ok(Printed::fixed(BLOCKS)) } else { params(config) }
+    if config.observability.access_log_params.is_empty() { Ok(Printed::fixed(BLOCKS)) } else { params(config) }
 }
 
 /// How access logs to files are written.
