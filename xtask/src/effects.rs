@@ -71,7 +71,7 @@ impl Objects {
         let object = |kind: &str, namespace: &str, name: &str, field: &str, value: Value| json!({"apiVersion": "v1", "kind": kind, "metadata": {"namespace": namespace, "name": name}, field: value});
         let mut all = vec![
             object("Secret", "default", "ca", "stringData", pair.clone()),
-            object("Secret", NAMESPACE, "backend-tls", "stringData", pair),
+            object("Secret", "shop", "backend-tls", "stringData", pair),
             object("Secret", NAMESPACE, "users", "stringData", json!({"auth": "ann:{PLAIN}secret"})),
         ];
         for (namespace, name) in [
@@ -98,13 +98,15 @@ impl Objects {
         read(&all).map(Self)
     }
 
-    /// Whether an Ingress with the second annotations is built otherwise than with the first: alone, or beside another of its host.
+    /// Whether an Ingress with the second annotations is built otherwise than with the first: alone, beside another of its host, or with endpoints that speak TLS.
     fn changes_with(&self, before: &[(&str, &str)], after: &[(&str, &str)]) -> Result<bool> {
         let beside = ingress("a", "b.example.com", "error-pages", &[("affinity", "cookie")]);
-        for others in [&[][..], &[beside]] {
+        let plain: &[(&str, &str)] = &[];
+        for (others, given) in [(&[][..], plain), (&[beside], plain), (&[], &[("backend-protocol", "HTTPS")])] {
             let build = |annotations: &[(&str, &str)]| {
                 let mut world = self.0.clone();
-                let all: Vec<Value> = others.iter().cloned().chain([ingress("b", "b.example.com", "s", annotations)]).collect();
+                let annotations = [given, annotations].concat();
+                let all: Vec<Value> = others.iter().cloned().chain([ingress("b", "b.example.com", "s", &annotations)]).collect();
                 world.ingresses.extend(read(&all)?.ingresses);
                 anyhow::Ok(Builder::new(options()).build(&with_settings(&world, &PERMISSIVE.into())?).model)
             };
@@ -122,6 +124,12 @@ impl Objects {
         };
         let mut all: Vec<Value> = descriptions().iter().map(of).collect();
         all.push(ingress("plain", "plain.example.com", "s", &[]));
+        all.push(ingress("directive", "directive.example.com", "s", &[("configuration-snippet", "env TZ;")]));
+        let tls = ("backend-protocol", "HTTPS");
+        all.push(ingress("tls", "tls.example.com", "s", &[tls, ("proxy-ssl-secret", "shop/backend-tls")]));
+        let mut beside = ingress("tls-beside", "tls.example.com", "s", &[tls]);
+        beside["spec"]["rules"][0]["http"]["paths"][0]["path"] = json!("/beside");
+        all.push(beside);
         all.push(ingress("word", "word.example.com", "s", &[("app-root", "/load_module")]));
         let mut world = self.0.clone();
         world.ingresses.extend(read(&all)?.ingresses);

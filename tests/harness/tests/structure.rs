@@ -5,7 +5,7 @@ mod support;
 
 use std::sync::{Arc, OnceLock};
 
-use model::{Fixed, Globals, Shell};
+use model::{Fixed, Globals, Listen, Shell};
 use ngx_value::lexer::{self, Body, Directive};
 use proptest::prelude::*;
 use render::{Capabilities, Paths, RenderError};
@@ -17,7 +17,11 @@ type Texts = [String; 5];
 /// A text of its own in every field that holds any. Texts are between fixed letters, so that none changes what is meant: two equal hosts.
 fn fixed(texts: &Texts) -> Fixed {
     let text = |at: usize| -> Arc<str> { format!("a{at}{}z", texts[at]).into() };
-    let globals = Globals { health_check_path: format!("/{}", text(0)), ..Globals::default() };
+    let globals = Globals {
+        health_check_path: format!("/{}", text(0)),
+        listen: Listen { http: 8080, https: 8443, passthrough: None },
+        ..Globals::default()
+    };
     let mut fixed = Fixed { globals: Arc::new(globals), ..Fixed::default() };
     fixed.shells.insert(format!("h{}", text(1)).into(), Arc::new(Shell { aliases: vec![text(2)], ..Shell::default() }));
     fixed.shells.insert(format!("*.{}", text(3)).into(), Arc::new(Shell::default()));

@@ -58,7 +58,7 @@ settings! {
     /// Directives that snippets of Ingresses may hold although the [policy](snippets.md) refuses them.
     allowed_snippet_directives: Vec<String> = Vec::new(), LIST, "env,root", [Ingresses];
     /// Whether paths of type Exact and Prefix may hold only letters, digits and `. _ - /`. Checked by the admission webhook.
-    strict_validate_path_type: bool = true, BOOL, "false", [];
+    strict_validate_path_type: bool = true, BOOL, "false", [] inert "only the admission webhook reads it";
 
     /// Rule paths that begin with one of these are never redirected to HTTPS.
     no_tls_redirect_locations: Vec<String> = vec!["/.well-known/acme-challenge".to_owned()], LIST, "/.well-known/acme-challenge,/healthz", [Text];
