@@ -67,6 +67,7 @@ async fn the_router_names_the_port_in_what_proxy_redirect_made_a_path() {
     compare(6).await;
 }
 
+#[expect(clippy::print_stdout, reason = "figures of the run")]
 async fn compare(seed: u64) {
     let mut dice = Dice::new(seed);
     let ports = Ports::take(2).unwrap();

@@ -23,7 +23,6 @@ pub(super) static GROUP: Group = Group {
     finish,
     settle: |draft, config| common::hold_to_policy(draft, config, "auth-snippet", |spec| &mut spec.external_auth.auth_snippet),
     clear: |spec| spec.external_auth = Rare::default(),
-    ..common::GROUP
 };
 
 /// What these annotations ask for. Without `url` all others but `enable_global` are not set.
