@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use model::{Live, Model};
+use model::{Fixed, Live, Model};
 use nginx::{Options, Supervisor};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -67,8 +67,7 @@ impl Sides {
     pub async fn apply(&mut self, model: &Model) -> anyhow::Result<()> {
         let mut model = model.clone();
         Arc::make_mut(&mut model.fixed.globals).config.bind_address = vec![IpAddr::V4(ROUTER)];
-        let mut set = render::render(&model.fixed, &self.caps, &self.router.paths)?;
-        change(&mut set, naming_rules)?;
+        let set = render::render(&naming_rules(&model.fixed)?, &self.caps, &self.router.paths)?;
         self.router.bring(&set, &model.live).await.context("the NGINX of the router")?;
 
         // The former one ends first: it has the port.
@@ -172,14 +171,10 @@ impl Sides {
     }
 }
 
-fn change(set: &mut FileSet, how: impl FnOnce(&str) -> anyhow::Result<String>) -> anyhow::Result<()> {
-    let conf = how(std::str::from_utf8(set.conf())?)?;
-    set.files[0].bytes = conf.into_bytes();
-    Ok(())
-}
-
-/// Adds the header that tells which rule answered.
-fn naming_rules(conf: &str) -> anyhow::Result<String> {
-    let at = conf.find("    upstream upstream_balancer").context("the configuration has no upstream block")?;
-    Ok(format!("{}    {}\n{}", &conf[..at], oracle::rule_header(), &conf[at..]))
+/// With the header that tells which rule answered.
+fn naming_rules(fixed: &Fixed) -> anyhow::Result<Fixed> {
+    let mut fixed = fixed.clone();
+    let snippets = &mut Arc::make_mut(&mut fixed.globals).config.snippets;
+    snippets.http_snippet = Some(oracle::rule_header().parse()?);
+    Ok(fixed)
 }

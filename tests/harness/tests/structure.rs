@@ -5,6 +5,7 @@ mod support;
 
 use std::sync::{Arc, OnceLock};
 
+use model::options::PemPair;
 use model::{Fixed, Globals, Listen, Shell};
 use ngx_value::lexer::{self, Body, Directive};
 use proptest::prelude::*;
@@ -20,6 +21,7 @@ fn fixed(texts: &Texts) -> Fixed {
     let globals = Globals {
         health_check_path: format!("/{}", text(0)),
         listen: Listen { http: 8080, https: 8443, passthrough: None },
+        static_certificate: PemPair { chain: "CHAIN".into(), key: "KEY".into() },
         ..Globals::default()
     };
     let mut fixed = Fixed { globals: Arc::new(globals), ..Fixed::default() };
