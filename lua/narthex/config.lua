@@ -10,7 +10,7 @@ local M = {}
 local FIELDS = {
   revision = { "string" },
   profiles = { "table" },
-  shells = { "table", {} },
+  host_servers = { "table", {} },
   ssl_redirect = { "boolean", true },
   force_ssl_redirect = { "boolean", false },
   preserve_trailing_slash = { "boolean", false },
@@ -71,11 +71,11 @@ local function set_of(list)
 end
 
 --- The profiles that a host's server block has locations of, by each name that has a block of its own.
-local function by_name(shells)
+local function by_name(host_servers)
   local found = {}
-  for _, shell in pairs(shells) do
-    local profiles = set_of(shell.profiles)
-    for _, name in ipairs(shell.names) do
+  for _, host_server in pairs(host_servers) do
+    local profiles = set_of(host_server.profiles)
+    for _, name in ipairs(host_server.names) do
       found[name] = profiles
     end
   end
@@ -87,7 +87,7 @@ end
 -- Phase: init.
 -- @tparam string text the configuration as JSON
 -- @treturn table|nil the configuration; `answering` is a set of names, `profiles_of(host)` gives the set of those that its server block
--- has, `profiles` and `shells` are as given, for the answer to `/state`
+-- has, `profiles` and `host_servers` are as given, for the answer to `/state`
 -- @treturn nil|string what is wrong with it
 function M.decode(text)
   local given, err = cjson.decode(text)
@@ -113,13 +113,13 @@ function M.decode(text)
   if config.proxy_next_upstream_tries < 0 or config.proxy_body_size < 0 then
     return fail("proxy_next_upstream_tries, proxy_body_size", "0 or more", { config.proxy_next_upstream_tries, config.proxy_body_size })
   end
-  local profiles, shells = set_of(config.profiles), by_name(config.shells)
+  local profiles, host_servers = set_of(config.profiles), by_name(config.host_servers)
   if not profiles.base then
     return fail("profiles", 'a list with "base" in it', config.profiles)
   end
   config.answering = set_of(config.answering)
   function config.profiles_of(host)
-    return shells[host] or profiles
+    return host_servers[host] or profiles
   end
   return config
 end

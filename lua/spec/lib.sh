@@ -26,7 +26,7 @@ certificate() {
         -keyout "$PREFIX/$1.key" -out "$PREFIX/$1.crt" 2>/dev/null
 }
 
-CONFIG_DEFAULT='{"revision":"REV","profiles":["base"PROFILES],"shells":{"own.test":{"names":["own.test","www.own.test"],"profiles":["base","other"]}},"no_tls_redirect_locations":["/.well-known/acme-challenge"],
+CONFIG_DEFAULT='{"revision":"REV","profiles":["base"PROFILES],"host_servers":{"own.test":{"names":["own.test","www.own.test"],"profiles":["base","other"]}},"no_tls_redirect_locations":["/.well-known/acme-challenge"],
 "strict_records":true,"proxy_body_size":1000,"hsts":"max-age=100","https_port":8443 MORE}'
 
 # configure REVISION [EXTRA-PROFILES [MORE-SETTINGS [WORKERS [STATE-SIZE]]]]

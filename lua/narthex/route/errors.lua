@@ -18,7 +18,7 @@ local set_header = ngx.req.set_header
 local M = {}
 
 --- The location that asks for the page, and the one that shows NGINX's own.
-local PAGE, STOCK = inner.location("narthex_errors"), inner.location("narthex_stock")
+local PAGE, STOCK = inner.location("narthex_errors"), inner.location("narthex_builtin")
 local TOO_LARGE = 413
 
 local global
@@ -159,7 +159,7 @@ function M.page()
 end
 
 --- Shows NGINX's own page where only a route's list says that it is not taken over. Phase: rewrite, in the location for that.
-function M.stock()
+function M.builtin()
   return exit(tonumber(ngx.var.narthex_code))
 end
 

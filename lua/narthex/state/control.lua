@@ -20,14 +20,14 @@ local MISDIRECTED = 421
 local M = {}
 
 local state = ngx.shared.configuration_data
-local revision, profiles, shells, master
+local revision, profiles, host_servers, master
 
 ffi.cdef("int getppid(void);")
 
 --- Takes the global settings. Phase: init.
 -- @tparam table config from `narthex.config`
 function M.setup(config)
-  revision, profiles, shells = config.revision, config.profiles, config.shells
+  revision, profiles, host_servers = config.revision, config.profiles, config.host_servers
 end
 
 --- Notes of which master this worker is. Phase: init_worker.
@@ -60,7 +60,7 @@ local function say_state(status, extra)
     dicts = dicts,
     errors = extra.errors,
     profiles = extra.profiles,
-    shells = extra.shells,
+    host_servers = extra.host_servers,
   })
   ngx.status = status
   ngx.header.content_type = "application/json"
@@ -163,7 +163,7 @@ local HANDLERS = {
   ["/live"] = { POST = post_live },
   ["/generation"] = { POST = post_generation },
   ["/closing"] = { POST = post_closing },
-  ["/state"] = { GET = function() return say_state(200, { profiles = profiles, shells = shells }) end },
+  ["/state"] = { GET = function() return say_state(200, { profiles = profiles, host_servers = host_servers }) end },
   ["/keys"] = { GET = get_keys },
   ["/audit"] = { GET = get_audit },
   ["/spans"] = { GET = get_spans },

@@ -57,7 +57,7 @@ drop b -
 put h accel.test '{"prefix":{"/":0,"/a/":1},"exact":{"/accel":1},"policies":[{"namespace":"n","ingress":"i","errors":{"custom_http_errors":[404],"default_backend":"n/pages:-"}}],"locations":[{"path":"/"},{"path":"/a","service":"a","port":"80","profile":"errors"}]}'
 check "an answer may send the request to another path" "port=$A host=accel.test uri=/a/x route=errors" "$(get accel.test '/accel?to=/a/x')"
 check "a page that is sent elsewhere and fails there is NGINX's own" "404" "$(answer accel.test '/accel?to=/x' -H 'X-To: /x')"
-for name in @base @errors @narthex_errors @narthex_stock @narthex_sign_in; do
+for name in @base @errors @narthex_errors @narthex_builtin @narthex_sign_in; do
     check "no answer leads to $name" "500" "$(answer accel.test "/accel?to=$name")"
 done
 for path in //narthex/mirror %2F/narthex/mirror /_narthex_external_auth/asks; do

@@ -143,4 +143,4 @@ for name in own.test www.own.test; do
     put h "$name" '{"prefix":{"/":0,"/other/":1,"/errors/":2},"policies":[{"namespace":"n"}],"locations":[{"path":"/","service":"a","port":"80"},{"path":"/other","service":"a","port":"80","profile":"other"},{"path":"/errors","service":"a","port":"80","profile":"errors"}]}'
     check "$name: only profiles that its server block has are served" "200 200 503" "$(answer "$name" /) $(answer "$name" /other/) $(answer "$name" /errors/)"
 done
-check "the blocks of hosts are known to the controller" '{"own.test":{"names":["own.test","www.own.test"],"profiles":["base","other"]}}' "$(control /state | jq -cS .shells)"
+check "the blocks of hosts are known to the controller" '{"own.test":{"names":["own.test","www.own.test"],"profiles":["base","other"]}}' "$(control /state | jq -cS .host_servers)"

@@ -61,12 +61,6 @@ async fn the_router_answers_what_nginx_answers_from_the_text() {
     compare(std::env::var("NARTHEX_EQUIVALENCE_SEED").map_or(1, |text| text.parse().expect("the seed is a number"))).await;
 }
 
-/// `proxy_redirect` makes a path of the backend's URL where the Ingress has its own `use-port-in-redirects`.
-#[tokio::test(flavor = "multi_thread")]
-async fn the_router_names_the_port_in_what_proxy_redirect_made_a_path() {
-    compare(6).await;
-}
-
 #[expect(clippy::print_stdout, reason = "figures of the run")]
 async fn compare(seed: u64) {
     let mut dice = Dice::new(seed);

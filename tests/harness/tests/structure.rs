@@ -6,7 +6,7 @@ mod support;
 use std::sync::{Arc, OnceLock};
 
 use model::options::PemPair;
-use model::{Fixed, Globals, Listen, Shell};
+use model::{Fixed, Globals, HostServer, Listen};
 use ngx_value::lexer::{self, Body, Directive};
 use proptest::prelude::*;
 use render::{Capabilities, Paths, RenderError};
@@ -25,9 +25,9 @@ fn fixed(texts: &Texts) -> Fixed {
         ..Globals::default()
     };
     let mut fixed = Fixed { globals: Arc::new(globals), ..Fixed::default() };
-    fixed.shells.insert(format!("h{}", text(1)).into(), Arc::new(Shell { aliases: vec![text(2)], ..Shell::default() }));
-    fixed.shells.insert(format!("*.{}", text(3)).into(), Arc::new(Shell::default()));
-    fixed.literals = [text(4)].into_iter().collect();
+    fixed.host_servers.insert(format!("h{}", text(1)).into(), Arc::new(HostServer { aliases: vec![text(2)], ..HostServer::default() }));
+    fixed.host_servers.insert(format!("*.{}", text(3)).into(), Arc::new(HostServer::default()));
+    fixed.pinned_names = [text(4)].into_iter().collect();
     fixed
 }
 
@@ -90,8 +90,8 @@ proptest! {
         let mut names = Vec::new();
         arguments(&lexer::parse(&conf).unwrap(), "server_name", &mut names);
         let names: Vec<String> = names.concat();
-        let hosts = fixed.shells.keys().filter(|host| !host.starts_with('*'));
-        for name in hosts.chain(fixed.shells.values().flat_map(|shell| &shell.aliases)).chain(&fixed.literals) {
+        let hosts = fixed.host_servers.keys().filter(|host| !host.starts_with('*'));
+        for name in hosts.chain(fixed.host_servers.values().flat_map(|host_server| &host_server.aliases)).chain(&fixed.pinned_names) {
             prop_assert!(names.contains(&name.replace("${narthex_dollar}", "$")), "{:?} is not in {:?}", name, names);
         }
     }

@@ -48,7 +48,7 @@ fn summary(page: &mut String) {
         ),
     );
     row(page, "\n| a change is | annotations |\n|---|---|");
-    for applies in [Applies::Route, Applies::Backend, Applies::Certificate, Applies::Ready, Applies::Profile, Applies::Shell]
+    for applies in [Applies::Route, Applies::Backend, Applies::Certificate, Applies::Ready, Applies::Profile, Applies::HostServer]
         .map(|applies| applies.to_string())
     {
         let count = all.iter().filter(|entry| entry.applies == applies).count();

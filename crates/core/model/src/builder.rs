@@ -14,12 +14,12 @@ mod dirty;
 pub(crate) mod index;
 mod ingresses;
 mod last_readable;
-mod literals;
 mod names;
 mod owners;
+mod passthrough_map;
+mod pinned_names;
 mod review;
 mod room;
-mod signposts;
 mod state;
 
 use std::collections::BTreeSet;
@@ -223,7 +223,7 @@ impl Builder {
             self.globals(data, headers);
         }
         if everything {
-            self.stock_profiles();
+            self.prebuilt_profiles();
         }
         (changes, dirty)
     }
@@ -253,7 +253,7 @@ impl Builder {
         self.build_backends(&dirty);
         self.settle_endpoints();
         self.state.built.usage = self.state.usage();
-        self.set_signposts(&dirty);
+        self.set_passthrough_map(&dirty);
         self.forget_last_readable();
         self.state.built.clone()
     }
@@ -337,7 +337,7 @@ impl Builder {
     }
 
     fn build_hosts(&mut self, dirty: &mut Dirty) {
-        let shells = self.state.built.model.fixed.shells.clone();
+        let host_servers = self.state.built.model.fixed.host_servers.clone();
         let mut names: BTreeSet<Arc<str>> = dirty.hosts.clone();
         for name in &dirty.hosts {
             names.extend(self.build_host(name, &mut dirty.backends));
@@ -350,7 +350,7 @@ impl Builder {
             self.list_patterns();
         }
         self.keep_own_aliases(&dirty.hosts, &names);
-        literals::settle(&mut self.state.built.model, &shells, &names);
+        pinned_names::settle(&mut self.state.built.model, &host_servers, &names);
     }
 
     /// Builds one host's record, and marks the backends whose alternatives it decides about. Returns the further names that it had or has.
@@ -368,7 +368,7 @@ impl Builder {
         state.profiles.replace_in(&mut state.built.model.fixed.profiles, name, host.profiles);
         let users = host.users.into_iter().map(|users| (users.id, users.record)).collect();
         state.users.replace_in(&mut state.built.model.live.users, name, users);
-        set(&mut state.built.model.fixed.shells, name, host.shell.map(Arc::new));
+        set(&mut state.built.model.fixed.host_servers, name, host.host_server.map(Arc::new));
         if exists {
             set_if_changed(&mut state.built.model.live.hosts, name, host.record);
         } else {
@@ -376,7 +376,7 @@ impl Builder {
         }
 
         state.set_problems(Subject::Host(name.clone()), host.problems);
-        self.set_names(name, host.aliases, host.twin)
+        self.set_names(name, host.aliases, host.www_alias)
     }
 
     fn build_backends(&mut self, dirty: &Dirty) {

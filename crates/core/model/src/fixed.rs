@@ -2,7 +2,7 @@
 
 mod clients;
 mod headers;
-mod shell;
+mod host_server;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::profile::{Profile, ProfileId};
 
 pub use clients::{ClientVerification, TrustedClients};
 pub use headers::GlobalHeaders;
-pub use shell::Shell;
+pub use host_server::HostServer;
 
 /// What needs a reload. A handful of entries however many Ingresses there are.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -29,10 +29,10 @@ pub struct Fixed {
     /// Text for the stream block (`stream-snippet`), that of older Ingresses first.
     pub streams: Vec<(ObjectKey, Arc<Snippet>)>,
     /// Hosts that need a server block of their own, by host name (a literal name or `*.example.com`).
-    pub shells: OrdMap<Arc<str>, Arc<Shell>>,
+    pub host_servers: OrdMap<Arc<str>, Arc<HostServer>>,
     /// Hosts without a server block of their own that a wildcard, suffix or regular expression of one would catch, and wildcards where there is a
     /// regular expression: the default server must name them. Empty unless a block has such a name.
-    pub literals: OrdSet<Arc<str>>,
+    pub pinned_names: OrdSet<Arc<str>>,
 }
 
 /// Settings that hold for the whole NGINX.

@@ -28,7 +28,7 @@ pub mod shares;
 pub mod snapshot;
 
 pub use builder::{Basis, Builder, Built, Data, Quarantine, Review};
-pub use fixed::{Fixed, GlobalHeaders, Globals, Listen, Shell};
+pub use fixed::{Fixed, GlobalHeaders, Globals, HostServer, Listen};
 pub use key::{BackendId, BackendPort, ObjectKey, ObjectRef};
 pub use last_readable::LastReadable;
 pub use live::{
@@ -42,7 +42,7 @@ pub use options::BuildOptions;
 pub use part::Part;
 pub use plan::{Plan, Reason, plan};
 pub use problem::{Problem, ProblemKind};
-pub use profile::{ErrorPages, FirewallText, Profile, ProfileId, Watching};
+pub use profile::{ErrorPages, FirewallText, Profile, ProfileId};
 pub use shares::{Resource, Usage, Weight};
 pub use snapshot::Snapshot;
 

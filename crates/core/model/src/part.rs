@@ -28,8 +28,8 @@ impl Part {
         match self {
             Self::Globals => "globals",
             Self::Profile(_) => "profile",
-            Self::Server(_) => "shell",
-            Self::Name(_) => "literal",
+            Self::Server(_) => "host_server",
+            Self::Name(_) => "pinned_name",
             Self::Stream(_) | Self::StreamOrder => "stream",
         }
     }

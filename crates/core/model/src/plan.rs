@@ -118,8 +118,8 @@ pub fn reasons(old: &Fixed, new: &Fixed) -> Vec<Reason> {
             changed(Part::Profile(id.clone()), profile.describe());
         }
     }
-    for host in old.shells.keys().chain(new.shells.keys().filter(|host| !old.shells.contains_key(*host))) {
-        let does = match (old.shells.get(host), new.shells.get(host)) {
+    for host in old.host_servers.keys().chain(new.host_servers.keys().filter(|host| !old.host_servers.contains_key(*host))) {
+        let does = match (old.host_servers.get(host), new.host_servers.get(host)) {
             (Some(old), Some(new)) => old.does_for(new),
             (old, new) => old.is_none() && new.is_none(),
         };
@@ -127,9 +127,9 @@ pub fn reasons(old: &Fixed, new: &Fixed) -> Vec<Reason> {
             changed(Part::Server(host.clone()), String::new());
         }
     }
-    if old.literals != new.literals {
-        let gone = old.literals.iter().find(|host| !new.literals.contains(*host));
-        if let Some(host) = new.literals.iter().find(|host| !old.literals.contains(*host)).or(gone) {
+    if old.pinned_names != new.pinned_names {
+        let gone = old.pinned_names.iter().find(|host| !new.pinned_names.contains(*host));
+        if let Some(host) = new.pinned_names.iter().find(|host| !old.pinned_names.contains(*host)).or(gone) {
             changed(Part::Name(host.clone()), String::new());
         }
     }

@@ -5,11 +5,12 @@
 //! [`Profile::default`], always rendered, and a changed ConfigMap does not rename every profile.
 
 mod directives;
+mod error_pages;
 pub mod external_auth;
+mod firewall;
+mod prebuilt;
 mod proxying;
-mod stock;
 mod transport;
-mod watching;
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,10 +21,11 @@ use sha2::{Digest, Sha256};
 
 use self::external_auth::AuthLocation;
 pub use directives::Directives;
+pub use error_pages::ErrorPages;
+pub use firewall::FirewallText;
+pub(crate) use prebuilt::prebuilt;
 pub use proxying::{Proxying, Replacement, is_regex};
-pub(crate) use stock::stock;
 pub use transport::{BackendName, BackendTls, BackendTrust, TlsMaterial, Transport};
-pub use watching::{ErrorPages, FirewallText, Watching};
 
 /// Content address of a profile: `base` for the default one, else 16 hexadecimal digits. The named location is `@` + this.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -53,8 +55,12 @@ pub struct Profile {
     pub transport: Transport,
     /// `mirror-target`: a copy of each request goes elsewhere too; true: with its body.
     pub mirror: Option<bool>,
-    /// Errors, the firewall and logs.
-    pub watching: Watching,
+    /// `custom-http-errors`, instead of the global list.
+    pub error_pages: Option<ErrorPages>,
+    /// ModSecurity, where it is not as the global settings say.
+    pub firewall: Option<FirewallText>,
+    /// `enable-rewrite-log`: for the directives of snippets; Lua logs its own rewrites.
+    pub rewrite_log: bool,
     /// Another service is asked about each request.
     pub external_auth: Option<AuthLocation>,
     /// `configuration-snippet`: allowed by the risk level, balanced, parsed.
@@ -84,12 +90,14 @@ impl Profile {
     fn parts(&self) -> Vec<(&'static str, Option<String>)> {
         let on_off = |value: bool| if value { "on" } else { "off" }.to_owned();
         // Destructured so that a new field can't be forgotten in the digest.
-        let Self { directives, proxying, transport, mirror, watching, external_auth, snippet } = self;
+        let Self { directives, proxying, transport, mirror, error_pages, firewall, rewrite_log, external_auth, snippet } = self;
         let mut parts = directives.parts();
         parts.extend(proxying.parts());
         parts.extend(transport.parts());
-        parts.extend(watching.parts());
         parts.extend([
+            ("custom-http-errors", error_pages.as_ref().map(ErrorPages::canonical)),
+            ("firewall", firewall.as_ref().map(FirewallText::canonical)),
+            ("enable-rewrite-log", rewrite_log.then(|| "true".to_owned())),
             ("mirror-request-body", mirror.map(on_off)),
             ("configuration-snippet", snippet.as_ref().map(|snippet| snippet.as_str().to_owned())),
         ]);

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use model::profile::external_auth::{AuthLocation, AuthUpstream};
-use model::{Fixed, Part, Shell};
+use model::{Fixed, HostServer, Part};
 use ngx_value::Seconds;
 use serde::Serialize;
 use settings::Config;
@@ -73,8 +73,8 @@ impl AuthView {
 impl AuthView {
     /// With what the server of a host adds.
     #[must_use]
-    pub(crate) fn of_server(self, shell: Option<&Shell>) -> Self {
-        Self { certificate: clients::certificate_header(shell), ..self }
+    pub(crate) fn of_server(self, host_server: Option<&HostServer>) -> Self {
+        Self { certificate: clients::certificate_header(host_server), ..self }
     }
 }
 

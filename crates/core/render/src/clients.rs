@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use model::fixed::{ClientVerification, TrustedClients};
-use model::{Fixed, Shell};
+use model::{Fixed, HostServer};
 use serde::Serialize;
 use settings::VerifyClient;
 
@@ -41,13 +41,13 @@ impl ClientsView {
 }
 
 /// The value of `ssl-client-cert` where backends are told about client certificates; empty: what the client sent is removed.
-pub(crate) fn certificate_header(shell: Option<&Shell>) -> Option<Printed> {
-    shell?.clients.as_ref().map(|_| Printed::fixed("$narthex_client_certificate"))
+pub(crate) fn certificate_header(host_server: Option<&HostServer>) -> Option<Printed> {
+    host_server?.clients.as_ref().map(|_| Printed::fixed("$narthex_client_certificate"))
 }
 
 /// The CAs and lists of all hosts, each once.
 pub(crate) fn files(fixed: &Fixed) -> impl Iterator<Item = File> {
-    let clients = fixed.shells.values().filter_map(|shell| shell.clients.as_ref());
+    let clients = fixed.host_servers.values().filter_map(|host_server| host_server.clients.as_ref());
     let trusted: BTreeMap<&str, &TrustedClients> = clients.map(|clients| (&*clients.trusted.id, &*clients.trusted)).collect();
     let files = trusted.into_values().flat_map(|trusted| {
         let crl = trusted.revoked.as_ref().map(|revoked| file(crl_file(trusted), revoked));

@@ -43,7 +43,7 @@ impl FileSet {
     /// What a line of `nginx.conf` (counted from 1, as in NGINX's messages) comes from.
     pub fn origin(&self, line: u32) -> &Part {
         let hit = |origin: &&Origin| (origin.first_line..=origin.last_line).contains(&line);
-        // The innermost: a profile inside a shell.
+        // The innermost: a profile inside a host server.
         self.origins
             .iter()
             .filter(hit)

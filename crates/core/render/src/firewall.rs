@@ -38,7 +38,7 @@ pub(crate) struct FirewallView {
 
 /// Whether anything needs the module.
 pub(crate) fn is_used(fixed: &Fixed) -> bool {
-    fixed.globals.config.firewall.enable_modsecurity || fixed.profiles.values().any(|profile| profile.watching.firewall.is_some())
+    fixed.globals.config.firewall.enable_modsecurity || fixed.profiles.values().any(|profile| profile.firewall.is_some())
 }
 
 /// The file of some rules. Its name says what is in it.
@@ -82,7 +82,7 @@ impl FirewallView {
 /// The files that the rest of the configuration names.
 pub(crate) fn files(fixed: &Fixed, caps: &Capabilities) -> Vec<File> {
     let global = Some(&fixed.globals.config.firewall).filter(|firewall| firewall.enable_modsecurity);
-    let texts: Vec<&FirewallText> = fixed.profiles.values().filter_map(|profile| profile.watching.firewall.as_ref()).collect();
+    let texts: Vec<&FirewallText> = fixed.profiles.values().filter_map(|profile| profile.firewall.as_ref()).collect();
     let mut files: BTreeMap<PathBuf, String> = BTreeMap::new();
     let global_rules = global.and_then(|firewall| firewall.modsecurity_snippet.as_ref());
     for rules in texts.iter().filter_map(|text| text.rules.as_ref()).chain(global_rules) {

@@ -31,7 +31,7 @@ struct Settings<'a> {
     profiles: Vec<&'a str>,
     /// The same of server blocks of single hosts, by the host.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    shells: BTreeMap<&'a str, ShellSettings<'a>>,
+    host_servers: BTreeMap<&'a str, HostServerSettings<'a>>,
     /// Those that answer for backends without endpoints.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     answering: Vec<&'a str>,
@@ -147,17 +147,17 @@ impl<'a> Tracing<'a> {
 
 /// A server block of one host.
 #[derive(Serialize)]
-struct ShellSettings<'a> {
+struct HostServerSettings<'a> {
     /// All its names, as records are called.
     names: Vec<&'a str>,
     profiles: Vec<&'a str>,
 }
 
-fn shells(fixed: &Fixed) -> BTreeMap<&str, ShellSettings<'_>> {
-    let settings = fixed.shells.iter().map(|(host, shell)| {
-        let names = std::iter::once(&**host).chain(shell.aliases.iter().map(|alias| &**alias)).collect();
-        let profiles = crate::profile::of_server(fixed, Some(shell)).into_iter().map(|(id, _)| id).collect();
-        (&**host, ShellSettings { names, profiles })
+fn host_servers(fixed: &Fixed) -> BTreeMap<&str, HostServerSettings<'_>> {
+    let settings = fixed.host_servers.iter().map(|(host, host_server)| {
+        let names = std::iter::once(&**host).chain(host_server.aliases.iter().map(|alias| &**alias)).collect();
+        let profiles = crate::profile::of_server(fixed, Some(host_server)).into_iter().map(|(id, _)| id).collect();
+        (&**host, HostServerSettings { names, profiles })
     });
     settings.collect()
 }
@@ -170,7 +170,7 @@ pub(crate) fn configuration(fixed: &Fixed, caps: &Capabilities, revision: &str, 
     let settings = Settings {
         revision,
         profiles: crate::profile::complete(fixed).map(|(id, _)| id).collect(),
-        shells: shells(fixed),
+        host_servers: host_servers(fixed),
         answering: crate::profile::complete(fixed).filter(|(_, profile)| answers(config, profile)).map(|(id, _)| id).collect(),
         ssl_redirect: config.https.ssl_redirect,
         force_ssl_redirect: config.https.force_ssl_redirect,

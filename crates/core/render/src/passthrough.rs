@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::files::File;
 use crate::globals::{client, path, stream};
 use crate::page::Page;
-use crate::paths::SIGNPOSTS_SCRIPT;
+use crate::paths::PASSTHROUGH_SCRIPT;
 use crate::print::Printed;
 use crate::server::{ListenView, listen_in_stream, unix};
 use crate::{Capabilities, Paths, RenderError};
@@ -19,7 +19,7 @@ use crate::{Capabilities, Paths, RenderError};
 pub(crate) const MODULE: &str = "ngx_stream_js_module";
 const PACKAGE: &str = "libnginx-mod-stream-js";
 
-const SCRIPT: &str = include_str!("../../../../njs/signposts.js");
+const SCRIPT: &str = include_str!("../../../../njs/passthrough_map.js");
 
 /// What `passthrough.conf` prints.
 #[derive(Serialize)]
@@ -46,9 +46,9 @@ impl View {
     }
 }
 
-/// What `signposts.conf` prints.
+/// What `passthrough_map.conf` prints.
 #[derive(Serialize)]
-struct Signposts {
+struct PassthroughMap {
     script: Printed,
     directory: Printed,
     passthrough: Printed,
@@ -86,7 +86,7 @@ pub(crate) fn check(globals: &Globals) -> Result<(), RenderError> {
 /// The script, where it is used.
 pub(crate) fn files(fixed: &Fixed) -> Option<File> {
     fixed.globals.listen.passthrough?;
-    Some(File { path: SIGNPOSTS_SCRIPT.into(), mode: 0o644, bytes: SCRIPT.into() })
+    Some(File { path: PASSTHROUGH_SCRIPT.into(), mode: 0o644, bytes: SCRIPT.into() })
 }
 
 /// The servers in the stream block.
@@ -94,12 +94,12 @@ pub(crate) fn servers(page: &mut Page, globals: &Globals, caps: &Capabilities, p
     if globals.listen.passthrough.is_none() {
         return Ok(());
     }
-    let signposts = Signposts {
-        script: path(&paths.signposts_script())?,
-        directory: path(&paths.signposts_dir())?,
+    let passthrough_map = PassthroughMap {
+        script: path(&paths.passthrough_script())?,
+        directory: path(&paths.passthrough_dir())?,
         passthrough: unix(&paths.passthrough_socket())?,
         decrypted: unix(&paths.https_socket())?,
     };
-    page.block("signposts.conf", signposts)?;
+    page.block("passthrough_map.conf", passthrough_map)?;
     page.block("passthrough.conf", View::new(globals, caps, paths)?)
 }

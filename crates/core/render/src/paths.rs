@@ -46,13 +46,13 @@ impl Paths {
     }
 
     /// One file for each host whose TLS connections are not decrypted (`docs/live-protocol.md`).
-    pub fn signposts_dir(&self) -> PathBuf {
-        self.inner_dir().join("signposts")
+    pub fn passthrough_dir(&self) -> PathBuf {
+        self.inner_dir().join("passthrough_map")
     }
 
     /// The script that reads them.
-    pub fn signposts_script(&self) -> PathBuf {
-        self.work_dir.join(SIGNPOSTS_SCRIPT)
+    pub fn passthrough_script(&self) -> PathBuf {
+        self.work_dir.join(PASSTHROUGH_SCRIPT)
     }
 
     /// The pid of the NGINX master.
@@ -89,5 +89,5 @@ impl Paths {
 /// [`Paths::static_certificate`] relative to the work directory.
 pub(crate) const STATIC_CERTIFICATE: &str = "certs/static.pem";
 
-/// [`Paths::signposts_script`] relative to the work directory.
-pub(crate) const SIGNPOSTS_SCRIPT: &str = "njs/signposts.js";
+/// [`Paths::passthrough_script`] relative to the work directory.
+pub(crate) const PASSTHROUGH_SCRIPT: &str = "njs/passthrough_map.js";

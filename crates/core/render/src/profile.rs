@@ -4,7 +4,7 @@ mod proxying;
 
 use std::sync::{Arc, LazyLock};
 
-use model::{Fixed, Profile, ProfileId, Shell, Watching};
+use model::{Fixed, HostServer, Profile, ProfileId};
 use ngx_value::Snippet;
 use serde::Serialize;
 use settings::Config;
@@ -41,14 +41,13 @@ pub(crate) struct ProfileView {
 impl ProfileView {
     /// With what the server of a host adds.
     #[must_use]
-    pub(crate) fn of_server(self, shell: Option<&Shell>) -> Self {
-        Self { auth: self.auth.map(|auth| auth.of_server(shell)), ..self }
+    pub(crate) fn of_server(self, host_server: Option<&HostServer>) -> Self {
+        Self { auth: self.auth.map(|auth| auth.of_server(host_server)), ..self }
     }
 
     pub(crate) fn new(config: &Config, paths: &Paths, id: &str, profile: &Profile) -> Result<Self, RenderError> {
         // Destructured so that a new field can't be forgotten.
-        let Profile { directives, proxying, transport: _, mirror, watching, external_auth, snippet } = profile;
-        let Watching { errors, firewall, rewrite_log } = watching;
+        let Profile { directives, proxying, transport: _, mirror, error_pages, firewall, rewrite_log, external_auth, snippet } = profile;
         Ok(Self {
             name: Printed::inner(id)?,
             directives: DirectiveView::all(directives.text())?,
@@ -58,7 +57,7 @@ impl ProfileView {
             firewall: firewall.as_ref().map(|firewall| FirewallView::new(firewall, paths)).transpose()?,
             rewrite_log: *rewrite_log,
             intercept_errors: intercept(config, profile),
-            custom_http_errors: errors.as_ref().map(|errors| errors.statuses.clone()).unwrap_or_default(),
+            custom_http_errors: error_pages.as_ref().map(|errors| errors.statuses.clone()).unwrap_or_default(),
             auth: external_auth.as_ref().map(|auth| AuthView::new(config, id, auth)).transpose()?,
             snippet: snippet.as_ref().map(Printed::raw),
             answers: answers(config, profile),
@@ -75,7 +74,7 @@ pub(crate) fn answers(config: &Config, profile: &Profile) -> bool {
 
 /// How errors of endpoints are handed over, where the server does not say it: that speaks of `proxy_pass` only.
 fn intercept(config: &Config, profile: &Profile) -> Option<Printed> {
-    let own = profile.watching.errors.as_ref().map(|errors| !errors.only_own);
+    let own = profile.error_pages.as_ref().map(|errors| !errors.only_own);
     let directive = pass::intercept_directive(&profile.transport);
     let plain = directive == pass::INTERCEPT_PLAIN;
     let on = own.unwrap_or(!plain && intercepts(config));
@@ -94,10 +93,10 @@ fn base(fixed: &Fixed) -> (&'static str, &Profile) {
     ("base", fixed.profiles.get(&ProfileId::default()).map_or(&*DEFAULT, |profile| &**profile))
 }
 
-/// The profiles whose locations a server has: all in the default one, in that of a shell those of its host's routes.
-pub(crate) fn of_server<'a>(fixed: &'a Fixed, shell: Option<&'a Shell>) -> Vec<(&'a str, &'a Profile)> {
-    let Some(shell) = shell else { return complete(fixed).collect() };
-    let own = shell.profiles.iter().filter(|id| **id != ProfileId::default());
+/// The profiles whose locations a server has: all in the default one, in that of a host server those of its host's routes.
+pub(crate) fn of_server<'a>(fixed: &'a Fixed, host_server: Option<&'a HostServer>) -> Vec<(&'a str, &'a Profile)> {
+    let Some(host_server) = host_server else { return complete(fixed).collect() };
+    let own = host_server.profiles.iter().filter(|id| **id != ProfileId::default());
     let own = own.filter_map(|id| Some((&*id.0, &**fixed.profiles.get(id)?)));
     std::iter::once(base(fixed)).chain(own).collect()
 }

@@ -2,7 +2,7 @@
 
 mod replacements;
 
-use model::{Globals, Shell};
+use model::{Globals, HostServer};
 use ngx_value::{HeaderName, HeaderTemplate};
 use serde::Serialize;
 use settings::Config;
@@ -107,8 +107,8 @@ impl HeadersView {
 
     /// With what the server of a host adds to them.
     #[must_use]
-    pub(crate) fn of_server(self, shell: Option<&Shell>) -> Self {
-        Self { certificate: clients::certificate_header(shell), ..self }
+    pub(crate) fn of_server(self, host_server: Option<&HostServer>) -> Self {
+        Self { certificate: clients::certificate_header(host_server), ..self }
     }
 
     /// gRPC without `connection`.

@@ -127,7 +127,8 @@ fn text(fixed: &Fixed, caps: &Capabilities, paths: &Paths, revision: &str, asked
 fn blocks(fixed: &Fixed, caps: &Capabilities, paths: &Paths, revision: &str, asked: &Asked) -> Result<(String, Vec<Origin>), RenderError> {
     let globals = &*fixed.globals;
     let named = asked.server_name;
-    let names = fixed.shells.iter().flat_map(|(host, shell)| [host].into_iter().chain(&shell.aliases)).chain(&fixed.literals);
+    let names =
+        fixed.host_servers.iter().flat_map(|(host, host_server)| [host].into_iter().chain(&host_server.aliases)).chain(&fixed.pinned_names);
     let names = names.map(|name| &**name);
     let view = GlobalView::new(fixed, caps, paths, revision, names.chain([CATCH_ALL]), asked)?;
     let mut page = Page::default();
@@ -138,8 +139,15 @@ fn blocks(fixed: &Fixed, caps: &Capabilities, paths: &Paths, revision: &str, ask
     for side in Side::all(globals).iter().copied() {
         server(&mut page, fixed, paths, ServerView::catch_all(fixed, caps, paths, side)?, None, named)?;
         for names in [Names::Own, Names::Regexes] {
-            for (host, shell) in fixed.shells.iter().filter(|(_, shell)| names.has(shell)) {
-                server(&mut page, fixed, paths, ServerView::shell(globals, caps, paths, host, shell, side, names)?, Some(host), named)?;
+            for (host, host_server) in fixed.host_servers.iter().filter(|(_, host_server)| names.has(host_server)) {
+                server(
+                    &mut page,
+                    fixed,
+                    paths,
+                    ServerView::host_server(globals, caps, paths, host, host_server, side, names)?,
+                    Some(host),
+                    named,
+                )?;
             }
         }
     }
@@ -150,16 +158,23 @@ fn blocks(fixed: &Fixed, caps: &Capabilities, paths: &Paths, revision: &str, ask
     Ok(page.finish())
 }
 
-/// A server of the router. Named locations are a server's own: the default one has all of them, a shell's those of its host's routes.
-fn server(page: &mut Page, fixed: &Fixed, paths: &Paths, view: ServerView, shell: Option<&str>, named: bool) -> Result<(), RenderError> {
+/// A server of the router. Named locations are a server's own: the default one has all of them, a host server's those of its host's routes.
+fn server(
+    page: &mut Page,
+    fixed: &Fixed,
+    paths: &Paths,
+    view: ServerView,
+    host_server: Option<&str>,
+    named: bool,
+) -> Result<(), RenderError> {
     let config = &fixed.globals.config;
-    let of_server = shell.and_then(|host| fixed.shells.get(host)).map(|shell| &**shell);
+    let of_server = host_server.and_then(|host| fixed.host_servers.get(host)).map(|host_server| &**host_server);
     let profiles = profile::of_server(fixed, of_server);
     let block = |page: &mut Page| {
         let inline = lua::serves_base_inline(config);
         let headers = |snippet: Option<&Snippet>| {
-            let of_host = of_server.and_then(|shell| shell.snippet.as_ref());
-            let asks = of_server.is_some_and(|shell| shell.clients.is_some());
+            let of_host = of_server.and_then(|host_server| host_server.snippet.as_ref());
+            let asks = of_server.is_some_and(|host_server| host_server.clients.is_some());
             let own = asks || [of_host, config.snippets.server_snippet.as_ref(), snippet].into_iter().flatten().any(may_set_headers);
             own.then(|| HeadersView::profile(&fixed.globals).map(|headers| headers.of_server(of_server))).transpose()
         };
@@ -183,12 +198,12 @@ fn server(page: &mut Page, fixed: &Fixed, paths: &Paths, view: ServerView, shell
         if profiles.iter().any(|(_, profile)| profile.external_auth.as_ref().is_some_and(|auth| auth.signin)) {
             page.block("sign_in.conf", ())?;
         }
-        if of_server.is_some_and(|shell| shell.clients.is_some()) {
+        if of_server.is_some_and(|host_server| host_server.clients.is_some()) {
             page.block("client_refused.conf", ())?;
         }
         page.block("server_end.conf", ServerEnd { global_snippet: config.snippets.server_snippet.as_ref().map(Printed::raw) })
     };
-    match shell {
+    match host_server {
         Some(host) => page.origin(Part::Server(host.into()), block),
         None => page.origin(Part::Globals, block),
     }

@@ -74,12 +74,12 @@ impl Served {
             Some(path) => meant::narrowed(&whole, path).ok_or_else(|| unknown_path(&whole, host, path))?,
         };
         // An alias shares the server of its host.
-        let server_of = Some(record.name.clone().unwrap_or_else(|| name.clone())).filter(|host| running.shells.contains_key(host));
+        let server_of = Some(record.name.clone().unwrap_or_else(|| name.clone())).filter(|host| running.host_servers.contains_key(host));
         let profiles = record.routes.iter().map(|route| route.profile.clone()).chain([ProfileId::default()]).collect();
         Ok(Self {
             text: text(&render(running, caps, paths)?, server_of.as_ref(), &profiles),
             reload_pending: *running != model.fixed,
-            passthrough: model.live.signposts.get(&name).cloned(),
+            passthrough: model.live.passthrough_map.get(&name).cloned(),
             rows: rows(&record),
             name,
             server_of,

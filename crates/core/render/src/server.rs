@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::path::Path;
 
-use model::{Fixed, Globals, Listen, Shell};
+use model::{Fixed, Globals, HostServer, Listen};
 use serde::Serialize;
 use settings::Config;
 
@@ -79,8 +79,8 @@ pub(crate) enum Names {
 
 impl Names {
     /// The blocks that a host needs.
-    pub(crate) fn has(self, shell: &Shell) -> bool {
-        self == Self::Own || shell.aliases.iter().any(|alias| alias.starts_with('~'))
+    pub(crate) fn has(self, host_server: &HostServer) -> bool {
+        self == Self::Own || host_server.aliases.iter().any(|alias| alias.starts_with('~'))
     }
 }
 
@@ -100,28 +100,29 @@ impl ServerView {
         let globals = &*fixed.globals;
         let comment = Printed::comment("every host: Lua finds the route");
         // Those that another server's pattern would catch: a literal name wins.
-        let (wildcards, literals): (Vec<&str>, Vec<&str>) =
-            fixed.literals.iter().map(|name| &**name).partition(|name| name.starts_with('*'));
-        let names = ["_".to_owned()].into_iter().chain(literals.into_iter().map(str::to_owned));
+        let (wildcards, pinned_names): (Vec<&str>, Vec<&str>) =
+            fixed.pinned_names.iter().map(|name| &**name).partition(|name| name.starts_with('*'));
+        let names = ["_".to_owned()].into_iter().chain(pinned_names.into_iter().map(str::to_owned));
         let names: Vec<String> = names.chain(server_names(&wildcards)).collect();
         Ok(Self::new(globals, comment, Common::new(globals, caps, paths, &names, None, true, side)?))
     }
 
     /// The server of a host with text of its own.
-    pub(crate) fn shell(
+    pub(crate) fn host_server(
         globals: &Globals,
         caps: &Capabilities,
         paths: &Paths,
         host: &str,
-        shell: &Shell,
+        host_server: &HostServer,
         side: Side,
         names: Names,
     ) -> Result<Self, RenderError> {
-        let aliases = shell.aliases.iter().filter(|alias| alias.starts_with('~') == (names == Names::Regexes)).map(ToString::to_string);
+        let aliases =
+            host_server.aliases.iter().filter(|alias| alias.starts_with('~') == (names == Names::Regexes)).map(ToString::to_string);
         let host_name = (names == Names::Own).then(|| server_name(host));
         let names: Vec<String> = host_name.into_iter().chain(aliases).collect();
         let comment = Printed::comment(&format!("host {host}: the same routes, and text of its own"));
-        Ok(Self::new(globals, comment, Common::new(globals, caps, paths, &names, Some(shell), false, side)?))
+        Ok(Self::new(globals, comment, Common::new(globals, caps, paths, &names, Some(host_server), false, side)?))
     }
 
     fn new(globals: &Globals, comment: Printed, common: Common) -> Self {
@@ -154,7 +155,7 @@ impl Common {
         caps: &Capabilities,
         paths: &Paths,
         names: &[String],
-        shell: Option<&Shell>,
+        host_server: Option<&HostServer>,
         default: bool,
         side: Side,
     ) -> Result<Self, RenderError> {
@@ -166,10 +167,10 @@ impl Common {
             http2: config.use_http2 && caps.has_http2_directive(),
             blocks_agents: !config.block_user_agents.is_empty(),
             blocks_referers: !config.block_referers.is_empty(),
-            clients: shell.and_then(|shell| shell.clients.as_ref()).map(ClientsView::new).transpose()?,
-            ciphers: shell.and_then(|shell| shell.ciphers.as_ref()).map(Printed::word).transpose()?,
-            prefer_server_ciphers: shell.and_then(|shell| shell.prefer_server_ciphers),
-            snippet: shell.and_then(|shell| shell.snippet.as_ref()).map(Printed::raw),
+            clients: host_server.and_then(|host_server| host_server.clients.as_ref()).map(ClientsView::new).transpose()?,
+            ciphers: host_server.and_then(|host_server| host_server.ciphers.as_ref()).map(Printed::word).transpose()?,
+            prefer_server_ciphers: host_server.and_then(|host_server| host_server.prefer_server_ciphers),
+            snippet: host_server.and_then(|host_server| host_server.snippet.as_ref()).map(Printed::raw),
         })
     }
 }

@@ -29,7 +29,7 @@ templates! {
     "stream.conf",
     "stream_snippet.conf",
     "stream_end.conf",
-    "signposts.conf",
+    "passthrough_map.conf",
     "passthrough.conf",
     "auth.conf",
     "client_refused.conf",

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use model::options::PemPair;
 use model::profile::Directives;
-use model::{Fixed, Globals, HostRecord, Listen, Model, Part, Policy, Profile, ProfileId, Route, Shell};
+use model::{Fixed, Globals, HostRecord, HostServer, Listen, Model, Part, Policy, Profile, ProfileId, Route};
 use ngx_value::{Size, Snippet, lexer};
 use render::{Capabilities, FileSet, Paths, RenderError, Served};
 use settings::Config;
@@ -70,15 +70,15 @@ fn the_revision_is_the_address_of_everything() {
 fn a_line_leads_to_what_it_comes_from() {
     let profile = Profile { snippet: snippet("limit_rate\n  1k;"), ..Profile::default() };
     let mut fixed = fixed(Config::default(), [profile.clone()]);
-    let shell = Shell { snippet: snippet("set $shell 1;"), profiles: [profile.id()].into(), ..Shell::default() };
-    fixed.shells.insert("foo.com".into(), Arc::new(shell));
+    let host_server = HostServer { snippet: snippet("set $host_server 1;"), profiles: [profile.id()].into(), ..HostServer::default() };
+    fixed.host_servers.insert("foo.com".into(), Arc::new(host_server));
     let set = rendered(&fixed);
     let mut found = Vec::new();
     for (line, content) in (1..).zip(text(&set).lines()) {
         let origin = set.origin(line);
         match content.trim() {
             "1k;" => found.push(*origin == Part::Profile(profile.id())),
-            "set $shell 1;" => found.push(*origin == Part::Server("foo.com".into())),
+            "set $host_server 1;" => found.push(*origin == Part::Server("foo.com".into())),
             "stub_status;" | "events {" | "server_name \"_\";" => found.push(*origin == Part::Globals),
             _ => {}
         }
@@ -114,8 +114,8 @@ fn the_text_grows_with_the_hosts_that_have_a_server_block_not_with_them_times_th
         let ids: Vec<ProfileId> = profiles.iter().map(Profile::id).collect();
         let mut fixed = fixed(Config::default(), profiles);
         for (host, id) in ids.into_iter().enumerate() {
-            let shell = Shell { snippet: snippet("set $shell 1;"), profiles: [id].into(), ..Shell::default() };
-            fixed.shells.insert(format!("h{host}.example.com").into(), Arc::new(shell));
+            let host_server = HostServer { snippet: snippet("set $host_server 1;"), profiles: [id].into(), ..HostServer::default() };
+            fixed.host_servers.insert(format!("h{host}.example.com").into(), Arc::new(host_server));
         }
         rendered(&fixed).conf().len()
     };
@@ -131,8 +131,10 @@ fn headers_are_complete_where_a_snippet_may_set_one() {
     let profiles = [profile.id()].into();
     let mut fixed = fixed(Config::default(), [profile]);
     assert_eq!(count(&fixed), 2);
-    fixed.shells.insert("foo.com".into(), Arc::new(Shell { snippet: snippet("proxy_set_header A b;"), profiles, ..Shell::default() }));
-    // The shell has them in the location that finds the route and in that of errors, too.
+    fixed
+        .host_servers
+        .insert("foo.com".into(), Arc::new(HostServer { snippet: snippet("proxy_set_header A b;"), profiles, ..HostServer::default() }));
+    // The host server has them in the location that finds the route and in that of errors, too.
     assert_eq!(count(&fixed), 6);
 }
 
@@ -220,8 +222,8 @@ fn a_host_is_shown_with_the_text_that_serves_it_and_with_the_row_of_each_value()
     let shared = with(policy, Route { profile: ids[0].clone(), ..route("shared", "/") });
     let own = Route { profile: ids[1].clone(), ..route("own", "/") };
     let mut fixed = fixed(Config::default(), profiles);
-    let shell = Shell { snippet: snippet("set $own 1;"), profiles: [ids[1].clone()].into(), ..Shell::default() };
-    fixed.shells.insert("own.test".into(), Arc::new(shell));
+    let host_server = HostServer { snippet: snippet("set $own 1;"), profiles: [ids[1].clone()].into(), ..HostServer::default() };
+    fixed.host_servers.insert("own.test".into(), Arc::new(host_server));
     let hosts = vec![("shared.test", record(&[], &[("/", 0)], vec![shared])), ("own.test", record(&[], &[("/", 0)], vec![own]))];
     let model = model(fixed.clone(), hosts, &[]);
     let show = |running: &Fixed, host| Served::new(running, &model, &Capabilities::assumed(), &paths(), host, None).unwrap();
@@ -242,7 +244,7 @@ fn a_host_is_shown_with_the_text_that_serves_it_and_with_the_row_of_each_value()
     assert_eq!((shared.server_of.as_deref(), own.server_of.as_deref()), (None, Some("own.test")));
     assert!(own.text.contains("set $own 1;") && !shared.text.contains("set $own 1;"));
     // What waits for a reload is not shown as if it ran.
-    assert!(!shared.reload_pending && show(&Fixed { shells: Default::default(), ..fixed }, "own.test").reload_pending);
+    assert!(!shared.reload_pending && show(&Fixed { host_servers: Default::default(), ..fixed }, "own.test").reload_pending);
 
     let shown = shared.to_string();
     for line in [

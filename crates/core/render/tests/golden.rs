@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use model::options::PemPair;
 use model::profile::{BackendName, BackendTls, BackendTrust, Directives, Proxying, Replacement, TlsMaterial, Transport};
-use model::{Fixed, Profile, Shell};
+use model::{Fixed, HostServer, Profile};
 use ngx_value::{Seconds, Size, Snippet};
 use render::{Capabilities, Paths};
 use settings::Config;
@@ -75,7 +75,7 @@ fn newest_without_ipv6() {
 }
 
 #[test]
-fn profiles_and_shells() {
+fn profiles_and_host_servers() {
     let directives = Directives { proxy_body_size: Some(Size::mib(8)), ..Directives::default() };
     let large = Profile { directives, proxying: buffers(4, 8), ..Profile::default() };
     let directives = Directives { proxy_buffering: Some(true), proxy_request_buffering: Some(false), ..Directives::default() };
@@ -84,18 +84,18 @@ fn profiles_and_shells() {
         Profile { snippet: snippet("proxy_set_header X-Tag $service_name;\nproxy_hide_header X-Powered-By; # why"), ..Profile::default() };
     let profiles = [large.id()].into();
     let mut fixed = fixed(Config::default(), [large, buffered, tagged]);
-    let shop = Shell {
+    let shop = HostServer {
         aliases: vec!["www.shop.example".into()],
         snippet: snippet("location = /robots.txt {\n    return 204;\n}"),
         profiles,
-        ..Shell::default()
+        ..HostServer::default()
     };
-    fixed.shells.insert("shop.example".into(), Arc::new(shop));
-    fixed.shells.insert(
+    fixed.host_servers.insert("shop.example".into(), Arc::new(shop));
+    fixed.host_servers.insert(
         "*.shop.example".into(),
-        Arc::new(Shell { aliases: Vec::new(), snippet: snippet("add_header X-Label $subdomain;"), ..Shell::default() }),
+        Arc::new(HostServer { aliases: Vec::new(), snippet: snippet("add_header X-Label $subdomain;"), ..HostServer::default() }),
     );
-    check("profiles_and_shells", &fixed, &bookworm());
+    check("profiles_and_host_servers", &fixed, &bookworm());
 }
 
 /// Everything that proxying can ask for.
@@ -233,7 +233,7 @@ fn ssl_passthrough_behind_the_proxy_protocol() {
 fn ssl_passthrough_with_forwarded_headers_has_servers_for_tls() {
     let config = config(&[("use-forwarded-headers", "true"), ("compute-full-forwarded-for", "true"), ("reuse-port", "false")]);
     let (mut fixed, caps) = passthrough(config);
-    let shell = Shell { snippet: snippet("# own"), ..Shell::default() };
-    fixed.shells.insert("own.example.com".into(), Arc::new(shell));
+    let host_server = HostServer { snippet: snippet("# own"), ..HostServer::default() };
+    fixed.host_servers.insert("own.example.com".into(), Arc::new(host_server));
     check("passthrough_with_forwarded_headers", &fixed, &caps);
 }

@@ -187,7 +187,7 @@ labelled! {
         /// A profile: one reload for the first use of a combination, at once afterwards.
         Profile => "profile (reload on first use)",
         /// Text of a host's server block: a reload for every change.
-        Shell => "server block (reload)",
+        HostServer => "server block (reload)",
     }
 }
 

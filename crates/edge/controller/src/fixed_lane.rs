@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use model::plan::{Reason, reasons};
-use model::{Built, Data, Fixed, Shell};
+use model::{Built, Data, Fixed, HostServer};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 use tracing::{debug, error, info, warn};
@@ -383,11 +383,15 @@ impl<N: Nginx> Lane<N> {
                     fixed.profiles.insert(id.clone(), profile.clone());
                 }
             }
-            let named = |name: &Arc<str>, shell: &Shell| name == host || shell.aliases.contains(host);
-            let shell = fixed.shells.iter().find(|(name, shell)| named(name, shell)).map(|(name, shell)| (name.clone(), (**shell).clone()));
-            if let Some((name, mut shell)) = shell {
-                shell.profiles.extend(ids.iter().cloned());
-                fixed.shells.insert(name, Arc::new(shell));
+            let named = |name: &Arc<str>, host_server: &HostServer| name == host || host_server.aliases.contains(host);
+            let host_server = fixed
+                .host_servers
+                .iter()
+                .find(|(name, host_server)| named(name, host_server))
+                .map(|(name, host_server)| (name.clone(), (**host_server).clone()));
+            if let Some((name, mut host_server)) = host_server {
+                host_server.profiles.extend(ids.iter().cloned());
+                fixed.host_servers.insert(name, Arc::new(host_server));
             }
         }
         fixed

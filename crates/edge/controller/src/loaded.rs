@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use model::{Fixed, Op, ProfileId, Shell};
+use model::{Fixed, HostServer, Op, ProfileId};
 
 /// The configuration that NGINX is known to run.
 #[derive(Debug, Clone, Default)]
@@ -23,34 +23,34 @@ pub struct Loaded {
 pub struct Locations {
     default: BTreeSet<ProfileId>,
     /// By each name of the host.
-    shells: BTreeMap<Arc<str>, Arc<BTreeSet<ProfileId>>>,
+    host_servers: BTreeMap<Arc<str>, Arc<BTreeSet<ProfileId>>>,
 }
 
 impl Locations {
     /// The locations of the default server alone.
     pub fn new(default: BTreeSet<ProfileId>) -> Self {
-        Self { default, shells: BTreeMap::new() }
+        Self { default, host_servers: BTreeMap::new() }
     }
 
     /// The same with a server block that has these names.
     #[must_use]
-    pub fn with_shell(mut self, names: impl IntoIterator<Item = Arc<str>>, profiles: BTreeSet<ProfileId>) -> Self {
+    pub fn with_host_server(mut self, names: impl IntoIterator<Item = Arc<str>>, profiles: BTreeSet<ProfileId>) -> Self {
         let profiles = Arc::new(profiles);
-        self.shells.extend(names.into_iter().map(|name| (name, profiles.clone())));
+        self.host_servers.extend(names.into_iter().map(|name| (name, profiles.clone())));
         self
     }
 
     /// The locations of a text.
     pub(crate) fn of(fixed: &Fixed) -> Self {
-        fixed.shells.iter().fold(Self::new(fixed.profiles.keys().cloned().collect()), |locations, (host, shell)| {
-            let names = std::iter::once(host.clone()).chain(shell.aliases.iter().cloned());
-            locations.with_shell(names, shell.profiles.iter().cloned().chain([ProfileId::default()]).collect())
+        fixed.host_servers.iter().fold(Self::new(fixed.profiles.keys().cloned().collect()), |locations, (host, host_server)| {
+            let names = std::iter::once(host.clone()).chain(host_server.aliases.iter().cloned());
+            locations.with_host_server(names, host_server.profiles.iter().cloned().chain([ProfileId::default()]).collect())
         })
     }
 
     /// Whether the server block of a host has all of these.
     pub(crate) fn have<'a>(&self, host: &str, profiles: impl IntoIterator<Item = &'a ProfileId>) -> bool {
-        let known = self.shells.get(host).map_or(&self.default, |shell| &**shell);
+        let known = self.host_servers.get(host).map_or(&self.default, |host_server| &**host_server);
         profiles.into_iter().all(|id| known.contains(id))
     }
 }
@@ -62,18 +62,19 @@ impl Loaded {
         if !self.locations.have(&op.key, &op.needs) {
             return false;
         }
-        let is_caught = op.table == model::Table::Host && op.old_crc == 0 && wanted.literals.contains(&op.key);
-        let Some(fixed) = self.fixed.as_ref().filter(|fixed| is_caught && !fixed.literals.contains(&op.key)) else { return true };
+        let is_caught = op.table == model::Table::Host && op.old_crc == 0 && wanted.pinned_names.contains(&op.key);
+        let Some(fixed) = self.fixed.as_ref().filter(|fixed| is_caught && !fixed.pinned_names.contains(&op.key)) else { return true };
         // Every block has the default profile, other ones only for its own routes.
-        op.needs.iter().all(|id| *id == ProfileId::default()) && fixed.shells.iter().all(|(host, shell)| is_harmless(host, shell))
+        op.needs.iter().all(|id| *id == ProfileId::default())
+            && fixed.host_servers.iter().all(|(host, host_server)| is_harmless(host, host_server))
     }
 }
 
 /// Whether a server block may serve a host that it catches: it has no pattern, or nothing in it but ciphers, which are then those of this host until
 /// it is named.
-fn is_harmless(host: &str, shell: &Shell) -> bool {
-    let has_pattern = [host].into_iter().chain(shell.aliases.iter().map(|alias| &**alias)).any(|name| name.starts_with(['*', '~']));
-    !has_pattern || (shell.snippet.is_none() && shell.clients.is_none())
+fn is_harmless(host: &str, host_server: &HostServer) -> bool {
+    let has_pattern = [host].into_iter().chain(host_server.aliases.iter().map(|alias| &**alias)).any(|name| name.starts_with(['*', '~']));
+    !has_pattern || (host_server.snippet.is_none() && host_server.clients.is_none())
 }
 
 #[cfg(test)]
@@ -86,7 +87,8 @@ mod tests {
 
     #[test]
     fn a_host_with_a_server_block_needs_its_profiles_there() {
-        let locations = Locations::new(ids(&["base", "a", "b"])).with_shell(["x.example".into(), "y.example".into()], ids(&["base", "a"]));
+        let locations =
+            Locations::new(ids(&["base", "a", "b"])).with_host_server(["x.example".into(), "y.example".into()], ids(&["base", "a"]));
         for host in ["x.example", "y.example"] {
             assert!(locations.have(host, &ids(&["base", "a"])) && !locations.have(host, &ids(&["b"])), "{host}");
         }
@@ -98,16 +100,19 @@ mod tests {
         let op =
             |old_crc| Op { table: model::Table::Host, key: "a.x.example".into(), value: Some("{}".into()), old_crc, needs: Vec::new() };
         let mut wanted = Fixed::default();
-        let with = |shell: Shell| Fixed { shells: [(Arc::from("*.x.example"), Arc::new(shell))].into_iter().collect(), ..Fixed::default() };
-        let text = Shell { snippet: Some("return 204;".parse().unwrap()), ..Shell::default() };
+        let with = |host_server: HostServer| Fixed {
+            host_servers: [(Arc::from("*.x.example"), Arc::new(host_server))].into_iter().collect(),
+            ..Fixed::default()
+        };
+        let text = HostServer { snippet: Some("return 204;".parse().unwrap()), ..HostServer::default() };
         let mut loaded = Loaded { fixed: Some(with(text)), locations: Locations::new(ids(&["base", "a"])), ..Loaded::default() };
         assert!(loaded.serves(&op(0), &wanted));
-        wanted.literals.insert("a.x.example".into());
+        wanted.pinned_names.insert("a.x.example".into());
         assert!(!loaded.serves(&op(0), &wanted) && loaded.serves(&op(1), &wanted));
         loaded.fixed = Some(wanted.clone());
         assert!(loaded.serves(&op(0), &wanted));
         // A block with ciphers alone serves what needs the default profile only.
-        loaded.fixed = Some(with(Shell { prefer_server_ciphers: Some(true), ..Shell::default() }));
+        loaded.fixed = Some(with(HostServer { prefer_server_ciphers: Some(true), ..HostServer::default() }));
         assert!(loaded.serves(&op(0), &wanted));
         let needs = |profile: &str| Op { needs: ids(&[profile]).into_iter().collect(), ..op(0) };
         assert!(loaded.serves(&needs("base"), &wanted) && !loaded.serves(&needs("a"), &wanted));

@@ -15,7 +15,7 @@
 //!
 //! Modules: `detect` (capabilities), `workdir` (directories, lock), `store` (files, the last good set), `process` (the seam to
 //! the real NGINX), `confirm` and `cycle` (the state machine, tested over a fake process), `orphans` and `sockets` (workers
-//! without a master), `headcount` (a master without workers), `supervisor`, `live` (the control socket), `connections` and `usage` (figures for metrics), `signposts`
+//! without a master), `headcount` (a master without workers), `supervisor`, `live` (the control socket), `connections` and `usage` (figures for metrics), `passthrough_map`
 //! (files that the workers read for TLS connections). Processes and messages are read by the crate `ngx-proc`.
 
 mod confirm;
@@ -26,8 +26,8 @@ mod error;
 mod headcount;
 mod live;
 mod orphans;
+mod passthrough_map;
 mod process;
-mod signposts;
 mod sockets;
 mod state;
 mod store;
@@ -42,8 +42,8 @@ pub use connections::Connections;
 pub use detect::{DetectError, detect, find_binary};
 pub use error::{ApplyError, Complaint, OpenError, Retry};
 pub use live::{Key, LiveClient, LiveError, RecordError};
-pub use signposts::Signposts;
-pub use state::{Dictionary, NginxState, ShellState};
+pub use passthrough_map::PassthroughMap;
+pub use state::{Dictionary, HostServerState, NginxState};
 pub use store::StoreError;
 pub use supervisor::{Applied, Options, Supervisor};
 pub use usage::Usage;

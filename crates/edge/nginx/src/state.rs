@@ -35,7 +35,7 @@ pub struct NginxState {
     pub profiles: Vec<String>,
     /// Profiles of server blocks of single hosts, by the host; empty but there as well.
     #[serde(default)]
-    pub shells: BTreeMap<String, ShellState>,
+    pub host_servers: BTreeMap<String, HostServerState>,
     /// The shared dictionaries by name.
     #[serde(default)]
     pub dicts: BTreeMap<String, Dictionary>,
@@ -43,7 +43,7 @@ pub struct NginxState {
 
 /// A server block of one host.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct ShellState {
+pub struct HostServerState {
     /// All its names, as records are called.
     pub names: Vec<String>,
     /// Profiles of which it has locations.

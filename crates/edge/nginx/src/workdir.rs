@@ -114,7 +114,7 @@ fn lock(paths: &Paths) -> Result<Lock, OpenError> {
     Ok(Lock { _file: file })
 }
 
-/// Buffered bodies are written by the workers, and the inner sockets and signposts are opened by them; nothing else below the work directory is.
+/// Buffered bodies are written by the workers, and the inner sockets and passthrough files are opened by them; nothing else below the work directory is.
 fn give_to_workers(paths: &Paths, user: &str) -> Result<(), OpenError> {
     let (name, group) = user.split_once(':').unwrap_or((user, ""));
     let group = Group::from_name(group).ok().flatten();

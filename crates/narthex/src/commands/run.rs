@@ -4,10 +4,10 @@ mod adapter;
 mod asked;
 mod descriptors;
 mod health;
+mod passthrough_map;
 mod probe;
 mod requests;
 pub(crate) mod shutdown;
-mod signposts;
 mod source;
 mod traces;
 mod webhook;
@@ -31,8 +31,8 @@ use tracing::{error, info, warn};
 use crate::args::{LogArgs, RunArgs};
 use crate::commands::http;
 use adapter::{LivePort, NginxPort};
+use passthrough_map::PassthroughPort;
 use requests::{Collector, Sources};
-use signposts::SignpostPort;
 
 /// The runtime of every subcommand that needs one.
 pub(crate) fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
@@ -88,7 +88,7 @@ async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
         snapshots: source.snapshots,
         nginx,
         live,
-        signposts: settings.passthrough().map(|_| SignpostPort::new(&paths)),
+        passthrough_map: settings.passthrough().map(|_| PassthroughPort::new(&paths)),
         addresses: source.addresses,
         confirmed,
         report: source.report,

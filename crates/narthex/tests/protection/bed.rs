@@ -29,7 +29,7 @@ pub(crate) struct Host {
     /// KiB of a buffer: a profile of its own.
     pub(crate) size: Option<u8>,
     /// A server block of its own.
-    pub(crate) shell: bool,
+    pub(crate) host_server: bool,
 }
 
 pub(crate) struct Bed {
@@ -65,7 +65,7 @@ impl Bed {
         let mut tls = mk_tls_secret("tls", &authority.sign(&names).unwrap());
         tls.data.get_or_insert_default().insert("ca.crt".into(), ByteString(authority.certificate_pem.clone().into_bytes()));
         let (guarded, late) = (Backend::start().await, Backend::start().await);
-        let guards = Guard::PROTECTING.iter().cycle().map(|guard| Host { guard: *guard, size: None, shell: false });
+        let guards = Guard::PROTECTING.iter().cycle().map(|guard| Host { guard: *guard, size: None, host_server: false });
         let mut hosts: Vec<Host> = guards.take(hosts).collect();
         hosts.last_mut().unwrap().guard = Guard::Open;
         let mut bed = Self { scratch, ports: Ports::take(3).unwrap(), narthex: None, gate, client, guarded, late, hosts, texts: 0 };
@@ -120,10 +120,10 @@ impl Bed {
 
     /// Writes the Ingress of a host as it is to be.
     pub(crate) fn put(&self, host: usize) {
-        let Host { guard, size, shell } = self.hosts[host];
+        let Host { guard, size, host_server } = self.hosts[host];
         let mut annotations = guard.annotations(&self.gate.url(&format!("/basic-auth/{}/{}", USER.0, USER.1)));
         annotations.extend(size.map(|size| ("proxy-buffer-size", format!("{}k", u32::from(size) + 4))));
-        annotations.extend(shell.then(|| ("server-snippet", format!("# of {host}"))));
+        annotations.extend(host_server.then(|| ("server-snippet", format!("# of {host}"))));
         let annotations = annotations.into_iter().map(|(name, value)| (format!("nginx.ingress.kubernetes.io/{name}"), json!(value)));
         let service = if host + 1 == self.hosts.len() { "late" } else { "guarded" };
         let path = json!({ "path": "/", "pathType": "Prefix", "backend": { "service": { "name": service, "port": { "number": 80 } } } });

@@ -18,7 +18,7 @@ enum Step {
     /// A host gets a profile of its own, or not.
     Profile(usize, Option<u8>),
     /// A host gets a server block of its own, or loses it.
-    Shell(usize, bool),
+    HostServer(usize, bool),
     /// A host is protected in another way.
     Guard(usize, Guard),
     /// The last host is protected like this, or open, with a profile of its own or not.
@@ -37,7 +37,7 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         2 => Just(Step::Reload),
         2 => (0..HOSTS, size()).prop_map(|(host, size)| Step::Profile(host, size)),
-        2 => (0..HOSTS, any::<bool>()).prop_map(|(host, on)| Step::Shell(host, on)),
+        2 => (0..HOSTS, any::<bool>()).prop_map(|(host, on)| Step::HostServer(host, on)),
         3 => (0..HOSTS - 1, guard()).prop_map(|(host, guard)| Step::Guard(host, guard)),
         3 => (prop_oneof![Just(Guard::Open), guard()], size()).prop_map(|(guard, size)| Step::Late(guard, size)),
         1 => any::<usize>().prop_map(Step::KillWorker),
@@ -61,7 +61,7 @@ impl Run<'_> {
         match step {
             Step::Reload => self.bed.settings(),
             Step::Profile(host, size) => self.change(host, |state| state.size = size),
-            Step::Shell(host, on) => self.change(host, |state| state.shell = on),
+            Step::HostServer(host, on) => self.change(host, |state| state.host_server = on),
             Step::Guard(host, guard) => self.change(host, |state| state.guard = guard),
             Step::Late(guard, size) => {
                 let host = HOSTS - 1;

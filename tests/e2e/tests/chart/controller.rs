@@ -11,6 +11,7 @@ use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 use testkit::kube::{IngressBuilder, PathType, mk_ingress};
 use testkit::poll;
+use testkit::ports::Ports;
 
 /// Values by which the release shares nothing with other cases: a class of its own.
 fn values(case: &Case, more: Value) -> Value {
@@ -168,7 +169,8 @@ async fn the_webhook_needs_one_secret_and_one_registration() -> anyhow::Result<(
     let case = Case::new("chart-hook").await?;
     let scope = json!({"enabled": true, "namespace": ""});
     let selector = json!({"matchLabels": {"kubernetes.io/metadata.name": case.ns()}});
-    let webhooks = json!({"enabled": true, "failurePolicy": "Ignore", "namespaceSelector": selector, "timeoutSeconds": 1, "port": 18443});
+    let webhooks =
+        json!({"enabled": true, "failurePolicy": "Ignore", "namespaceSelector": selector, "timeoutSeconds": 1, "port": Ports::one()?});
     let config = json!({"worker-processes": 1});
     let controller = json!({"scope": scope, "config": config, "service": {"type": "ClusterIP"}, "admissionWebhooks": webhooks});
     let release = Release::install(&case, &values(&case, json!({"controller": controller})))?;

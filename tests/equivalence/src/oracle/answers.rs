@@ -124,7 +124,7 @@ pub(super) fn errors(
 ) -> anyhow::Result<String> {
     let answers = &place.model.fixed.globals.config.errors;
     let by_all = !answers.custom_http_errors.is_empty() && !answers.disable_proxy_intercept_errors;
-    let own = profile.watching.errors.as_ref();
+    let own = profile.error_pages.as_ref();
     // The answer of a backend without endpoints is NGINX's own.
     let is_own = place.backends.usable(&route.backend).is_none();
     if by_all || own.is_some_and(|own| is_own || !own.only_own) {

@@ -95,7 +95,7 @@ impl Built {
     }
 
     /// The Ingresses that gave a host its server-level text.
-    pub fn users_of_shell(&self, name: &str) -> Vec<ObjectKey> {
+    pub fn users_of_host_server(&self, name: &str) -> Vec<ObjectKey> {
         let named = || self.rules.values().filter(|rules| !rules.adds && rules.hosts().iter().any(|host| **host == *name));
         let owner =
             named().min_by_key(|rules| &rules.origin).filter(|_| self.basis.hosts_are_owned()).map(|rules| rules.key().namespace.clone());
@@ -108,7 +108,7 @@ impl Built {
     pub fn users_of(&self, part: &Part) -> Vec<ObjectKey> {
         match part {
             Part::Profile(id) => self.users_of_profile(id),
-            Part::Server(host) => self.users_of_shell(host),
+            Part::Server(host) => self.users_of_host_server(host),
             Part::Name(host) => self.model.live.hosts.get(host).map(|record| host::owners(record, |_| true)).unwrap_or_default(),
             Part::Stream(ingress) => vec![ingress.clone()],
             Part::Globals | Part::StreamOrder => Vec::new(),

@@ -14,7 +14,7 @@ use crate::modules::{collector_remark, withhold};
 use crate::passes::globals;
 use crate::passes::weigh::weigh;
 use crate::problem::{Problem, ProblemKind, of_value};
-use crate::profile::stock;
+use crate::profile::prebuilt;
 use crate::rule::{CATCH_ALL, RuleSet};
 use crate::snapshot::Snapshot;
 
@@ -72,7 +72,7 @@ impl Builder {
             let has_other_weight = |rules: &&Arc<RuleSet>| weigh(rules, &state.config) != *rules.claim;
             changes.ingresses.extend(state.built.rules.values().filter(has_other_weight).map(|rules| rules.key().clone()));
             dirty.hosts.extend(state.hosts.keys().cloned().chain([CATCH_ALL.into()]));
-            self.stock_profiles();
+            self.prebuilt_profiles();
         }
         if invalidates(Derived::Backends) {
             dirty.backends.extend(self.state.backends.keys().cloned());
@@ -81,9 +81,9 @@ impl Builder {
     }
 
     /// Brings the profiles that are always there up to date.
-    pub(super) fn stock_profiles(&mut self) {
+    pub(super) fn prebuilt_profiles(&mut self) {
         let state = &mut self.state;
-        let profiles = stock(&state.config).map(|profile| (profile.id(), Arc::new(profile))).collect();
+        let profiles = prebuilt(&state.config).map(|profile| (profile.id(), Arc::new(profile))).collect();
         state.profiles.replace_in(&mut state.built.model.fixed.profiles, &NO_HOST.into(), profiles);
     }
 }

@@ -13,7 +13,7 @@ use crate::key::ObjectRef;
 use crate::modules::withhold;
 use crate::options::{BuildOptions, HostOwnership};
 use crate::problem::{Problem, ProblemKind, of_value};
-use crate::profile::stock;
+use crate::profile::prebuilt;
 
 /// The data of a ConfigMap.
 pub type Data = BTreeMap<String, String>;
@@ -56,7 +56,7 @@ impl Basis {
                 list.clear();
             }
         }
-        let profiles = stock(&config).map(|profile| (profile.id(), Arc::new(profile))).collect();
+        let profiles = prebuilt(&config).map(|profile| (profile.id(), Arc::new(profile))).collect();
         Fixed { globals: Arc::new(globals(&self.options, config, headers)), profiles, ..Fixed::default() }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::built::Subject;
 use super::state::{Shown, State, set, set_if_changed};
 use super::{Builder, host};
-use crate::fixed::Shell;
+use crate::fixed::HostServer;
 use crate::live::{HostRecord, NamePatterns};
 use crate::passes::certificate::{self, TlsChoice};
 use crate::problem::{Problem, ProblemKind};
@@ -17,27 +17,27 @@ const PATTERNS: &str = "~";
 
 impl Builder {
     /// Replaces the further names of a host. Returns those that it had or has.
-    pub(super) fn set_names(&mut self, name: &Arc<str>, aliases: Vec<Arc<str>>, twin: Option<Arc<str>>) -> Vec<Arc<str>> {
-        let State { aliases: of_hosts, twins, .. } = &mut self.state;
+    pub(super) fn set_names(&mut self, name: &Arc<str>, aliases: Vec<Arc<str>>, www_alias: Option<Arc<str>>) -> Vec<Arc<str>> {
+        let State { aliases: of_hosts, www_aliases, .. } = &mut self.state;
         let (_, lost_aliases) = of_hosts.replace(name, aliases);
-        let (_, lost_twin) = twins.replace(name, twin.into_iter().collect());
-        let lost = lost_aliases.into_iter().chain(lost_twin);
-        lost.chain(of_hosts.items(name).iter().chain(twins.items(name)).cloned()).collect()
+        let (_, lost_www_alias) = www_aliases.replace(name, www_alias.into_iter().collect());
+        let lost = lost_aliases.into_iter().chain(lost_www_alias);
+        lost.chain(of_hosts.items(name).iter().chain(www_aliases.items(name)).cloned()).collect()
     }
 
     /// Settles what a name means after hosts changed.
     pub(super) fn name(&mut self, name: &Arc<str>) {
         let is_host = self.is_host(name);
-        let (twin_of, alias_of) = self.stands_for(name);
+        let (www_alias_of, alias_of) = self.stands_for(name);
         let hosts = &mut self.state.built.model.live.hosts;
-        if let Some(host) = &twin_of {
+        if let Some(host) = &www_alias_of {
             set_if_changed(hosts, name, HostRecord { redirect_to: Some(host.clone()), ..HostRecord::default() });
         } else if !is_host {
             let record = alias_of.as_ref().filter(|_| !is_pattern(name)).and_then(|host| hosts.get(host)).cloned();
             set(hosts, name, record);
         }
         let mut problems = if is_host { self.lost_names(name) } else { Vec::new() };
-        let host = twin_of.or(alias_of);
+        let host = www_alias_of.or(alias_of);
         let certificate = match &host {
             Some(host) => match self.choose(host).0 {
                 TlsChoice::Own(certificate, _) if certificate.covers(name) => Some(certificate),
@@ -66,17 +66,17 @@ impl Builder {
     fn stands_for(&self, name: &Arc<str>) -> (Option<Arc<str>>, Option<Arc<str>>) {
         let state = &self.state;
         let is_host = self.is_host(name);
-        let twin_of = if is_host { None } else { self.claimant(state.twins.claimants.values(name)) };
-        let alias_of = if is_host || twin_of.is_some() { None } else { self.claimant(state.aliases.claimants.values(name)) };
-        (twin_of, alias_of)
+        let www_alias_of = if is_host { None } else { self.claimant(state.www_aliases.claimants.values(name)) };
+        let alias_of = if is_host || www_alias_of.is_some() { None } else { self.claimant(state.aliases.claimants.values(name)) };
+        (www_alias_of, alias_of)
     }
 
     /// Where hosts are owned: whether the wildcard above a name of `host` has TLS, and is another namespace's.
     fn is_below_stranger(&self, name: &Arc<str>, host: &Arc<str>) -> bool {
         let (false, Some((_, parent)), Some(owner)) = (is_pattern(name), name.split_once('.'), self.owner(host)) else { return false };
         let wildcard: Arc<str> = format!("*.{parent}").into();
-        let (twin_of, alias_of) = self.stands_for(&wildcard);
-        let above = twin_of.or(alias_of).unwrap_or(wildcard);
+        let (www_alias_of, alias_of) = self.stands_for(&wildcard);
+        let above = www_alias_of.or(alias_of).unwrap_or(wildcard);
         let is_stranger = self.owner(&above).is_some_and(|above| above.key().namespace != owner.key().namespace);
         is_stranger && self.rules_on(&above).any(|rules| !rules.adds && !rules.tls.is_empty())
     }
@@ -99,18 +99,20 @@ impl Builder {
         let claimants = names.iter().flat_map(|name| self.state.aliases.claimants.values(name).cloned());
         let touched: BTreeSet<Arc<str>> = hosts.iter().cloned().chain(claimants).collect();
         for host in touched {
-            let Some(shell) = self.state.built.model.fixed.shells.get(&host).cloned() else { continue };
+            let Some(host_server) = self.state.built.model.fixed.host_servers.get(&host).cloned() else { continue };
             let aliases: Vec<Arc<str>> =
                 self.state.aliases.items(&host).iter().filter(|alias| self.is_alias_of(alias, &host)).cloned().collect();
-            if shell.aliases != aliases {
-                self.state.built.model.fixed.shells.insert(host, Arc::new(Shell { aliases, ..(*shell).clone() }));
+            if host_server.aliases != aliases {
+                self.state.built.model.fixed.host_servers.insert(host, Arc::new(HostServer { aliases, ..(*host_server).clone() }));
             }
         }
     }
 
     fn is_alias_of(&self, name: &Arc<str>, host: &Arc<str>) -> bool {
         let state = &self.state;
-        !state.profiles.has_owner(name) && !state.twins.claimants.has(name) && state.aliases.claimants.values(name).next() == Some(host)
+        !state.profiles.has_owner(name)
+            && !state.www_aliases.claimants.has(name)
+            && state.aliases.claimants.values(name).next() == Some(host)
     }
 
     /// Lists the names that are patterns anew.
@@ -121,7 +123,7 @@ impl Builder {
             let keys: Vec<Arc<str>> = state.aliases.claimants.keys_from(&from).take_while(|key| key.starts_with(&*from)).cloned().collect();
             keys.into_iter().filter_map(|key| Some((key.clone(), self.claimant(state.aliases.claimants.values(&key))?)))
         };
-        let suffixes = aliases("*.").filter(|(name, _)| !self.is_host(name) && !state.twins.claimants.has(name));
+        let suffixes = aliases("*.").filter(|(name, _)| !self.is_host(name) && !state.www_aliases.claimants.has(name));
         let suffixes = suffixes.map(|(name, host)| (name[1..].into(), host)).collect();
         // In the order of the hosts, as NGINX would find them in its configuration.
         let mut regexes: Vec<(Arc<str>, Arc<str>)> = aliases("~").map(|(name, host)| (name[1..].into(), host)).collect();
@@ -149,9 +151,10 @@ impl Builder {
             let detail = format!("{name:?} is a host of its own, which keeps its name; {what}");
             Some(owner.origin.problem(field, ProblemKind::Conflict, detail))
         };
-        let twins = state.twins.claimants.values(name).filter_map(|host| lost("from-to-www-redirect", host, "nothing is redirected"));
+        let www_aliases =
+            state.www_aliases.claimants.values(name).filter_map(|host| lost("from-to-www-redirect", host, "nothing is redirected"));
         let aliases = state.aliases.claimants.values(name).filter_map(|host| lost("server-alias", host, "the alias has no effect"));
-        twins.chain(aliases).collect()
+        www_aliases.chain(aliases).collect()
     }
 
     /// The certificate of a host, from the first of its objects that has a TLS section.

@@ -75,7 +75,7 @@ pub(super) struct State {
     /// Aliases of hosts; of several hosts with one the first in byte order gets it.
     pub(super) aliases: Claims<Arc<str>, Arc<str>>,
     /// Of hosts that everything is to be redirected to, the other name with or without `www.`; the first in byte order gets it.
-    pub(super) twins: Claims<Arc<str>, Arc<str>>,
+    pub(super) www_aliases: Claims<Arc<str>, Arc<str>>,
     /// The backend of hosts whose TLS connections are not decrypted.
     pub(super) passthrough: Claims<Arc<str>, BackendId>,
     /// Profiles that the routes of hosts use. Each host that has a server uses one.

@@ -166,9 +166,9 @@ tables! {
     }
     /// Where TLS connections to a literal host name go on that are not decrypted (`ssl-passthrough`): its endpoints as `address:port`, IPv6 in
     /// brackets, separated by commas. Without one connections are closed.
-    Signpost => signposts: Arc<str> {
+    Passthrough => passthrough_map: Arc<str> {
         letter: 'p',
-        label: "signpost",
+        label: "passthrough",
         noun: "TLS passthrough",
         change: "endpoints",
         medium: Medium::Files,

@@ -16,7 +16,7 @@ use settings::Config;
 
 use super::choice::{self, Candidate, Primary};
 use super::paths::{self, Location};
-use crate::fixed::Shell;
+use crate::fixed::HostServer;
 use crate::key::{BackendId, ObjectKey};
 use crate::live::{HostRecord, Route};
 use crate::problem::{Problem, ProblemKind};
@@ -34,13 +34,13 @@ pub(crate) struct Host {
     pub(crate) profiles: Vec<(ProfileId, Arc<Profile>)>,
     /// Users that its routes ask for, without duplicates.
     pub(crate) users: Vec<Users>,
-    pub(crate) shell: Option<Shell>,
+    pub(crate) host_server: Option<HostServer>,
     /// Where its TLS connections go undecrypted.
     pub(crate) passthrough: Option<BackendId>,
     /// Other names of it, without its own: literal ones, `*.` and a suffix, `~` and a regular expression.
     pub(crate) aliases: Vec<Arc<str>>,
     /// Its name with or without `www.`, whichever it is not, if everything there is to be redirected to it.
-    pub(crate) twin: Option<Arc<str>>,
+    pub(crate) www_alias: Option<Arc<str>>,
     /// Backends of its locations, with the choices that are offered beside them.
     pub(crate) choices: Vec<(BackendId, Candidate)>,
     pub(crate) problems: Vec<Problem>,
@@ -134,10 +134,10 @@ pub(crate) fn build(host: &Arc<str>, sets: &[&RuleSet], config: &Config, held: &
     result.record.app_root = whole::app_root(&drafts);
     result.record.auth_tls_error_page = clients.error_page();
 
-    result.twin = whole::twin(host, &drafts, &mut result.problems);
+    result.www_alias = whole::www_alias(host, &drafts, &mut result.problems);
     result.aliases = whole::aliases(host, &sets);
     result.record.name = (!result.aliases.is_empty()).then(|| host.clone());
-    result.shell = whole::shell(host, &sets, &result, clients.verification());
+    result.host_server = whole::host_server(host, &sets, &result, clients.verification());
     if passthrough {
         result.passthrough = passthrough::target(host, &sets, &drafts, &mut result.problems);
     }

@@ -60,7 +60,7 @@ pub(crate) fn annotate(location: &Location<'_>, policy: &mut Policy, profile: &m
     tracing::apply(location, policy);
     profile.snippet = spec.snippets.configuration_snippet.clone();
     // Lua logs what it rewrites itself.
-    profile.watching.rewrite_log = policy.enable_rewrite_log && location.has_snippet();
+    profile.rewrite_log = policy.enable_rewrite_log && location.has_snippet();
 }
 
 impl Location<'_> {

@@ -64,9 +64,9 @@ pub(crate) fn weigh(rules: &RuleSet, config: &Config) -> Claim {
 
     let secured = if rules.tls.is_empty() { Vec::new() } else { rules.hosts() };
     let aliases = given.names.server_alias.iter().map(|name| name.to_string().len()).filter(|_| !secured.is_empty());
-    let twins = if given.redirect.from_to_www_redirect { 2 } else { 1 };
+    let www_aliases = if given.redirect.from_to_www_redirect { 2 } else { 1 };
     let names_bytes: u64 =
-        twins * secured.iter().map(|host| host.len()).chain(aliases).map(|name| record_bytes(name, CONTENT_ADDRESS)).sum::<u64>();
+        www_aliases * secured.iter().map(|host| host.len()).chain(aliases).map(|name| record_bytes(name, CONTENT_ADDRESS)).sum::<u64>();
 
     let mut common = Vec::new();
     if location > 0 {

@@ -161,7 +161,7 @@ const PASSED: (&str, &str) = ("auth-tls-pass-certificate-to-upstream", "true");
 fn the_oldest_ca_decides_for_the_whole_host() {
     let world = with(&[]).secret("ca", &[("ca.crt", &authority())]);
     let built = world.ingress("j", "foo.com", &PATHS, &[CA, ("auth-tls-match-cn", "CN=a"), ("auth-tls-verify-depth", "0"), PASSED]).build();
-    let clients = built.model.fixed.shells["foo.com"].clients.clone().unwrap();
+    let clients = built.model.fixed.host_servers["foo.com"].clients.clone().unwrap();
     assert_eq!(clients.depth, 1);
     for route in routes(&built) {
         assert_eq!(
@@ -170,7 +170,7 @@ fn the_oldest_ca_decides_for_the_whole_host() {
         );
         assert!(route.auth_tls_pass_certificate_to_upstream);
     }
-    assert_eq!(built.users_of_shell("foo.com"), [ObjectKey::new("n", "j")]);
+    assert_eq!(built.users_of_host_server("foo.com"), [ObjectKey::new("n", "j")]);
 }
 
 /// Its paths asked for nothing, or for what another one wants.
@@ -239,7 +239,7 @@ fn a_ca_that_can_not_be_had_closes_the_whole_host() {
     for world in [other, no_ca, bad_crl, with(&[("auth-tls-secret", "m/ca")]), with(&[("auth-tls-secret", "ca")])] {
         let built = world.build();
         assert!(routes(&built).iter().all(|route| route.forbidden));
-        assert!(built.model.fixed.shells.is_empty());
+        assert!(built.model.fixed.host_servers.is_empty());
         assert!(built.problems().iter().any(|problem| problem.kind == ProblemKind::AnnotationParsingFailed));
     }
 }
@@ -249,5 +249,5 @@ fn requests_without_a_host_can_not_be_asked_for_a_certificate() {
     let built = with(&[]).ingress("j", "", &PATHS, &[CA]).secret("ca", &[("ca.crt", &authority())]).build();
     let routes = &built.model.live.hosts["_"].routes;
     assert!(routes.iter().filter(|route| &*route.ingress == "j").all(|route| route.forbidden));
-    assert!(built.model.fixed.shells.is_empty());
+    assert!(built.model.fixed.host_servers.is_empty());
 }

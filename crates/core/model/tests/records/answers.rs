@@ -112,12 +112,12 @@ fn custom_headers_do_not_tell_what_other_namespaces_have() {
 
 #[test]
 fn from_to_www_redirect_gives_the_host_another_name() {
-    for (host, twin) in [("foo.com", "www.foo.com"), ("www.foo.com", "foo.com")] {
+    for (host, www_alias) in [("foo.com", "www.foo.com"), ("www.foo.com", "foo.com")] {
         let world = World::new(&[]).ingress("i", host, &["/"], &[("from-to-www-redirect", "true")]);
         let built = world.build();
-        assert_eq!(built.model.live.hosts[twin].redirect_to.as_deref(), Some(host));
-        let taken = world.ingress("j", twin, &["/"], &[]).build();
-        assert_eq!(taken.model.live.hosts[twin].redirect_to, None);
+        assert_eq!(built.model.live.hosts[www_alias].redirect_to.as_deref(), Some(host));
+        let taken = world.ingress("j", www_alias, &["/"], &[]).build();
+        assert_eq!(taken.model.live.hosts[www_alias].redirect_to, None);
         let problems = found(&taken, ProblemKind::Conflict);
         assert!(problems.len() == 1 && problems[0].contains("nothing is redirected"), "{problems:?}");
     }
@@ -141,9 +141,9 @@ fn server_alias_may_hold_patterns() {
 #[test]
 fn ssl_ciphers_need_a_server_of_the_host_s_own() {
     let built = with(&[("ssl-ciphers", "HIGH:!aNULL"), ("ssl-prefer-server-ciphers", "false")]).build();
-    let shell = &built.model.fixed.shells["foo.com"];
-    assert_eq!((shell.ciphers.as_ref().unwrap().as_str(), shell.prefer_server_ciphers), ("HIGH:!aNULL", Some(false)));
-    assert_eq!(built.users_of_shell("foo.com"), [ObjectKey::new("n", "i")]);
+    let host_server = &built.model.fixed.host_servers["foo.com"];
+    assert_eq!((host_server.ciphers.as_ref().unwrap().as_str(), host_server.prefer_server_ciphers), ("HIGH:!aNULL", Some(false)));
+    assert_eq!(built.users_of_host_server("foo.com"), [ObjectKey::new("n", "i")]);
 }
 
 #[test]

@@ -104,7 +104,7 @@ fn custom_http_errors_are_text_and_a_default_backend_is_data() {
         (errors.custom_http_errors.as_deref(), errors.default_backend.as_deref()),
         (Some([404, 503].as_slice()), Some("ns/pages:-"))
     );
-    let pages = profile(&built).watching.errors.clone().unwrap();
+    let pages = profile(&built).error_pages.clone().unwrap();
     assert_eq!((pages.statuses.as_slice(), pages.only_own), ([404, 503].as_slice(), false));
     assert_eq!(&*built.model.live.backends.get("ns/pages:-").unwrap().name, "custom-default-backend-ns-pages");
 
@@ -118,7 +118,7 @@ const CRITICAL: [(&str, &str); 2] = [("annotations-risk-level", "Critical"), ("a
 fn check_firewall(config: &[(&str, &str)], annotations: &[(&str, &str)], expected: Option<(Option<bool>, bool, bool, bool)>) {
     let config: Vec<_> = CRITICAL.iter().chain(config).copied().collect();
     let built = World::new(annotations, &config).build();
-    let found = profile(&built).watching.firewall.clone();
+    let found = profile(&built).firewall.clone();
     assert_eq!(found.map(|text| (text.switch, text.recommended, text.core_rules, text.rules.is_some())), expected, "{annotations:?}");
 }
 
@@ -149,7 +149,7 @@ fn what_needs_a_module_that_is_not_there_is_said_and_not_rendered() {
     let config = &built.model.fixed.globals.config;
     assert!(!config.firewall.enable_modsecurity && config.snippets.stream_snippet.is_none());
     assert!(route(&built).denied, "what was to be guarded is closed");
-    assert_eq!(profile(&built).watching.firewall, None);
+    assert_eq!(profile(&built).firewall, None);
 }
 
 #[test]
@@ -163,15 +163,15 @@ fn a_stream_snippet_leaves_with_its_ingress() {
 }
 
 #[test]
-fn ssl_passthrough_is_a_signpost_with_the_endpoints_and_needs_no_reload() {
+fn ssl_passthrough_is_an_entry_of_the_map_with_the_endpoints_and_needs_no_reload() {
     let mut world = World::new(&[("ssl-passthrough", "true")], &[]).service("shop");
     world.options.passthrough_port = Some(442);
     let mut builder = Builder::new(world.options.clone());
-    let signposts = |built: &Built| -> Vec<(String, String)> {
-        built.model.live.signposts.iter().map(|(host, text)| (host.to_string(), text.to_string())).collect()
+    let passthrough_map = |built: &Built| -> Vec<(String, String)> {
+        built.model.live.passthrough_map.iter().map(|(host, text)| (host.to_string(), text.to_string())).collect()
     };
     let empty = builder.build(&world.snapshot);
-    assert_eq!(signposts(&empty), [("shop.example".into(), String::new())], "nobody answers, and NGINX decrypts nothing");
+    assert_eq!(passthrough_map(&empty), [("shop.example".into(), String::new())], "nobody answers, and NGINX decrypts nothing");
     assert_eq!(empty.model.fixed.globals.listen.passthrough, Some(442));
 
     for (kind, address) in [("IPv4", "10.0.0.1"), ("IPv6", "fd00::1")] {
@@ -183,17 +183,17 @@ fn ssl_passthrough_is_a_signpost_with_the_endpoints_and_needs_no_reload() {
         world.snapshot.endpoint_slices.insert(ObjectKey::new("ns", kind), Arc::new(object::<EndpointSlice>(slice).into()));
     }
     let full = builder.build(&world.snapshot);
-    assert_eq!(signposts(&full), [("shop.example".into(), "10.0.0.1:8443,[fd00::1]:8443".into())]);
+    assert_eq!(passthrough_map(&full), [("shop.example".into(), "10.0.0.1:8443,[fd00::1]:8443".into())]);
     let model::Plan::Live(delta) = model::plan(&empty.model, &full.model) else { panic!("a reload, or nothing") };
-    assert!(delta.iter().any(|op| op.table == model::Table::Signpost && op.key.as_ref() == "shop.example"), "{delta:?}");
-    assert!(signposts(&World::new(&[], &[]).service("shop").build()).is_empty());
+    assert!(delta.iter().any(|op| op.table == model::Table::Passthrough && op.key.as_ref() == "shop.example"), "{delta:?}");
+    assert!(passthrough_map(&World::new(&[], &[]).service("shop").build()).is_empty());
 }
 
 #[test]
 fn ssl_passthrough_needs_its_flag_and_its_modules() {
     let details = |world: &World| -> Vec<String> {
         let built = world.build();
-        assert!(built.model.live.signposts.is_empty() && built.model.fixed.globals.listen.passthrough.is_none());
+        assert!(built.model.live.passthrough_map.is_empty() && built.model.fixed.globals.listen.passthrough.is_none());
         built.problems().into_iter().map(|problem| problem.detail).filter(|detail| detail.contains("NGINX decrypts")).collect()
     };
     let mut world = World::new(&[("ssl-passthrough", "true")], &[]).service("shop");
@@ -208,7 +208,7 @@ fn ssl_passthrough_needs_its_flag_and_its_modules() {
 
 #[test]
 fn ssl_passthrough_has_no_effect_on_other_paths_and_says_so() {
-    let check = |host: Value, paths: &[(&str, &str)], signposts: usize, expected: &[&str]| {
+    let check = |host: Value, paths: &[(&str, &str)], passthrough_map: usize, expected: &[&str]| {
         let mut world = World::new(&[], &[]).service("shop");
         world.options.passthrough_port = Some(442);
         let backend = json!({"service": {"name": "shop", "port": {"number": 80}}});
@@ -219,7 +219,7 @@ fn ssl_passthrough_has_no_effect_on_other_paths_and_says_so() {
         });
         world.snapshot.ingresses.insert(ObjectKey::new("ns", "shop"), Arc::new(object::<Ingress>(ingress).into()));
         let built = world.build();
-        assert_eq!(built.model.live.signposts.len(), signposts, "{expected:?}");
+        assert_eq!(built.model.live.passthrough_map.len(), passthrough_map, "{expected:?}");
         let details: Vec<String> =
             built.problems().into_iter().map(|problem| problem.detail).filter(|detail| detail.contains("ssl-")).collect();
         assert_eq!(details.len(), expected.len(), "{details:?}");

@@ -49,7 +49,7 @@ fn beside_a_snippet_what_snippets_ask_for_is_text() {
         let built = World::new(&settings).ingress("a", "h", &["/"], annotations).build();
         let route = built.model.live.hosts["h"].routes[0].clone();
         let profile = built.model.fixed.profiles[&route.profile].clone();
-        (profile.transport.fastcgi_index.is_some(), profile.watching.rewrite_log)
+        (profile.transport.fastcgi_index.is_some(), profile.rewrite_log)
     };
     let (index, log) = (("fastcgi-index", "index.php"), ("enable-rewrite-log", "true"));
     let fcgi = ("backend-protocol", "FCGI");

@@ -94,7 +94,7 @@ fn paths_canaries_aliases_and_passthrough_of_another_namespace_leave_a_host_as_i
     {
         let built = World::with_victim().ingress("evil/take", HOST, path, annotations).build();
         assert_eq!(built.model.live.hosts, alone.model.live.hosts, "{annotations:?}");
-        assert_eq!(built.model.live.signposts, alone.model.live.signposts, "{annotations:?}");
+        assert_eq!(built.model.live.passthrough_map, alone.model.live.passthrough_map, "{annotations:?}");
         let victim = |built: &Built| built.model.live.backends.get("team/s:80").cloned();
         assert_eq!(victim(&built), victim(&alone), "{annotations:?}");
         check_refused(&built, "evil/take");

@@ -126,7 +126,8 @@ fn reported(built: &Built) -> BTreeSet<String> {
 fn derived(before: &Built, after: &Built) -> Vec<Derived> {
     let (old, new) = (&before.model, &after.model);
     let room = |built: &Built| built.usage.capacity.of(Resource::State);
-    let routes = old.live.hosts == new.live.hosts && old.fixed.profiles == new.fixed.profiles && old.fixed.shells == new.fixed.shells;
+    let routes =
+        old.live.hosts == new.live.hosts && old.fixed.profiles == new.fixed.profiles && old.fixed.host_servers == new.fixed.host_servers;
     // What has a finding is read again whatever changed.
     let ingresses = reported(after).is_subset(&reported(before)) && room(before) == room(after);
     let parts = [(Derived::Backends, old.live.backends == new.live.backends), (Derived::Routes, routes), (Derived::Ingresses, ingresses)];

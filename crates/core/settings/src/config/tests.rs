@@ -215,7 +215,9 @@ proptest! {
         let (config, _) = read(&[(entry.name, &value)]);
         let text = (entry.get)(&config);
         let (again, findings) = read(&[(entry.name, &text)]);
-        let amiss: Vec<_> = findings.into_iter().filter(|finding| !finding.detail.contains("proxy-buffer-size")).collect();
+        // Values that are right or wrong with another key.
+        let with_other = |detail: &str| ["proxy-buffer-size", "syslog-host"].iter().any(|other| detail.contains(other));
+        let amiss: Vec<_> = findings.into_iter().filter(|finding| !with_other(&finding.detail)).collect();
         prop_assert_eq!((again, amiss), (config, Vec::new()), "{}", text);
     }
 }

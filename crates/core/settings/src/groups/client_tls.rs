@@ -159,7 +159,7 @@ static ENTRIES: &[Entry] = &[
     Entry {
         name: "auth-tls-secret",
         risk: Risk::Medium,
-        applies: Applies::Shell,
+        applies: Applies::HostServer,
         value: "`namespace/name` of a Secret",
         doc: "Clients need a certificate of this CA: key `ca.crt`, perhaps `ca.crl`. A Secret that can't be used closes the whole host. One in another namespace needs `allow-cross-namespace-resources`.",
         example: "default/ca",
@@ -173,7 +173,7 @@ static ENTRIES: &[Entry] = &[
     Entry {
         name: "auth-tls-verify-client",
         risk: Risk::Medium,
-        applies: Applies::Shell,
+        applies: Applies::HostServer,
         value: "on, off, optional or optional_no_ca",
         doc: "`on`: a valid certificate. `optional`: a valid one or none. `optional_no_ca`: any or none. `off`: nothing is asked.",
         example: "optional",
@@ -186,7 +186,7 @@ static ENTRIES: &[Entry] = &[
     },
     Entry {
         name: "auth-tls-verify-depth",
-        applies: Applies::Shell,
+        applies: Applies::HostServer,
         value: "a whole number from 0 to 100; 0 means 1",
         doc: "Longest chain of certificates from the client's to the CA's.",
         example: "2",
@@ -198,7 +198,7 @@ static ENTRIES: &[Entry] = &[
         name: "ssl-ciphers",
         scope: Scope::Host,
         config_key: Some("ssl-ciphers"),
-        applies: Applies::Shell,
+        applies: Applies::HostServer,
         value: "ciphers as OpenSSL lists them (ciphers(1)), between colons",
         doc: "Ciphers of the host up to TLS 1.2. Without effect on rules without a host.",
         example: "ECDHE-RSA-AES128-GCM-SHA256:HIGH:!aNULL",
@@ -224,7 +224,7 @@ static ENTRIES: &[Entry] = &[
     Entry {
         name: "ssl-prefer-server-ciphers",
         scope: Scope::Host,
-        applies: Applies::Shell,
+        applies: Applies::HostServer,
         value: BOOL,
         doc: "Whether the order of the server's ciphers counts, not the client's. Without effect on rules without a host.",
         example: "false",

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use imbl::OrdSet;
 use model::plan::Reason;
-use model::{Built, Fixed, ObjectKey, Part, Shell};
+use model::{Built, Fixed, HostServer, ObjectKey, Part};
 
 /// The causes of a reload.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -37,11 +37,11 @@ impl Causes {
         for reason in reasons {
             let ingresses = match reason.part() {
                 Some(Part::Name(_)) => {
-                    causes.turns.extend(world.new_literals().into_iter().map(|ingress| Turn::Caught(ingress.namespace)));
-                    causes.namespaces.extend(world.gone_literals().into_iter().map(|ingress| ingress.namespace));
+                    causes.turns.extend(world.new_pinned_names().into_iter().map(|ingress| Turn::Caught(ingress.namespace)));
+                    causes.namespaces.extend(world.gone_pinned_names().into_iter().map(|ingress| ingress.namespace));
                     continue;
                 }
-                Some(Part::Server(host)) => world.of_shell(host),
+                Some(Part::Server(host)) => world.of_host_server(host),
                 Some(Part::Stream(_)) => world.of_streams(),
                 part => part.map(|part| world.users_of(part)).unwrap_or_default(),
             };
@@ -76,13 +76,13 @@ impl World<'_> {
     }
 
     /// A server block may need a profile for a path of another namespace, and lose an alias to a host of one.
-    fn of_shell(&self, host: &Arc<str>) -> Vec<ObjectKey> {
+    fn of_host_server(&self, host: &Arc<str>) -> Vec<ObjectKey> {
         let of_itself = || self.users_of(&Part::Server(host.clone()));
-        let (Some(old), Some(new)) = (self.running.shells.get(host), self.wanted.shells.get(host)) else { return of_itself() };
+        let (Some(old), Some(new)) = (self.running.host_servers.get(host), self.wanted.host_servers.get(host)) else { return of_itself() };
         let profiles = new.profiles.difference(&old.profiles).flat_map(|id| self.now.users_of_profile_on(host, id));
         let lost = old.aliases.iter().filter(|alias| !new.aliases.contains(alias));
         let mut found: Vec<ObjectKey> = profiles.chain(lost.flat_map(|alias| self.now.users_of(&Part::Name(alias.clone())))).collect();
-        let same_text = Shell { aliases: old.aliases.clone(), profiles: old.profiles.clone(), ..(**new).clone() } == **old;
+        let same_text = HostServer { aliases: old.aliases.clone(), profiles: old.profiles.clone(), ..(**new).clone() } == **old;
         if found.is_empty() || !same_text || new.aliases.iter().any(|alias| !old.aliases.contains(alias)) {
             found.extend(of_itself());
         }
@@ -91,16 +91,16 @@ impl World<'_> {
 
     /// The Ingresses of new hosts that must be named. One that was there before and still is begins or ceases to be named because of a pattern, whose server
     /// block is a reason of its own.
-    fn new_literals(&self) -> Vec<ObjectKey> {
-        self.of_literals(&self.wanted.literals, &self.running.literals, self.before)
+    fn new_pinned_names(&self) -> Vec<ObjectKey> {
+        self.of_pinned_names(&self.wanted.pinned_names, &self.running.pinned_names, self.before)
     }
 
-    fn gone_literals(&self) -> Vec<ObjectKey> {
-        self.of_literals(&self.running.literals, &self.wanted.literals, Some(self.now))
+    fn gone_pinned_names(&self) -> Vec<ObjectKey> {
+        self.of_pinned_names(&self.running.pinned_names, &self.wanted.pinned_names, Some(self.now))
     }
 
     /// The Ingresses of hosts that are named in one list and not in another, and that another build does not have.
-    fn of_literals(&self, named: &OrdSet<Arc<str>>, unnamed: &OrdSet<Arc<str>>, other: Option<&Built>) -> Vec<ObjectKey> {
+    fn of_pinned_names(&self, named: &OrdSet<Arc<str>>, unnamed: &OrdSet<Arc<str>>, other: Option<&Built>) -> Vec<ObjectKey> {
         let stays = |host: &Arc<str>| other.is_some_and(|built| built.model.live.hosts.contains_key(host));
         let changed = named.iter().filter(|host| !unnamed.contains(*host) && !stays(host));
         changed.flat_map(|host| self.users_of(&Part::Name(host.clone()))).collect()

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use model::{Built, Data, Fixed, ObjectKey, Part, Profile, ProfileId, Shell, Snippet};
+use model::{Built, Data, Fixed, HostServer, ObjectKey, Part, Profile, ProfileId, Snippet};
 
 use super::quarantine::Subject;
 use crate::port::{ApplyError, Nginx};
@@ -34,7 +34,7 @@ pub(super) enum Piece {
     /// A key of the ConfigMap with its value.
     Setting(String, String),
     Profile(ProfileId, Arc<Profile>),
-    Shell(Arc<str>, Arc<Shell>),
+    HostServer(Arc<str>, Arc<HostServer>),
     Stream(ObjectKey, Arc<Snippet>),
 }
 
@@ -42,7 +42,7 @@ impl Piece {
     fn is(&self, part: &Part) -> bool {
         match (self, part) {
             (Self::Profile(id, _), Part::Profile(other)) => id == other,
-            (Self::Shell(host, _), Part::Server(other)) => host == other,
+            (Self::HostServer(host, _), Part::Server(other)) => host == other,
             (Self::Stream(ingress, _), Part::Stream(other)) => ingress == other,
             _ => false,
         }
@@ -55,8 +55,8 @@ impl Piece {
             Self::Profile(id, profile) => {
                 fixed.profiles.insert(id.clone(), profile.clone());
             }
-            Self::Shell(host, shell) => {
-                fixed.shells.insert(host.clone(), shell.clone());
+            Self::HostServer(host, host_server) => {
+                fixed.host_servers.insert(host.clone(), host_server.clone());
             }
             Self::Stream(ingress, text) => fixed.streams.push((ingress.clone(), text.clone())),
         }
@@ -67,7 +67,7 @@ impl Piece {
         let ingresses = match self {
             Self::Setting(key, _) => return vec![Subject::Setting(key.clone())],
             Self::Profile(id, _) => built.users_of_profile(id),
-            Self::Shell(host, _) => built.users_of_shell(host),
+            Self::HostServer(host, _) => built.users_of_host_server(host),
             Self::Stream(ingress, _) => vec![ingress.clone()],
         };
         ingresses.into_iter().map(Subject::Ingress).collect()
@@ -83,7 +83,7 @@ impl Piece {
         match self {
             Self::Setting(_, value) => value.len() as u64,
             Self::Profile(_, profile) => profile.text_bytes(),
-            Self::Shell(_, shell) => shell.text_bytes(),
+            Self::HostServer(_, host_server) => host_server.text_bytes(),
             Self::Stream(_, text) => text.as_str().len() as u64,
         }
     }
@@ -126,7 +126,7 @@ impl<N: Nginx> Search<'_, N> {
             return Ok(Vec::new());
         }
         let known = self.running.filter(|running| running.globals == wanted.globals);
-        let mut base = Fixed { literals: wanted.literals.clone(), globals: wanted.globals.clone(), ..self.alone() };
+        let mut base = Fixed { pinned_names: wanted.pinned_names.clone(), globals: wanted.globals.clone(), ..self.alone() };
         if known.is_none() && self.refusal(&base).await?.is_some() {
             return self.faulty_settings(confirmed).await;
         }
@@ -338,7 +338,7 @@ impl<N: Nginx> Search<'_, N> {
 /// The parts of a configuration that objects ask for.
 pub(super) fn parts_of(fixed: &Fixed) -> impl Iterator<Item = Piece> {
     let profiles = fixed.profiles.iter().map(|(id, profile)| Piece::Profile(id.clone(), profile.clone()));
-    let shells = fixed.shells.iter().map(|(host, shell)| Piece::Shell(host.clone(), shell.clone()));
+    let host_servers = fixed.host_servers.iter().map(|(host, host_server)| Piece::HostServer(host.clone(), host_server.clone()));
     let streams = fixed.streams.iter().map(|(ingress, text)| Piece::Stream(ingress.clone(), text.clone()));
-    profiles.chain(shells).chain(streams)
+    profiles.chain(host_servers).chain(streams)
 }

@@ -79,14 +79,14 @@ fn undecrypted() -> (ObjectKey, Arc<Ingress>) {
     (key, Arc::new(ingress))
 }
 
-const SIGNPOST: &str = "p\th0.tls.example";
+const PASSTHROUGH: &str = "p\th0.tls.example";
 
 #[tokio::test(start_paused = true)]
-async fn signposts_are_there_before_nginx_starts_and_stay_when_it_starts_again() {
+async fn the_passthrough_map_is_there_before_nginx_starts_and_stays_when_it_starts_again() {
     let mut bed = Bed::new(0);
     bed.publish_ingresses(&[undecrypted()]);
     tokio::time::sleep(Duration::from_secs(1)).await;
-    assert!(bed.files.world().records.contains_key(SIGNPOST) && bed.files.world().generation.is_some());
+    assert!(bed.files.world().records.contains_key(PASSTHROUGH) && bed.files.world().generation.is_some());
     assert!(bed.fake.world().records.is_empty() && !bed.handle.ready(), "the dictionaries are not there yet");
     let posts = bed.files.world().posts;
     bed.fake.permits.add_permits(100);
@@ -98,7 +98,7 @@ async fn signposts_are_there_before_nginx_starts_and_stay_when_it_starts_again()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_signpost_that_can_not_be_written_is_tried_again_and_delays_nothing_else() {
+async fn a_passthrough_file_that_can_not_be_written_is_tried_again_and_delays_nothing_else() {
     let bed = Bed::started(1000).await;
     bed.files.world().posts_fail = true;
     bed.publish_ingresses(&[undecrypted(), ingress("other", 1)]);
@@ -108,17 +108,17 @@ async fn a_signpost_that_can_not_be_written_is_tried_again_and_delays_nothing_el
     assert!((5..25).contains(&posts), "{posts} posts in 60 s");
     bed.files.world().posts_fail = false;
     tokio::time::sleep(Duration::from_secs(6)).await;
-    assert!(bed.files.world().records.contains_key(SIGNPOST));
+    assert!(bed.files.world().records.contains_key(PASSTHROUGH));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_signpost_that_another_process_changed_or_removed_is_written_again() {
+async fn a_passthrough_file_that_another_process_changed_or_removed_is_written_again() {
     let bed = Bed::started(1000).await;
     bed.publish_ingresses(&[undecrypted()]);
     tokio::time::sleep(Duration::from_secs(1)).await;
     let written = bed.files.world().records.clone();
-    assert!(written.contains_key(SIGNPOST));
-    for name in [SIGNPOST, "p\tother.example"] {
+    assert!(written.contains_key(PASSTHROUGH));
+    for name in [PASSTHROUGH, "p\tother.example"] {
         bed.files.world().records.insert(name.into(), 7);
         tokio::time::sleep(Duration::from_secs(35)).await;
         assert_eq!(bed.files.world().records, written);

@@ -58,8 +58,8 @@ impl Nginx for NginxPort {
     fn adopted(&self) -> Option<Adopted> {
         let state = self.supervisor.adopted()?;
         let ids = |names: &[String]| names.iter().map(|id| ProfileId(id.as_str().into())).collect();
-        let locations = state.shells.values().fold(Locations::new(ids(&state.profiles)), |locations, shell| {
-            locations.with_shell(shell.names.iter().map(|name| name.as_str().into()), ids(&shell.profiles))
+        let locations = state.host_servers.values().fold(Locations::new(ids(&state.profiles)), |locations, host_server| {
+            locations.with_host_server(host_server.names.iter().map(|name| name.as_str().into()), ids(&host_server.profiles))
         });
         Some(Adopted { revision: state.revision.clone(), format: state.format.clone(), locations })
     }

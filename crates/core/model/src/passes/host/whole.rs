@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Draft, Host};
-use crate::fixed::{ClientVerification, Shell};
+use crate::fixed::{ClientVerification, HostServer};
 use crate::problem::{Problem, ProblemKind};
 use crate::rule::{CATCH_ALL, ClientTrust, Field, Policy, RuleSet};
 
@@ -42,9 +42,9 @@ pub(super) fn aliases(host: &str, sets: &[&RuleSet]) -> Vec<Arc<str>> {
 }
 
 /// The first object decides about each. What has no host has none: the server block that serves it serves all other hosts, too.
-pub(super) fn shell(name: &str, sets: &[&RuleSet], host: &Host, clients: Option<ClientVerification>) -> Option<Shell> {
+pub(super) fn host_server(name: &str, sets: &[&RuleSet], host: &Host, clients: Option<ClientVerification>) -> Option<HostServer> {
     let asks = |policy: &Policy| SHELL.iter().any(|annotation| *annotation != "auth-tls-secret" && asks_for(policy, annotation));
-    (name != CATCH_ALL && (clients.is_some() || policies(sets).any(asks))).then(|| Shell {
+    (name != CATCH_ALL && (clients.is_some() || policies(sets).any(asks))).then(|| HostServer {
         aliases: host.aliases.clone(),
         snippet: policies(sets).find_map(|policy| policy.spec.snippets.server_snippet.clone()),
         clients,
@@ -59,7 +59,7 @@ fn policies<'a>(sets: &[&'a RuleSet]) -> impl Iterator<Item = &'a Policy> {
 }
 
 /// The name with or without `www.`, if one of the locations asks for its redirect.
-pub(super) fn twin(host: &str, drafts: &[Draft<'_>], problems: &mut Vec<Problem>) -> Option<Arc<str>> {
+pub(super) fn www_alias(host: &str, drafts: &[Draft<'_>], problems: &mut Vec<Problem>) -> Option<Arc<str>> {
     let mut owners = drafts.iter().filter(|draft| draft.redirects).filter_map(|draft| draft.owner);
     let owner = owners.find(|owner| asks_for(owner.policy, "from-to-www-redirect"))?;
     if host == CATCH_ALL || host.starts_with("*.") {

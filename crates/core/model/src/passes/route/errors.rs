@@ -10,7 +10,7 @@ pub(super) fn apply(location: &Location<'_>, policy: &mut Policy, profile: &mut 
     let errors = &location.given.spec.errors;
     let statuses: Option<Vec<u16>> =
         errors.custom_http_errors.as_ref().map(|statuses| statuses.iter().map(|status| status.code()).collect());
-    profile.watching.errors = statuses.clone().map(|statuses| ErrorPages { statuses, only_own: errors.disable_proxy_intercept_errors });
+    profile.error_pages = statuses.clone().map(|statuses| ErrorPages { statuses, only_own: errors.disable_proxy_intercept_errors });
     // It takes errors, and the place of a backend without endpoints, which the default backend is not.
     let is_used = statuses.is_some() || location.has_backend;
     let backend = location.given.resolved.default_backend.as_ref().filter(|_| is_used).map(|backend| backend.wire().into());

@@ -4,7 +4,7 @@ use super::Location;
 use crate::profile::{FirewallText, Profile};
 
 pub(super) fn apply(location: &Location<'_>, profile: &mut Profile) {
-    // What answers 503 needs no watching, and perhaps does so because it can't be watched.
+    // What answers 503 needs no firewall, and perhaps does so because there is none.
     if location.given.denied {
         return;
     }
@@ -21,5 +21,5 @@ pub(super) fn apply(location: &Location<'_>, profile: &mut Profile) {
             rules: own.modsecurity_snippet.clone(),
         },
     };
-    profile.watching.firewall = Some(wanted).filter(|wanted| *wanted != FirewallText::default());
+    profile.firewall = Some(wanted).filter(|wanted| *wanted != FirewallText::default());
 }

@@ -96,7 +96,7 @@ async fn a_new_host_below_a_pattern_of_a_tenant_that_waits_does_not_wait() {
     };
     let old = || path("shop", "old.wild.com", "/", &[]);
     let last = until_waiting(&mut bed, |number| vec![evil(number), old()]).await;
-    let named = |bed: &Bed, host: &str| bed.fake.world().runs.literals.contains(host);
+    let named = |bed: &Bed, host: &str| bed.fake.world().runs.pinned_names.contains(host);
     assert!(named(&bed, "old.wild.com"));
     let new = || path("shop", "new.wild.com", "/", &[]);
     bed.snapshots.send_replace(snapshot(&[], [evil(last), old(), new()]));
@@ -110,6 +110,6 @@ async fn a_new_host_below_a_pattern_of_a_tenant_that_waits_does_not_wait() {
     let alias = path("shop", "alias.example.com", "/", &[]);
     bed.snapshots.send_replace(snapshot(&[], [evil(last + 1), old(), new(), alias]));
     tokio::time::sleep(Duration::from_secs(5)).await;
-    let shell = bed.fake.world().runs.shells["evil.example.com"].clone();
-    assert!(!shell.aliases.iter().any(|alias| **alias == *"alias.example.com"), "{:?}", shell.aliases);
+    let host_server = bed.fake.world().runs.host_servers["evil.example.com"].clone();
+    assert!(!host_server.aliases.iter().any(|alias| **alias == *"alias.example.com"), "{:?}", host_server.aliases);
 }

@@ -1,4 +1,4 @@
-//! Signposts: for each host whose TLS connections go on undecrypted a file with its endpoints, which NGINX reads for every connection
+//! PassthroughMap: for each host whose TLS connections go on undecrypted a file with its endpoints, which NGINX reads for every connection
 //! (`docs/live-protocol.md`).
 //!
 //! A file is replaced by rename, so that no reader meets half of one. The marker, a file for all other names, is written when all others are
@@ -16,11 +16,11 @@ const MARKER: &str = "_";
 
 /// The directory of the files.
 #[derive(Debug)]
-pub struct Signposts {
+pub struct PassthroughMap {
     directory: PathBuf,
 }
 
-impl Signposts {
+impl PassthroughMap {
     /// A directory, which need not exist yet.
     pub const fn new(directory: PathBuf) -> Self {
         Self { directory }
@@ -87,18 +87,18 @@ mod tests {
     #[test]
     fn files_are_written_and_removed_and_the_marker_is_none_of_them() {
         let dir = tempfile::tempdir().unwrap();
-        let signposts = Signposts::new(dir.path().join("signposts"));
-        let held = || signposts.held().unwrap().into_iter().map(|(name, text)| format!("{name}={text}")).collect::<Vec<_>>();
-        assert_eq!((held(), signposts.marker()), (Vec::new(), None), "there is no directory yet");
-        signposts.set("a.example", "10.0.0.1:443").unwrap();
-        signposts.set("b.example", "").unwrap();
-        signposts.complete("all").unwrap();
+        let passthrough_map = PassthroughMap::new(dir.path().join("passthrough_map"));
+        let held = || passthrough_map.held().unwrap().into_iter().map(|(name, text)| format!("{name}={text}")).collect::<Vec<_>>();
+        assert_eq!((held(), passthrough_map.marker()), (Vec::new(), None), "there is no directory yet");
+        passthrough_map.set("a.example", "10.0.0.1:443").unwrap();
+        passthrough_map.set("b.example", "").unwrap();
+        passthrough_map.complete("all").unwrap();
         assert_eq!(held(), ["a.example=10.0.0.1:443", "b.example="]);
-        assert_eq!(signposts.marker().as_deref(), Some("all"));
-        fs::write(signposts.directory.join("a.example~"), "half").unwrap();
-        signposts.set("a.example", "10.0.0.2:443,[::1]:8443").unwrap();
-        signposts.remove("b.example").unwrap();
-        signposts.remove("b.example").unwrap();
+        assert_eq!(passthrough_map.marker().as_deref(), Some("all"));
+        fs::write(passthrough_map.directory.join("a.example~"), "half").unwrap();
+        passthrough_map.set("a.example", "10.0.0.2:443,[::1]:8443").unwrap();
+        passthrough_map.remove("b.example").unwrap();
+        passthrough_map.remove("b.example").unwrap();
         assert_eq!(held(), ["a.example=10.0.0.2:443,[::1]:8443"]);
     }
 }

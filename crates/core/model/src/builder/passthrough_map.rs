@@ -9,8 +9,8 @@ use super::{Builder, Dirty};
 use crate::live::BackendRecord;
 
 impl Builder {
-    /// Brings the signposts of hosts and backends that were built anew up to date.
-    pub(super) fn set_signposts(&mut self, dirty: &Dirty) {
+    /// Brings the passthrough files of hosts and backends that were built anew up to date.
+    pub(super) fn set_passthrough_map(&mut self, dirty: &Dirty) {
         let state = &mut self.state;
         let of_backends = dirty.backends.iter().flat_map(|backend| state.passthrough.claimants.values(backend));
         let hosts: BTreeSet<Arc<str>> = dirty.hosts.iter().chain(of_backends).cloned().collect();
@@ -18,8 +18,8 @@ impl Builder {
         for host in hosts {
             let backend = state.passthrough.items(&host).first().map(|id| live.backends.get(&*id.wire()));
             let text = backend.map(|backend| text(backend.map(|backend| &**backend)));
-            if live.signposts.get(&host) != text.as_ref() {
-                set(&mut live.signposts, &host, text);
+            if live.passthrough_map.get(&host) != text.as_ref() {
+                set(&mut live.passthrough_map, &host, text);
             }
         }
     }

@@ -7,22 +7,22 @@ use cluster::chain;
 use controller::{Channel, LiveError, LiveState, Posted};
 use model::Table;
 use model::live::{Medium, record_crc};
-use nginx::{Signposts, StoreError};
+use nginx::{PassthroughMap, StoreError};
 use render::Paths;
 
 /// Writes files.
 #[derive(Clone)]
-pub(super) struct SignpostPort(Arc<Signposts>);
+pub(super) struct PassthroughPort(Arc<PassthroughMap>);
 
-impl SignpostPort {
+impl PassthroughPort {
     pub(super) fn new(paths: &Paths) -> Self {
-        Self(Arc::new(Signposts::new(paths.signposts_dir())))
+        Self(Arc::new(PassthroughMap::new(paths.passthrough_dir())))
     }
 
     /// Works on the files, away from the tasks that must not wait.
     async fn work<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Signposts) -> Result<T, StoreError> + Send + 'static,
+        work: impl FnOnce(&PassthroughMap) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, LiveError> {
         let files = self.0.clone();
         let done = tokio::task::spawn_blocking(move || work(&files)).await;
@@ -30,8 +30,8 @@ impl SignpostPort {
     }
 }
 
-impl Channel for SignpostPort {
-    const NAME: &'static str = "signposts";
+impl Channel for PassthroughPort {
+    const NAME: &'static str = "passthrough_map";
     const LOST_WITH_NGINX: bool = false;
     const AUDIT_EVERY: Option<Duration> = Some(Duration::from_secs(30));
 
@@ -54,8 +54,8 @@ impl Channel for SignpostPort {
     }
 
     async fn keys(&self) -> Result<Vec<String>, LiveError> {
-        let held = self.work(Signposts::held).await?;
-        Ok(held.into_keys().map(|name| format!("{}\t{name}", Table::Signpost.letter())).collect())
+        let held = self.work(PassthroughMap::held).await?;
+        Ok(held.into_keys().map(|name| format!("{}\t{name}", Table::Passthrough.letter())).collect())
     }
 
     async fn set_generation(&self, marker: &str) -> Result<(), LiveError> {
@@ -65,14 +65,14 @@ impl Channel for SignpostPort {
 }
 
 /// What the files hold, read again.
-fn state(files: &Signposts) -> Result<LiveState, StoreError> {
+fn state(files: &PassthroughMap) -> Result<LiveState, StoreError> {
     let held = files.held()?;
-    let digest = held.iter().map(|(name, text)| u64::from(record_crc(Table::Signpost, name, text))).sum();
+    let digest = held.iter().map(|(name, text)| u64::from(record_crc(Table::Passthrough, name, text))).sum();
     Ok(LiveState { generation: files.marker(), digest, entries: held.len() as u64 })
 }
 
 /// Applies a line of the live protocol.
-fn apply(files: &Signposts, line: &str) -> Result<(), StoreError> {
+fn apply(files: &PassthroughMap, line: &str) -> Result<(), StoreError> {
     match line.split('\t').collect::<Vec<_>>()[..] {
         [sign, name, text] if sign.starts_with('=') => files.set(name, text),
         [_, name] => files.remove(name),
@@ -90,10 +90,10 @@ mod tests {
 
     const LINES: &str = "=p\ta.example\t10.0.0.1:443\n=p\tb.example\t\n";
 
-    fn port() -> (SignpostPort, Paths, tempfile::TempDir) {
+    fn port() -> (PassthroughPort, Paths, tempfile::TempDir) {
         let dir = tempfile::tempdir().unwrap();
         let paths = Paths::new(dir.path());
-        (SignpostPort::new(&paths), paths, dir)
+        (PassthroughPort::new(&paths), paths, dir)
     }
 
     #[tokio::test]
@@ -101,12 +101,12 @@ mod tests {
         let (port, paths, _dir) = port();
         assert_eq!(port.audit().await.unwrap(), LiveState::default());
         let mut wanted = Live::default();
-        wanted.signposts.insert("a.example".into(), "10.0.0.1:443".into());
-        wanted.signposts.insert("b.example".into(), "".into());
+        wanted.passthrough_map.insert("a.example".into(), "10.0.0.1:443".into());
+        wanted.passthrough_map.insert("b.example".into(), "".into());
         let confirmed = LiveState { generation: None, digest: wanted.digest(), entries: 2 };
         assert_eq!(port.post(LINES.into()).await.unwrap().state, confirmed);
         port.set_generation("all").await.unwrap();
-        fs::write(paths.signposts_dir().join("a.example"), "10.0.0.2:443").unwrap();
+        fs::write(paths.passthrough_dir().join("a.example"), "10.0.0.2:443").unwrap();
         let changed = port.audit().await.unwrap();
         assert_eq!((changed.generation.as_deref(), changed.digest == confirmed.digest), (Some("all"), false));
         assert_eq!(port.post(LINES.into()).await.unwrap().state.digest, confirmed.digest);
@@ -117,10 +117,10 @@ mod tests {
     #[tokio::test]
     async fn a_file_that_can_not_be_written_is_an_error_and_keeps_no_other_from_being_written() {
         let (port, paths, _dir) = port();
-        fs::create_dir_all(paths.signposts_dir().join("a.example")).unwrap();
+        fs::create_dir_all(paths.passthrough_dir().join("a.example")).unwrap();
         assert!(port.post(LINES.into()).await.is_err());
-        assert!(paths.signposts_dir().join("b.example").exists());
-        fs::remove_dir(paths.signposts_dir().join("a.example")).unwrap();
+        assert!(paths.passthrough_dir().join("b.example").exists());
+        fs::remove_dir(paths.passthrough_dir().join("a.example")).unwrap();
         assert_eq!(port.post(LINES.into()).await.unwrap().state.entries, 2);
     }
 }

@@ -10,7 +10,7 @@ use crate::profile::ProfileId;
 
 /// Text at server level that one host asks for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Shell {
+pub struct HostServer {
     /// Other names of the same server: literal ones, `*.` and a suffix of any number of labels, `~` and a regular expression.
     pub aliases: Vec<Arc<str>>,
     /// `server-snippet`.
@@ -22,11 +22,11 @@ pub struct Shell {
     /// `ssl-prefer-server-ciphers`.
     pub prefer_server_ciphers: Option<bool>,
     /// Profiles of the host's routes. The block has the locations of these and of the default profile only, so that the text of all blocks grows
-    /// with the routes, not with shells times profiles.
+    /// with the routes, not with host servers times profiles.
     pub profiles: BTreeSet<ProfileId>,
 }
 
-impl Shell {
+impl HostServer {
     /// Bytes of what its Ingresses wrote in it.
     pub fn text_bytes(&self) -> u64 {
         let snippet = self.snippet.as_ref().map_or(0, |snippet| snippet.as_str().len());

@@ -8,7 +8,7 @@ use super::external_auth::AuthLocation;
 use super::{Directives, Profile, Transport};
 
 /// The default one, and those of a single annotation with few values. The rest comes with its first use.
-pub(crate) fn stock(config: &Config) -> impl Iterator<Item = Profile> {
+pub(crate) fn prebuilt(config: &Config) -> impl Iterator<Item = Profile> {
     let protocols =
         [BackendProtocol::Https, BackendProtocol::AutoHttp, BackendProtocol::Grpc, BackendProtocol::Grpcs, BackendProtocol::Fcgi];
     let transports = protocols.map(|protocol| Profile { transport: Transport { protocol, ..Transport::default() }, ..Profile::default() });

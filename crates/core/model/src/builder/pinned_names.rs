@@ -13,26 +13,26 @@ use ngx_value::Pattern;
 
 use super::names::is_pattern;
 use crate::Model;
-use crate::fixed::Shell;
+use crate::fixed::HostServer;
 use crate::rule::CATCH_ALL;
 
-type Shells = OrdMap<Arc<str>, Arc<Shell>>;
+type HostServers = OrdMap<Arc<str>, Arc<HostServer>>;
 type Matcher = Box<dyn Fn(&str) -> bool>;
 
 /// Settles the list after `names` changed, with the server blocks that there were before.
-pub(super) fn settle(model: &mut Model, before: &Shells, names: &BTreeSet<Arc<str>>) {
-    let shells = model.fixed.shells.clone();
-    let patterns = Patterns::of(&shells);
+pub(super) fn settle(model: &mut Model, before: &HostServers, names: &BTreeSet<Arc<str>>) {
+    let host_servers = model.fixed.host_servers.clone();
+    let patterns = Patterns::of(&host_servers);
     let hosts = &model.live.hosts;
-    if before.diff(&shells).next().is_some() {
+    if before.diff(&host_servers).next().is_some() {
         let all = hosts.keys().filter(|_| !patterns.is_empty());
-        model.fixed.literals = all.filter(|name| patterns.catch(name)).cloned().collect::<OrdSet<_>>();
+        model.fixed.pinned_names = all.filter(|name| patterns.catch(name)).cloned().collect::<OrdSet<_>>();
     } else if !patterns.is_empty() {
         for name in names {
             if hosts.contains_key(name) && patterns.catch(name) {
-                model.fixed.literals.insert(name.clone());
+                model.fixed.pinned_names.insert(name.clone());
             } else {
-                model.fixed.literals.remove(name);
+                model.fixed.pinned_names.remove(name);
             }
         }
     }
@@ -50,14 +50,14 @@ struct Patterns<'a> {
 }
 
 impl<'a> Patterns<'a> {
-    fn of(shells: &'a Shells) -> Self {
+    fn of(host_servers: &'a HostServers) -> Self {
         let mut patterns = Self::default();
-        for (host, shell) in shells {
+        for (host, host_server) in host_servers {
             match host.strip_prefix("*.") {
                 Some(parent) => patterns.parents.insert(parent),
                 None => patterns.literal.insert(host),
             };
-            for alias in &shell.aliases {
+            for alias in &host_server.aliases {
                 if let Some(regex) = alias.strip_prefix('~') {
                     patterns.regexes.extend(regex.parse::<Pattern>().ok().map(|regex| Box::new(regex.host_matcher()) as Matcher));
                 } else if alias.starts_with("*.") {
