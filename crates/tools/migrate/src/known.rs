@@ -1,5 +1,5 @@
 //! Known differences between ingress-nginx and Narthex, as data: a predicate and the sentence why.
-//! docs/architecture.md ("Decisions that users may notice") and docs/migrate.md have the same list for people.
+//! docs/differences.md and docs/migrate.md have the same list for people.
 
 use std::collections::BTreeMap;
 

@@ -205,11 +205,15 @@ mod tests {
 
     #[tokio::test]
     async fn one_that_does_not_listen_is_killed_in_the_end() {
-        let children = Children::default();
+        let (children, dir) = (Children::default(), tempfile::tempdir().unwrap());
+        let is_deaf = dir.path().join("deaf");
         let mut command = Command::new("/bin/sh");
-        command.args(["-c", "trap '' QUIT TERM; while :; do sleep 0.05; done"]);
+        command.args(["-c", "trap '' QUIT TERM; : >\"$0\"; while :; do sleep 0.05; done"]).arg(&is_deaf);
         let mut child = ChildProcess::start(command, "nginx", Duration::from_millis(10), &children).unwrap();
         assert!(!child.is_ending());
+        while !is_deaf.exists() {
+            tokio::task::yield_now().await;
+        }
         child.stop();
         child.stop();
         child.stop();
