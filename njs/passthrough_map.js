@@ -14,7 +14,7 @@ const OTHERS = '_';
 // The text of a file, null if there is none.
 function read(s, name) {
     try {
-        return fs.readFileSync(`${s.variables.narthex_passthrough}/${name}`, 'utf8');
+        return fs.readFileSync(`${s.variables.narthex_passthrough_map}/${name}`, 'utf8');
     } catch (error) {
         if (error.code == 'ENOENT') {
             return null;
@@ -28,7 +28,7 @@ function endpoints(s) {
     const name = (s.variables.ssl_preread_server_name || '').toLowerCase();
     const found = NAME.test(name) && name != OTHERS ? read(s, name) : null;
     if (found === null && read(s, OTHERS) === null) {
-        throw new Error('the passthrough_map are not complete yet, the connection is closed');
+        throw new Error('the passthrough map is not complete yet, the connection is closed');
     }
     return found;
 }

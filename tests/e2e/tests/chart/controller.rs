@@ -29,6 +29,10 @@ async fn start(case: &Case, release: &Release<'_>) -> anyhow::Result<(Controller
     let mut args = vec![format!("--kubeconfig={}", kubeconfig.path().display())];
     // The harness adds a work directory and ports of its own: later flags win.
     args.extend(run.args.into_iter().skip(1));
+    // The Pod has the chart's port on its address.
+    if args.iter().any(|arg| arg.starts_with("--validating-webhook=")) {
+        args.push(format!("--validating-webhook=127.0.0.1:{}", Ports::one()?));
+    }
     Ok((Controller::launch(args, run.env, None, None).await?, kubeconfig))
 }
 
@@ -169,8 +173,7 @@ async fn the_webhook_needs_one_secret_and_one_registration() -> anyhow::Result<(
     let case = Case::new("chart-hook").await?;
     let scope = json!({"enabled": true, "namespace": ""});
     let selector = json!({"matchLabels": {"kubernetes.io/metadata.name": case.ns()}});
-    let webhooks =
-        json!({"enabled": true, "failurePolicy": "Ignore", "namespaceSelector": selector, "timeoutSeconds": 1, "port": Ports::one()?});
+    let webhooks = json!({"enabled": true, "failurePolicy": "Ignore", "namespaceSelector": selector, "timeoutSeconds": 1});
     let config = json!({"worker-processes": 1});
     let controller = json!({"scope": scope, "config": config, "service": {"type": "ClusterIP"}, "admissionWebhooks": webhooks});
     let release = Release::install(&case, &values(&case, json!({"controller": controller})))?;
