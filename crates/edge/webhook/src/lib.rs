@@ -2,7 +2,7 @@
 //!
 //! A review parses: the object is merged into a clone of the controller's own builder ([`model::Builder::review`]), so the answer is what
 //! `narthex run` would find. There is no way from here to NGINX, to the model that is served or to a file, whatever a request holds: any client
-//! in the cluster can send one. Sizes, times, connections and reviews at one time are bounded ([`server`]).
+//! in the cluster can send one. Sizes, times, connections and reviews at one time are bounded (`server.rs`).
 
 mod certificate;
 mod metrics;
