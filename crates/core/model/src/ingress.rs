@@ -218,7 +218,7 @@ pub(crate) fn claimed_hosts(ingress: &Ingress) -> Vec<Arc<str>> {
     hosts
 }
 
-/// A host in lower case. Sources refuse most that are none; the name of the catch-all server is nobody's.
+/// A host in lower case. Sources refuse most that are none; the name of the catch-all server is that of no host.
 fn usable_host(host: &Arc<str>) -> Result<Arc<str>, Invalid> {
     match host.parse::<HostName>() {
         Ok(_) if **host == *CATCH_ALL => Err(Invalid::new("a host name such as www.example.com or *.example.com")),

@@ -9,7 +9,7 @@
 //!
 //! Every replica does the same steps. A write names the version that it was decided for, so of two replicas one is refused and reads again:
 //! this needs no leader, and works where none is elected. What is announced is compared at each turn, so that a registration which was
-//! applied anew without its authorities is repaired.
+//! applied again without its authorities is repaired.
 
 use std::collections::BTreeMap;
 use std::future::Future;

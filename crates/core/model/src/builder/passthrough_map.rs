@@ -9,7 +9,7 @@ use super::{Builder, Dirty};
 use crate::live::BackendRecord;
 
 impl Builder {
-    /// Brings the passthrough files of hosts and backends that were built anew up to date.
+    /// Updates the passthrough map for the hosts and backends that were rebuilt.
     pub(super) fn set_passthrough_map(&mut self, dirty: &Dirty) {
         let state = &mut self.state;
         let of_backends = dirty.backends.iter().flat_map(|backend| state.passthrough.claimants.values(backend));

@@ -55,7 +55,7 @@ settings! {
     /// Lists of addresses of Ingresses that have none.
     AccessDefaults in access;
 
-    /// Addresses that may use Ingresses which say nothing themselves. Empty: everybody. Where nothing in the list is usable: nobody.
+    /// Addresses that may use Ingresses which say nothing themselves. Empty: every client. Where nothing in the list is usable: no client.
     whitelist_source_range: CidrSet = CidrSet::default(), grammar::ALLOWED_CIDRS, "10.0.0.0/8,192.168.0.0/16", [Text, Routes];
     /// Addresses that may not use Ingresses which say nothing themselves.
     denylist_source_range: CidrSet = CidrSet::default(), grammar::CIDRS, "203.0.113.0/24", [Text, Routes];

@@ -9,7 +9,7 @@ settings! {
     /// External authentication of all locations.
     ExternalAuthDefaults in external_auth;
 
-    /// The service that each request is put before first, unless its Ingress has an `auth-url` of its own or `enable-global-auth: "false"`. A text that is no URL lets nobody through.
+    /// The service that each request is put before first, unless its Ingress has an `auth-url` of its own or `enable-global-auth: "false"`. A text that is no URL closes the locations.
     global_auth_url: Option<UrlTemplate> = None, URL, "http://auth.example.com/verify", [Routes];
     /// Method of the request to it. Empty: GET.
     global_auth_method: Option<Method> = None, optional("GET, HEAD, POST, PUT, PATCH, DELETE, CONNECT, OPTIONS, TRACE, or empty"), "HEAD", [Routes];
