@@ -1,4 +1,4 @@
---- Who may pass: lists of addresses, passwords, and whether another service is to be asked; combined by `satisfy`.
+--- Access control: lists of addresses, passwords, and whether another service is to be asked; combined by `satisfy`.
 -- @module narthex.auth.access
 
 local ngx = ngx
@@ -19,7 +19,7 @@ local function compile_list(list)
   end
   local set, err = networks.compile(list)
   if not set then
-    -- Nobody is in an empty set: a list that can't be read lets nobody through.
+    -- An empty set has no members: a list that can't be read lets no client through.
     ngx.log(ngx.ERR, err, ", every request is refused")
     return nil, true
   end

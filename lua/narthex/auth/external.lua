@@ -72,7 +72,7 @@ end
 --- Remembers what the location of the profile is to do. Phase: rewrite.
 -- @tparam table var `ngx.var`
 -- @tparam table access from `narthex.auth.access`
--- @tparam ?boolean granted somebody else's consent is enough: the service is not asked
+-- @tparam ?boolean granted another check's consent is enough: the service is not asked
 -- @tparam ?number status with which another check refused; the service's consent is enough
 -- @tparam ?string challenge of that check
 function M.open(var, access, granted, status, challenge)
@@ -165,7 +165,7 @@ function M.answered()
       verdicts.keep(auth.key, auth.rule.cache.rules, answer, var)
     end
   end
-  -- Another check would have been content with a password: the client is told so.
+  -- Another check would have been content with a password: the answer says so.
   if status == FORBIDDEN and auth.status == UNAUTHORIZED then
     ngx.status = UNAUTHORIZED
     ngx.header["WWW-Authenticate"] = auth.challenge

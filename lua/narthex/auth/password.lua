@@ -135,7 +135,7 @@ function M.matches(namespace, password, hash)
   update_time()
   shares.pay(share, now() - began)
   if not ok then
-    ngx.log(ngx.ERR, "a hashed password can't be checked: ", is_right, ", nobody is let in with it")
+    ngx.log(ngx.ERR, "a hashed password can't be checked: ", is_right, ", no client is let in with it")
     return false
   end
   shares.remember(share, mark, is_right)

@@ -1,7 +1,7 @@
 --- Cookie affinity: a cookie keeps a client at its endpoint.
 --
 -- Its value is `key|owner`. `owner` tells whose key it is: a hash of the backend's name. With the mode "balanced" any key has a place
--- on the ring of endpoints (`narthex.balance.ring`), and a new one is made by chance; with "persistent" the key is a hash of the endpoint.
+-- on the ring of endpoints (`narthex.balance.ring`), and a new one is drawn at random; with "persistent" the key is a hash of the endpoint.
 -- Both are the same on every replica.
 --
 -- The choice is made while balancing, the cookie is set with the response: one, for the endpoint that answered.
@@ -67,7 +67,7 @@ end
 -- @tparam table var `ngx.var`
 -- @tparam table rule from `compile`
 -- @treturn ?string the key
--- @treturn ?string whose it is; a cookie of one part is nobody's
+-- @treturn ?string whose it is; a cookie of one part belongs to no endpoint
 function M.read(var, rule)
   local value = var[rule.variable]
   if not value or value == "" then

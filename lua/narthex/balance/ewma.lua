@@ -1,7 +1,7 @@
 --- EWMA: of two random peers, the one whose recent answers were faster.
 --
 -- Score of a peer: exponentially weighted mean of its response times in seconds, decaying with a time constant of 10 s,
--- so that a peer nobody asks becomes attractive again. Scores are shared by all workers, per backend and address:
+-- so that an unused peer becomes attractive again. Scores are shared by all workers, per backend and address:
 -- two Services that share an address do not share its score.
 -- A sample is dropped rather than waited for when another worker updates the same peer.
 -- Peers that a change adds start with the mean of the others, so that they are not flooded. Those that leave lose their score.

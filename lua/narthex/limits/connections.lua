@@ -58,7 +58,7 @@ local function increment(owner, key)
   return nil, err
 end
 
---- Fewer. A count that stays at 0 expires; whoever counts meanwhile makes it stay, and the second look makes up for an expiry that was
+--- Fewer. A count that stays at 0 expires; a request that counts meanwhile makes it stay, and the second look makes up for an expiry that was
 -- set just after that.
 local function decrement(key, by)
   local count = counts:incr(key, -by)

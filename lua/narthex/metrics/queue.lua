@@ -78,7 +78,7 @@ function M.take(done)
   local text = number and ("%.0f\n"):format(number) .. concat(texts)
   local ok
   if text then
-    -- Another answer may be on its way to somebody who gave up.
+    -- Another answer may be on its way to a reader that gave up.
     ok, err = dict:safe_add(SENT, text)
   end
   if not ok then

@@ -1,4 +1,4 @@
---- One series of request metrics: a counter and histograms in one array, and how they are told to the controller.
+--- One series of request metrics: a counter and histograms in one array, and their form for the controller.
 --
 -- Slot 1 counts requests. Each histogram has a slot for the sum, one for each bound (what is at most that and above the one before), and
 -- one for what is above all. Milliseconds and bytes.
@@ -127,7 +127,7 @@ function M.head(lines)
   return key .. "\n" .. concat(lines, "\n") .. "\n"
 end
 
---- Begins anew. Phase: any.
+--- Begins again. Phase: any.
 -- @tparam table found
 function M.reset(found)
   for i = 1, slots do

@@ -121,7 +121,7 @@ function M.line(compiled, var, captures)
   return find(text, "%c") and gsub(text, "%c", hex) or text
 end
 
---- The same for a URL, which has no blanks either.
+--- The same for a URL, which has no spaces either.
 -- @treturn string
 function M.url(compiled, var)
   return (gsub(M.eval(compiled, var), "[%z\1-\32\127]", hex))

@@ -127,7 +127,7 @@ function M.page()
   -- From Lua, or the status that `error_page` set, which the page's own takes the place of.
   local code = tonumber(var.narthex_code) or ngx.status
   if ngx.is_subrequest then
-    -- A mirror's or an authentication service's error is nobody's page: whoever made the subrequest looks at the status.
+    -- A mirror's or an authentication service's error needs no page: the parent request looks at the status.
     return exit(code)
   end
   local state = context.open(var)

@@ -76,7 +76,7 @@ local function text(value)
   return value ~= "" and value or nil
 end
 
---- What must be found in the subject of the client's certificate. A regex that can't be used lets nobody through.
+--- What must be found in the subject of the client's certificate. A regex that can't be used lets no client through.
 local function subject(key, given)
   local regex = given.auth_tls_match_cn
   if not regex then

@@ -88,7 +88,7 @@ function M.add_slash(var, uri, rules)
   return to_path(var, rules or globals, path, ngx.HTTP_MOVED_PERMANENTLY)
 end
 
---- The URL as the body of an answer with a status that sends nobody anywhere.
+--- The URL as the body of an answer with a status that is no redirect.
 local function tell(status, url)
   ngx.status = status
   ngx.header.content_length = #url

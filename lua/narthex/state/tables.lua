@@ -81,7 +81,7 @@ function M.count(digest, entries)
   end
 end
 
---- Counts digest and entries anew, and puts the kept ones right if nothing was written meanwhile: a worker that was
+--- Counts digest and entries again, and puts the kept ones right if nothing was written meanwhile: a worker that was
 -- killed between a write and its count leaves them wrong. Phase: content.
 -- @treturn number digest
 -- @treturn number entries

@@ -22,7 +22,7 @@ check "one in no allow list" 403 "$(code others.test /)"
 check "the deny list comes first" 403 "$(code both.test /)"
 check "a network that ends within a byte" "200 403" "$(code bits.test /) $(code near.test /)"
 check "everybody" 200 "$(code all.test /)"
-check "a list that can't be read lets nobody through" 403 "$(code broken.test /)"
+check "a list that can't be read lets no client through" 403 "$(code broken.test /)"
 check "and says so" 1 "$(logged 'not a network: 300.0.0.1' error)"
 put h tls.test '{"prefix":{"/":0},"policies":[{"namespace":"n","ingress":"i","force_ssl_redirect":true,"addresses":{"denylist_source_range":["127.0.0.1"]}}],"locations":[{"path":"/","service":"a","port":"80"}]}'
 check "the redirect to HTTPS comes first" 308 "$(code tls.test /)"
@@ -41,11 +41,11 @@ for user in bcrypt apr1 md5 sha256 sha512 sha ssha; do
 done
 check "a long password" "200 401" "$(code pw.test / -u 'long:a password of more than sixteen bytes') $(code pw.test / -u 'long:a password of more than sixteen byte')"
 check "a password with a colon" "200 401" "$(code pw.test / -u plain:b:ar) $(code pw.test / -u plain:b)"
-check "hashes that are none let nobody in" "401 401 401 401" "$(code pw.test / -u none:) $(code pw.test / -u 'star:*') $(code pw.test / -u odd:x) $(code pw.test / -u nobody:bar)"
+check "hashes that are none let no client in" "401 401 401 401" "$(code pw.test / -u none:) $(code pw.test / -u 'star:*') $(code pw.test / -u odd:x) $(code pw.test / -u nobody:bar)"
 check "a header that is none" "401 401 401" "$(code pw.test / -H 'Authorization: Basic') $(code pw.test / -H 'Authorization: Basic !!!') $(code pw.test / -H 'Authorization: Bearer x')"
 check "the backend does not see the password" "auth= user= other=" "$(get pw.test /who -u bcrypt:bar)"
 route lost.test '"password":{"users":"absent"}'
-check "without the list nobody gets in" 401 "$(code lost.test / -u bcrypt:bar)"
+check "without the list no client gets in" 401 "$(code lost.test / -u bcrypt:bar)"
 check "passwords are not shown" 403 "$(control '/record?t=u&k=users' -o /dev/null -w '%{http_code}')"
 put u users '{"users":{"bcrypt":"{PLAIN}new"}}'
 check "a changed password holds at once" "401 200" "$(code pw.test / -u bcrypt:bar) $(code pw.test / -u bcrypt:new)"
@@ -75,7 +75,7 @@ old='username="foo", realm="here", uri="/", qop=auth, nc=00000001, cnonce="x"'
 nonce=1.0000000000000000000000000000000000000000
 second=$(printf 'GET:/' | md5sum | cut -d' ' -f1)
 proof=$(printf '%s:%s:00000001:x:auth:%s' "$hash" "$nonce" "$second" | md5sum | cut -d' ' -f1)
-check "digest: a nonce of somebody else" 401 "$(code digest.test / -H "Authorization: Digest $old, nonce=\"$nonce\", response=\"$proof\"")"
+check "digest: a nonce of another client" 401 "$(code digest.test / -H "Authorization: Digest $old, nonce=\"$nonce\", response=\"$proof\"")"
 nonce=$(challenge digest.test / | sed 's/.*nonce="\([^"]*\)".*/\1/')
 # answered NC [QOP [NONCE]]: the status with an answer to the challenge
 answered() {
@@ -90,7 +90,7 @@ stale() {
     proof=$(printf '%s:%s:00000001:x:auth:%s' "$hash" "$nonce" "$second" | md5sum | cut -d' ' -f1)
     challenge digest.test / -H "Authorization: Digest $old, nonce=\"$nonce\", response=\"$proof\""
 }
-check "digest: a client whose count was used is told to take a new nonce" 1 "$(stale | grep -c 'stale=true$')"
+check "digest: a client whose count was used must take a new nonce" 1 "$(stale | grep -c 'stale=true$')"
 check "digest: a count is eight digits, and qop is not left out" "401 401 401" "$(answered 1) $(answered 000000001) $(answered 00000009 '')"
 check "digest: two clients of one second have nonces of their own" 2 "$({ challenge digest.test /; echo; challenge digest.test /; echo; } | sort -u | wc -l)"
 

@@ -101,4 +101,4 @@ check "who is bound to the primary does, too" 0 "$(many s.test '/[1-10]' -b "rou
 check "who is bound elsewhere is drawn" "$C" "$(get s.test / -b "route=x|y" -H 'X-Go: always' | port_of)"
 with_canary '"canary_weight":0'
 check "a canary without affinity sets no cookie" "" "$(set_cookie / -H 'X-Go: always')"
-check "and binds nobody" 0 "$(many s.test '/[1-10]' -b "route=k|$(owner n-c-80)" | grep -c "^port=$C ")"
+check "and binds no client" 0 "$(many s.test '/[1-10]' -b "route=k|$(owner n-c-80)" | grep -c "^port=$C ")"

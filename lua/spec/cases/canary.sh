@@ -15,7 +15,7 @@ check "headers name the primary" 1 "$(get can.test / | grep -c 'route=n||main|80
 canary '"canary_weight":1000,"canary_weight_total":1000'
 check "a canary weight of its total is everybody" "$B:20 " "$(many can.test '/[1-20]' | ports)"
 canary
-check "a canary without rules is nobody" "$A:20 " "$(many can.test '/[1-20]' | ports)"
+check "a canary without rules gets no request" "$A:20 " "$(many can.test '/[1-20]' | ports)"
 
 # Twenty of a hundred, 2,000 requests: three points are 3.4 standard deviations, and two samples in a row are never that far off.
 share() { many can.test '/[1-2000]' | sed -n "s/^port=$B .*/b/p" | wc -l; }

@@ -9,7 +9,7 @@ origin() { # PATH ORIGIN [curl options]
 }
 check "enable_cors: everybody, without an origin too" "200 * 5" "$(get cors.test /any/ -o /dev/null -w '%{http_code} %header{access-control-allow-origin} %header{access-control-max-age}')"
 check "everybody" "200 * 5" "$(origin /any/ https://x.test)"
-check "a listed origin is told its name as sent" "200 HTTPS://A.test:8443 5" "$(origin /x HTTPS://A.test:8443)"
+check "a listed origin gets its name back as sent" "200 HTTPS://A.test:8443 5" "$(origin /x HTTPS://A.test:8443)"
 check "another port is another origin" "200  " "$(origin /x https://a.test)"
 check "no origin" "200  " "$(get cors.test /x -o /dev/null -w '%{http_code} %header{access-control-allow-origin} %header{access-control-max-age}')"
 check "a star is one label" "200 http://c-1.b.test 5 200   200   200  " "$(origin /x http://c-1.b.test) $(origin /x http://b.test) $(origin /x http://d.c.b.test) $(origin /x http://.b.test)"

@@ -17,6 +17,6 @@ until_is 1 logged '^reads.test /first 200 .* .n-a-80. ' access
 check "and nothing else" 1 "$(logged '^reads.test /first 200 [^ ]* .n/. ' access)"
 
 exec 8<>"/dev/tcp/127.0.0.1/$HTTP"
-printf 'GET  http://id.test/blanks HTTP/1.1\r\nHost: other.test\r\nConnection: close\r\n\r\n' >&8
+printf 'GET  http://id.test/spaces HTTP/1.1\r\nHost: other.test\r\nConnection: close\r\n\r\n' >&8
 check "a request in absolute form has one host, however many spaces are before it" "id.test" "$(sed -n 's/.*host=\([^ ]*\).*/\1/p' <&8)"
 exec 8>&-

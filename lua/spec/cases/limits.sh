@@ -62,7 +62,7 @@ until_changed() { [ "$(worker)" != "$old" ] && echo changed; }
 until_is changed until_changed
 check "the count of a killed worker is there for now" 2 "$(control '/spec/get?d=limit_conn&k=n%2Fconn.test%20%7F%00%00%01')"
 until_is 200 answer conn.test /
-check "and forgotten when somebody would be refused for it" "200:2 503:1" "$(together conn.test 3 /hold)"
+check "and forgotten when another client would be refused for it" "200:2 503:1" "$(together conn.test 3 /hold)"
 check "which is logged" 1 "$(logged "worker $old is gone" error)"
 
 route rate.test '"limit_rate":1,"limit_rate_after":2'

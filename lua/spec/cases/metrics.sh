@@ -99,7 +99,7 @@ until_is 1 waiting
 check "an answer that was lost is given again" "1 1" "$(waiting) $(waiting)"
 check "until it is acknowledged" '["n","i","a","\/","count.test","","GET"],200,false,1 0' "$(labels 1) $(waiting)"
 
-# While the worker is told to go, with a request that is under way.
+# While the worker is asked to quit, with a request that is under way.
 many count.test '/[1-50]' >/dev/null
 get count.test /hold >/dev/null &
 read -rt 0.1 <> <(:)

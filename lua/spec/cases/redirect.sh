@@ -86,7 +86,7 @@ check "the redirect to a slash may be relative, and comes before the other" "301
 check "or name the port" "301 http://ref.answers:$HTTP/port/" "$(answer ref.answers /port)"
 put h order.test '{"prefix":{"/":0,"/deny/":1,"/rw/":2,"/in/":3},"policies":[{"force_ssl_redirect":true,"redirects":{"answer":[302,"http://a.test"]}},{"denied":true,"redirects":{"answer":[302,"http://a.test"]}},{"force_ssl_redirect":true},{"namespace":"n","force_ssl_redirect":true}],"locations":[{"path":"/"},{"path":"/deny","policy":1},{"path":"/rw/","rewrite_target":"https://b.test/","policy":2},{"path":"/in/","service":"none","port":"80","rewrite_target":"/","policy":3}]}'
 check "an annotation's redirect comes before the one to HTTPS" "302 http://a.test" "$(answer order.test /)"
-check "a denied route redirects nobody" 503 "$(answer order.test /deny/)"
+check "a denied route does not redirect" 503 "$(answer order.test /deny/)"
 check "a rewrite that redirects comes before HTTPS, too" "302 https://b.test/" "$(answer order.test /rw/)"
 check "HTTPS comes before 'no endpoints', with the target as it was sent" "308 https://order.test/in/x" "$(answer order.test /in/x)"
 

@@ -9,7 +9,7 @@ for kind in password addresses verified auth_tls_match_cn forbidden denied; do p
 before=$(control /state | sed 's/.*"digest":"\([0-9]*\)".*/\1/')
 control /generation -d mark >/dev/null
 
-# A request that an old worker has begun to read when it is told to go.
+# A request that an old worker has begun to read when it is asked to quit.
 get keep.test / >/dev/null
 get guarded.test / >/dev/null
 declare -A half

@@ -20,7 +20,7 @@ check "matching is case-sensitive" "$B" "$(get foo.test /FOO | port_of)"
 check "matching on the normalised path, raw target to the backend" "port=$A host=foo.test uri=/x/..//f%6Fo route=n|i|a|80|/foo|n-a-80|n/a:80" "$(get foo.test '/x/..//f%6Fo')"
 check "host in upper case with port and dot" "$A" "$(get FOO.Test.:1234 /foo | port_of)"
 check "a missing slash" "301 http://foo.test/slash/?a=b" "$(answer foo.test '/slash?a=b')"
-check "an exact path that ends in a slash redirects nobody" "200" "$(answer foo.test /only)"
+check "an exact path that ends in a slash does not redirect" "200" "$(answer foo.test /only)"
 
 # What the routes of an Ingress have in common is in the record once.
 backend m/a:80 "$A"

@@ -12,10 +12,10 @@ TRACE=0af7651916cd43dd8448eb211c80319c
 parent() { get trace.test "$1" -H "traceparent: 00-$TRACE-b7ad6b7169203331-$2" -H 'tracestate: a=b'; }
 
 sent=$(get trace.test /seen)
-check "a request begins a trace, which the backend is told" 1 "$(grep -cE '^traceparent=00-[0-9a-f]{32}-[0-9a-f]{16}-01' <<<"$sent")"
+check "a request begins a trace, which the backend gets" 1 "$(grep -cE '^traceparent=00-[0-9a-f]{32}-[0-9a-f]{16}-01' <<<"$sent")"
 span=$(spans)
 check "opentelemetry: a span with the name that the settings give" 'HTTP GET \/seen' "$(field name <<<"$span")"
-check "it has the id that the backend is told" "$(sed -nE 's/^traceparent=00-[0-9a-f]+-([0-9a-f]+)-.*/\1/p' <<<"$sent")" "$(field span <<<"$span")"
+check "it has the id that the backend gets" "$(sed -nE 's/^traceparent=00-[0-9a-f]+-([0-9a-f]+)-.*/\1/p' <<<"$sent")" "$(field span <<<"$span")"
 check "and status and Ingress" "1 1" "$(grep -c '"http.response.status_code":200' <<<"$span") $(grep -c '"k8s.ingress.name":"i"' <<<"$span")"
 check "spans are fetched once" "" "$(spans)"
 

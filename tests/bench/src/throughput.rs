@@ -17,7 +17,7 @@ const ALIKE: &str = include_str!("plain/alike.conf");
 const BACKEND: &str = include_str!("plain/backend.conf");
 
 /// Plain NGINX: the references, and a backend that answers as quickly as NGINX can. Each is an NGINX of its own, as a backend is in life:
-/// in one process with its proxy it would be woken up together with it, which nobody else's is.
+/// in one process with its proxy it would be woken up together with it, which no other's is.
 pub struct Plain {
     instances: [Instance; 3],
 }
@@ -39,7 +39,7 @@ impl Plain {
     /// # Errors
     /// The controller's NGINX sends other headers than `plain/alike.conf`, or NGINX can't be started.
     pub fn start(dir: &Path, listen: Listen, conf: &str, workers: usize) -> anyhow::Result<Self> {
-        // Otherwise the comparison would be with something else, and nobody would notice.
+        // Otherwise the comparison would be with something else, unnoticed.
         // The default profile has those of the http block; requests to authentication services come after it.
         let (ours, plain) = (headers(conf.split("\n    server {").next().unwrap_or(conf)), headers(ALIKE));
         ensure!(

@@ -26,7 +26,7 @@ use testkit::ports::Ports;
 const HOST: &str = "a.test";
 const SCRIPTS: usize = 3000;
 /// How many differences are printed in full.
-const TOLD: usize = 6;
+const SHOWN: usize = 6;
 
 /// The predecessor's settings for a location, as they are without any annotation.
 fn plain(dir: &Path, ports: &[u16], backend: SocketAddr, caps: &Capabilities) -> String {
@@ -105,7 +105,7 @@ async fn answers_of_backends_pass_as_through_a_plain_proxy() {
         let (ours, theirs) = tokio::join!(ask(here, tls, &request), ask(there, tls, &request));
         if ours != theirs {
             differ += 1;
-            if differ <= TOLD {
+            if differ <= SHOWN {
                 let (request, script) = (request.escape_ascii(), script.bytes.escape_ascii());
                 write!(report, "\n{request}\n  tls: {tls}\n  backend: {script}\n  here:  {ours}\n  plain: {theirs}\n").unwrap();
             }

@@ -45,7 +45,7 @@ const REQUESTS: usize = 50;
 /// Clients at a time.
 const CLIENTS: usize = 4;
 /// How many disagreements of a kind are printed in full, and of how many kinds.
-const TOLD: usize = 1;
+const SHOWN: usize = 1;
 const KINDS: usize = 12;
 
 /// A request that the two answer differently.
@@ -80,8 +80,8 @@ async fn compare(seed: u64) {
             let known = kinds.len();
             let times = kinds.entry(kind(&disagreement.answers)).or_default();
             *times += 1;
-            if *times <= TOLD && known < KINDS {
-                tell(&mut report, disagreement, &sets[disagreement.set], &sides);
+            if *times <= SHOWN && known < KINDS {
+                describe(&mut report, disagreement, &sets[disagreement.set], &sides);
             }
         }
     }
@@ -197,7 +197,7 @@ fn kind(answers: &[Answer; 2]) -> String {
     format!("{}: {}", text.status, differing.join(", "))
 }
 
-fn tell(report: &mut String, disagreement: &Disagreement, set: &RuleSet, sides: &Sides) {
+fn describe(report: &mut String, disagreement: &Disagreement, set: &RuleSet, sides: &Sides) {
     let Disagreement { round, set: number, request, answers: [router, text] } = disagreement;
     let ingresses: String = set.ingresses.iter().map(|ingress| format!("    {}\n", serde_json::to_string(&ingress).unwrap())).collect();
     let host = request.to_string();

@@ -1,7 +1,7 @@
 //! ConfigMaps and Secrets that were changed into something that can't be used: the version before it goes on being used.
 //!
 //! It is kept as the object, not as what was made of it, and read again under the settings of today, as refused Ingresses are. A controller
-//! that starts anew has no such version, and what is deleted is gone. Who may pass (users, CAs of clients) is never read of it: a change of
+//! that restarts has no such version, and what is deleted is gone. Who may pass (users, CAs of clients) is never read of it: a change of
 //! that which can't be read closes.
 
 use std::sync::Arc;
@@ -14,9 +14,9 @@ use crate::references::Reference;
 use crate::snapshot::{Objects, Snapshot};
 
 /// What a Problem says after the fault.
-pub(crate) const INSTEAD: &str = "its last accepted version goes on being used, until the controller starts anew";
+pub(crate) const INSTEAD: &str = "its last accepted version goes on being used, until the controller restarts";
 
-/// The versions before, of objects whose present one can't be used by somebody who could use that.
+/// The versions before, of objects whose present one a reader can't use.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LastReadable {
     pub(crate) config_maps: Objects<ConfigMap>,
@@ -35,7 +35,7 @@ impl LastReadable {
         follow(&mut self.secrets, &old.secrets, &new.secrets, |_| true);
     }
 
-    /// Forgets those that nobody used.
+    /// Forgets the unused ones.
     pub(crate) fn retain(&mut self, is_used: impl Fn(&Reference) -> bool) {
         retain(&mut self.config_maps, |key| is_used(&Reference::ConfigMap(key.clone())));
         retain(&mut self.secrets, |key| is_used(&Reference::Secret(key.clone())));

@@ -1,6 +1,6 @@
 //! What is read of the objects that there are many of, in a form that ten thousand of them fit into.
 //!
-//! A Service, an EndpointSlice or an Ingress of the API is one to two kilobytes, most of it fields that are not set or that nobody reads.
+//! A Service, an EndpointSlice or an Ingress of the API is one to two kilobytes, most of it fields that are not set or not read.
 //! Sources turn them into these with `From`, as soon as they are decoded and checked.
 //! The names of objects are not in them: they are the keys of the [`crate::Snapshot`].
 

@@ -17,7 +17,7 @@ pub type Objects<T> = OrdMap<ObjectKey, Arc<T>>;
 
 /// A consistent-enough view of the cluster or of a directory. The kinds are not mutually consistent; the builder copes.
 ///
-/// The kinds that there are many of are types of ours ([`crate::object`]). Of the others, sources strip what nobody reads (`managedFields`, `status`, the
+/// The kinds that there are many of are types of ours ([`crate::object`]). Of the others, sources strip what is not read (`managedFields`, `status`, the
 /// annotation `kubectl.kubernetes.io/last-applied-configuration`) before they put an object here.
 #[derive(Debug, Clone, Default)]
 pub struct Snapshot {

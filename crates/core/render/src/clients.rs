@@ -40,7 +40,7 @@ impl ClientsView {
     }
 }
 
-/// The value of `ssl-client-cert` where backends are told about client certificates; empty: what the client sent is removed.
+/// The value of `ssl-client-cert` where backends get client certificates; empty: what the client sent is removed.
 pub(crate) fn certificate_header(host_server: Option<&HostServer>) -> Option<Printed> {
     host_server?.clients.as_ref().map(|_| Printed::fixed("$narthex_client_certificate"))
 }

@@ -38,7 +38,7 @@ impl Printed {
         Ok(Self(text.into()))
     }
 
-    /// Bare words separated by blanks.
+    /// Bare words separated by spaces.
     pub(crate) fn words<T: fmt::Display>(words: impl IntoIterator<Item = T>) -> Result<Self, RenderError> {
         words.into_iter().map(Self::word).collect::<Result<Vec<_>, _>>().map(Self::joined)
     }
@@ -58,7 +58,7 @@ impl Printed {
         Self::word(text).or_else(|_| Self::quoted(text))
     }
 
-    /// Such arguments, separated by blanks.
+    /// Such arguments, separated by spaces.
     pub(crate) fn arguments<'a>(texts: impl IntoIterator<Item = &'a str>) -> Result<Self, RenderError> {
         texts.into_iter().map(Self::argument).collect::<Result<Vec<_>, _>>().map(Self::joined)
     }
@@ -102,7 +102,7 @@ impl Printed {
         Ok(Self(format!("${}", Self::word(name)?.0).into()))
     }
 
-    /// Words that follow another one, each with a blank before it; may be empty.
+    /// Words that follow another one, each with a space before it; may be empty.
     pub(crate) fn options<T: fmt::Display>(words: impl IntoIterator<Item = T>) -> Result<Self, RenderError> {
         let words = words.into_iter().map(Self::word).collect::<Result<Vec<_>, _>>()?;
         Ok(Self(words.iter().map(|word| format!(" {}", word.0)).collect::<String>().into()))

@@ -36,7 +36,7 @@ pub(crate) struct ProxyView {
 /// What `headers.conf` prints: the headers of a request to a backend.
 #[derive(Serialize)]
 pub(crate) struct HeadersView {
-    /// Blanks before each line.
+    /// Spaces before each line.
     pad: Printed,
     /// `proxy_set_header`, or `grpc_set_header`.
     directive: Printed,

@@ -164,8 +164,8 @@ fn what_no_configuration_can_be_without_is_said() {
     for directory in ["relative", "/with;semicolon", "/with$dollar", "/line\nbreak", &format!("/{}", "long".repeat(30))] {
         assert!(matches!(render::render(&good, &caps, &Paths::new(directory)), Err(RenderError::WorkDir { .. })), "{directory:?}");
     }
-    let spaced = render::render(&good, &caps, &Paths::new("/with blank")).unwrap();
-    assert!(text(&spaced).contains("pid \"/with blank/run/nginx.pid\";"));
+    let spaced = render::render(&good, &caps, &Paths::new("/with space")).unwrap();
+    assert!(text(&spaced).contains("pid \"/with space/run/nginx.pid\";"));
 }
 
 /// The paths of the rules that what is asked for leads to.

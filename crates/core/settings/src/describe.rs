@@ -38,7 +38,7 @@ pub struct Description {
     pub applies: String,
     /// Whether that needs no reload, whatever stands beside it.
     pub live: bool,
-    /// Whether it has a say in who may pass.
+    /// Whether it is part of access control.
     pub protects: Option<String>,
     /// What a value that it does not take leads to.
     pub on_invalid: String,

@@ -21,7 +21,7 @@ pub struct Entry {
     pub aliases: &'static [&'static str],
     /// What its value holds for.
     pub scope: Scope,
-    /// What somebody who may set it could do with it.
+    /// What a tenant who may set it could do with it.
     pub risk: Risk,
     /// The key of the ConfigMap that gives its default.
     pub config_key: Option<&'static str>,
@@ -43,7 +43,7 @@ pub struct Entry {
     pub needs: Option<Needs>,
     /// The annotation beside which it is not read, however it is written: that one wins.
     pub yields_to: Option<&'static str>,
-    /// What it has to do with who may pass.
+    /// Its part in access control.
     pub guard: Guard,
     /// Which controller had it first.
     pub since: Since,
@@ -252,7 +252,7 @@ labelled! {
 }
 
 labelled! {
-    /// What an annotation has to do with who may pass.
+    /// An annotation's part in access control.
     Guard {
         /// Nothing.
         Nothing => "no",

@@ -1,11 +1,11 @@
 //! `narthex run`: wires source, controller, NGINX and the operators' port, and ends them in order.
 
 mod adapter;
-mod asked;
 mod descriptors;
 mod health;
 mod passthrough_map;
 mod probe;
+mod requested_reload;
 mod requests;
 pub(crate) mod shutdown;
 mod source;
@@ -124,9 +124,10 @@ async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
     let (again, status) = (source.again, source.status);
     let children = children::Children::default();
     if let Some(listener) = reload_listener {
-        let asked = asked::Asked { again: again.clone(), handle: handle.clone(), patience: args.http.request_timeout };
+        let reloads =
+            requested_reload::RequestedReload { again: again.clone(), handle: handle.clone(), patience: args.http.request_timeout };
         let lock = http::lock(&args.http, &args.source.api).await?;
-        http::serve(listener, &args.http, Arc::new(asked), http::Means { lock, children: children.clone() }, &mut tasks)?;
+        http::serve(listener, &args.http, Arc::new(reloads), http::Means { lock, children: children.clone() }, &mut tasks)?;
     }
     tasks.spawn(announce(handle, settings));
 
@@ -205,7 +206,7 @@ fn identity(settings: &BuildOptions) -> Identity {
 /// The socket that `narthex conf` asks.
 fn conf_socket(paths: &Paths, capabilities: &Capabilities, handle: controller::Handle, tasks: &mut Tasks) -> anyhow::Result<()> {
     let path = paths.work_dir.join(crate::commands::conf::SOCKET);
-    // A leftover of an earlier run; the work directory's lock says that nobody else uses it.
+    // A leftover of an earlier run; the work directory's lock excludes another user.
     let _ = std::fs::remove_file(&path);
     let listener = UnixListener::bind(&path).with_context(|| format!("can't listen on {}", path.display()))?;
     let (paths, capabilities) = (paths.clone(), capabilities.clone());

@@ -106,7 +106,7 @@ impl Builder {
         Some(rules)
     }
 
-    /// A version of an Ingress with the annotations of another one that decide who may pass.
+    /// A version of an Ingress with the annotations of another one that control access.
     fn guarded(&self, last: &Ingress, present: &Ingress) -> Arc<Ingress> {
         let prefix = &self.options.annotations_prefix;
         let annotations = Guards::of(&present.annotations, prefix).put_into(&last.annotations, prefix);

@@ -115,7 +115,7 @@ impl Builder {
             && state.aliases.claimants.values(name).next() == Some(host)
     }
 
-    /// Lists the names that are patterns anew.
+    /// Lists the names that are patterns again.
     pub(super) fn list_patterns(&mut self) {
         let state = &self.state;
         let aliases = |from: &str| {

@@ -1,4 +1,4 @@
-//! Variables that nobody sets.
+//! Variables that no directive sets.
 //!
 //! In text NGINX refuses a variable that it does not know. The values that Lua expands (a rewrite, a host) are data, where it is just empty: that
 //! must not go unsaid.
@@ -6,7 +6,7 @@
 use ngx_value::{Part, is_known_variable};
 use settings::{Config, Spec};
 
-/// Values that Lua expands and that name variables nobody is known to set: the annotation, and what is wrong.
+/// Values that Lua expands and that name variables that no directive is known to set: the annotation, and what is wrong.
 pub(super) fn unknown<'a>(spec: &Spec, config: &Config, paths: impl Iterator<Item = &'a str> + Clone) -> Vec<(&'static str, String)> {
     let path = &spec.path;
     let targets =
@@ -21,7 +21,10 @@ pub(super) fn unknown<'a>(spec: &Spec, config: &Config, paths: impl Iterator<Ite
             _ => None,
         });
         if let Some(name) = unknown {
-            found.push((annotation, format!("nobody is known to set the variable ${name}; it is empty where NGINX has none of this name")));
+            found.push((
+                annotation,
+                format!("no directive is known to set the variable ${name}; it is empty where NGINX has none of this name"),
+            ));
         }
     }
     found

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// What NGINX is told about counting requests.
+/// What NGINX needs to know to count requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestCounting {
     /// `--metrics-per-host`, `--metrics-per-undefined-host`.
@@ -46,7 +46,7 @@ impl UnknownHosts {
 pub struct Bounds(Arc<[u64]>);
 
 const MILLION: f64 = 1e6;
-/// Up to here every millionth is told apart.
+/// Up to here every millionth has a bucket.
 const LARGEST: f64 = 9e9;
 const MOST: usize = 100;
 

@@ -1,4 +1,4 @@
-//! From annotations about who may pass to records.
+//! From annotations of access control to records.
 
 use std::sync::Arc;
 

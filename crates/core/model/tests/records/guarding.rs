@@ -171,7 +171,7 @@ fn ssl_passthrough_is_an_entry_of_the_map_with_the_endpoints_and_needs_no_reload
         built.model.live.passthrough_map.iter().map(|(host, text)| (host.to_string(), text.to_string())).collect()
     };
     let empty = builder.build(&world.snapshot);
-    assert_eq!(passthrough_map(&empty), [("shop.example".into(), String::new())], "nobody answers, and NGINX decrypts nothing");
+    assert_eq!(passthrough_map(&empty), [("shop.example".into(), String::new())], "no endpoint answers, and NGINX decrypts nothing");
     assert_eq!(empty.model.fixed.globals.listen.passthrough, Some(442));
 
     for (kind, address) in [("IPv4", "10.0.0.1"), ("IPv6", "fd00::1")] {

@@ -13,7 +13,7 @@ pub(super) struct LogView {
     escape: Option<Printed>,
     format: Printed,
     target: Option<Printed>,
-    /// Behind the name of the format, each with a blank before it.
+    /// Behind the name of the format, each with a space before it.
     params: Printed,
     /// URIs of requests that are not logged, as keys of a map.
     skipped: Vec<Printed>,

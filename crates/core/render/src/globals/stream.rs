@@ -18,7 +18,7 @@ pub(crate) const PACKAGE: &str = "libnginx-mod-stream";
 pub(crate) struct StreamView {
     format: Printed,
     target: Option<Printed>,
-    /// Behind the name of the format, each with a blank before it.
+    /// Behind the name of the format, each with a space before it.
     params: Printed,
 }
 

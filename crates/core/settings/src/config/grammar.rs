@@ -136,7 +136,7 @@ pub(crate) const LOAD_BALANCE: Grammar<LoadBalance> = Grammar {
     print: LoadBalance::to_string,
 };
 
-/// Texts between commas, without the blanks around them; empty ones are dropped.
+/// Texts between commas, without the spaces around them; empty ones are dropped.
 pub(crate) const LIST: Grammar<Vec<String>> =
     Grammar { value: "a comma-separated list", read: |text, _| Ok(items(text).map(str::to_owned).collect()), print: |list| list.join(",") };
 
@@ -154,12 +154,12 @@ pub(crate) const CIDRS: Grammar<CidrSet> = Grammar {
     print: CidrSet::to_string,
 };
 
-/// Address ranges that may pass. Where something is listed but nothing of it is usable, nobody may.
+/// Address ranges that are allowed. Where something is listed but nothing of it is usable, no address is.
 pub(crate) const ALLOWED_CIDRS: Grammar<CidrSet> = Grammar {
     read: |text, notes| {
         let set: CidrSet = usable::<Cidr>(text, notes, str::parse).into_iter().collect();
         if set.is_empty() && items(text).next().is_some() {
-            notes.push("nothing in the list is usable; nobody is let through".to_owned());
+            notes.push("nothing in the list is usable; no client is let through".to_owned());
             return "0.0.0.0".parse();
         }
         Ok(set)
@@ -168,12 +168,12 @@ pub(crate) const ALLOWED_CIDRS: Grammar<CidrSet> = Grammar {
 };
 
 /// Versions of TLS.
-pub(crate) const PROTOCOLS: Grammar<Vec<TlsProtocol>> = words("versions of TLS such as TLSv1.2 TLSv1.3, separated by blanks");
+pub(crate) const PROTOCOLS: Grammar<Vec<TlsProtocol>> = words("versions of TLS such as TLSv1.2 TLSv1.3, separated by spaces");
 
 /// Types of content.
-pub(crate) const MIME_TYPES: Grammar<Vec<Word>> = words("types such as text/css, separated by blanks, or *");
+pub(crate) const MIME_TYPES: Grammar<Vec<Word>> = words("types such as text/css, separated by spaces, or *");
 
-/// Several of what `FromStr` and `Display` say, separated by blanks.
+/// Several of what `FromStr` and `Display` say, separated by spaces.
 const fn words<T: FromStr<Err = Invalid> + Display>(value: &'static str) -> Grammar<Vec<T>> {
     Grammar {
         value,
@@ -199,9 +199,9 @@ pub(crate) const HEADER_PATTERNS: Grammar<Vec<HeaderPattern>> = Grammar {
     print: |list| list.iter().map(HeaderPattern::to_string).collect::<Vec<_>>().join(","),
 };
 
-/// Parameters of an access log between blanks.
+/// Parameters of an access log between spaces.
 pub(crate) const LOG_PARAMETERS: Grammar<Vec<LogParameter>> = Grammar {
-    value: "buffer=SIZE, flush=TIME, gzip or gzip=LEVEL, separated by blanks",
+    value: "buffer=SIZE, flush=TIME, gzip or gzip=LEVEL, separated by spaces",
     read: |text, notes| Ok(usable(&text.split_ascii_whitespace().collect::<Vec<_>>().join(","), notes, str::parse)),
     print: |list| list.iter().map(LogParameter::to_string).collect::<Vec<_>>().join(" "),
 };

@@ -113,7 +113,7 @@ settings! {
     forwarded_for_header: HeaderName = default("X-Forwarded-For"), own("a header name"), "X-Client-IP", [Text];
     /// Header that backends see as `X-Original-Forwarded-Host`.
     forwarded_host_header: HeaderName = default("X-Forwarded-Host"), own("a header name"), "X-Client-Host", [Text];
-    /// Peers whose word about the client's address is taken. Empty: nobody's.
+    /// Peers whose word about the client's address is taken. Empty: those of no peer.
     proxy_real_ip_cidr: CidrSet = default("0.0.0.0/0"), CIDRS, "10.0.0.0/8", [Text];
     /// Take the client's address from the header even without `use-forwarded-headers`.
     enable_real_ip: bool = false, BOOL, "true", [Text];

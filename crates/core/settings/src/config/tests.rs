@@ -135,7 +135,7 @@ fn an_allow_list_without_a_usable_item_lets_nobody_through() {
         "0.0.0.0",
         &[
             "\"x\": expected an IP address or a range such as 10.0.0.0/8; it is left out",
-            "nothing in the list is usable; nobody is let through",
+            "nothing in the list is usable; no client is let through",
         ],
     );
     check("whitelist-source-range", "", "", &[]);

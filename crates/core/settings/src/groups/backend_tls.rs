@@ -56,7 +56,7 @@ static ENTRIES: &[Entry] = &[
     Entry {
         name: "proxy-ssl-name",
         risk: Risk::High,
-        value: "a host name, or text with variables such as `$host`, without blanks",
+        value: "a host name, or text with variables such as `$host`, without spaces",
         doc: "The name that the endpoint's certificate must have, and that is sent with `proxy-ssl-server-name: on`. Without it: `service.namespace.svc`.",
         example: "backend.example.com",
         parse: |text, draft| set(&mut draft.spec.backend_tls.proxy_ssl_name, trimmed(text)),
@@ -64,7 +64,7 @@ static ENTRIES: &[Entry] = &[
     },
     Entry {
         name: "proxy-ssl-protocols",
-        value: "TLSv1.2, TLSv1.3 or both, separated by blanks",
+        value: "TLSv1.2, TLSv1.3 or both, separated by spaces",
         doc: "Versions of TLS. Without it: TLSv1.2.",
         example: "TLSv1.2 TLSv1.3",
         parse: |text, draft| set(&mut draft.spec.backend_tls.proxy_ssl_protocols, protocols(text)),
@@ -122,7 +122,7 @@ fn ciphers(text: &str) -> Result<Option<CipherList>, Invalid> {
 }
 
 fn protocols(text: &str) -> Result<Vec<TlsProtocol>, Invalid> {
-    const EXPECTED: Invalid = Invalid::new("TLSv1.2, TLSv1.3 or both, separated by blanks");
+    const EXPECTED: Invalid = Invalid::new("TLSv1.2, TLSv1.3 or both, separated by spaces");
     if text.contains(['\r', '\n']) {
         return Err(EXPECTED);
     }

@@ -80,7 +80,7 @@ static ENTRIES: &[Entry] = &[
     Entry {
         name: "auth-realm",
         risk: Risk::Medium,
-        value: "letters, digits, `- . _ ~ / :` and blanks; not `off`",
+        value: "letters, digits, `- . _ ~ / :` and spaces; not `off`",
         doc: "What the browser shows when it asks for the password.",
         example: "Members only",
         companions: COMPANIONS,

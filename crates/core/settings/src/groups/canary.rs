@@ -120,7 +120,7 @@ static ENTRIES: &[Entry] = &[
     },
     Entry {
         name: "canary-by-header-value",
-        value: "letters, digits, blanks and `- . _ ~ / :`",
+        value: "letters, digits, spaces and `- . _ ~ / :`",
         doc: "A request whose header of `canary-by-header` is exactly this goes to the canary; `always` and `never` lose their meaning.",
         example: "beta",
         companions: &[("canary", "true"), ("canary-by-header", "X-Canary")],
@@ -132,7 +132,7 @@ static ENTRIES: &[Entry] = &[
         name: "canary-weight",
         risk: Risk::Low,
         value: "a whole number; 0 and less is never, `canary-weight-total` and more is always",
-        doc: "How many of 100 requests go to the canary, by chance.",
+        doc: "How many of 100 requests go to the canary, at random.",
         example: "20",
         parse: |text, draft| set(&mut draft.spec.canary.canary_weight, count(text)),
         ..CANARY
@@ -165,7 +165,7 @@ fn weight_total(text: &str, draft: &mut Draft) -> Result<(), Invalid> {
 
 fn header_pattern(text: &str, draft: &mut Draft) -> Result<(), Invalid> {
     if !text.bytes().all(common::is_regex) {
-        return Err(Invalid::new("a regular expression without blanks, commas, quotes and semicolons"));
+        return Err(Invalid::new("a regular expression without spaces, commas, quotes and semicolons"));
     }
     let rule = text.parse().map(HeaderRule::Pattern).unwrap_or_else(|invalid: Invalid| {
         draft.note(FindingKind::Invalid, format!("{invalid}; requests with the header go to the primary"));
@@ -208,7 +208,7 @@ fn finish(draft: &mut Draft) {
         }
         let protects = super::annotation(name).is_some_and(|(entry, _)| entry.protects());
         let detail = if protects {
-            "a canary protects nothing: who may pass is decided by the Ingress whose backend it adds to, set it there; it is ignored"
+            "a canary protects nothing: access is controlled by the Ingress whose backend it adds to, set it there; it is ignored"
         } else {
             "a canary takes this from the Ingress whose backend it adds to; it is ignored"
         };
@@ -274,7 +274,7 @@ mod tests {
         let found = [(
             "canary-by-header-pattern",
             Bad,
-            "expected a regular expression without blanks, commas, quotes and semicolons; it is ignored",
+            "expected a regular expression without spaces, commas, quotes and semicolons; it is ignored",
         )];
         let spec = bad(&canary(&[("canary-by-header", "X-Go"), ("canary-by-header-pattern", "a b;")]), Accepted, &found);
         assert_eq!(spec.canary.canary_by_header.clone().unwrap().rule, HeaderRule::Words);
@@ -299,7 +299,7 @@ mod tests {
             ("ssl-redirect", Surprise, "a canary takes this from the Ingress whose backend it adds to"),
         ];
         bad(&canary(&[("ssl-redirect", "false"), ("load-balance", "ewma")]), Accepted, &found);
-        let found = [("auth-url", Surprise, "a canary protects nothing: who may pass is decided by the Ingress whose backend it adds to")];
+        let found = [("auth-url", Surprise, "a canary protects nothing: access is controlled by the Ingress whose backend it adds to")];
         bad(&canary(&[("canary-weight", "5"), ("auth-url", "http://a/")]), Accepted, &found);
     }
 

@@ -214,7 +214,7 @@ static ENTRIES: &[Entry] = &[
         scope: Scope::Host,
         value: BOOL,
         doc: "TLS connections to this host, known by SNI, go undecrypted to the endpoints of the backend of `/`; everything that needs decryption, other paths included, has no effect on them. \
-            Plain HTTP is served as usual. Wildcards and rules without a host can't be told apart this way. \
+            Plain HTTP is served as usual. Wildcards and rules without a host can't be distinguished this way. \
             Needs the flag `--enable-ssl-passthrough` and the module ngx_stream_js_module; without them NGINX decrypts.",
         example: "true",
         on_invalid: OnInvalid::Refuse,

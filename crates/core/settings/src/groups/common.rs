@@ -46,13 +46,13 @@ pub(super) fn set<T>(field: &mut T, value: Result<T, Invalid>) -> Result<(), Inv
     Ok(())
 }
 
-/// Reads a text whose blanks do not count, and which is not set if it holds nothing else.
+/// Reads a text whose spaces do not count, and which is not set if it holds nothing else.
 pub(super) fn without_blanks<T: FromStr<Err = Invalid>>(text: &str) -> Result<Option<T>, Invalid> {
     let text = text.replace(' ', "");
     if text.is_empty() { Ok(None) } else { text.parse().map(Some) }
 }
 
-/// Reads one line whose blanks at the ends do not count, and which is not set if it holds nothing else.
+/// Reads one line whose spaces at the ends do not count, and which is not set if it holds nothing else.
 pub(super) fn trimmed<T: FromStr<Err = Invalid>>(text: &str) -> Result<Option<T>, Invalid> {
     if text.contains(['\r', '\n']) {
         return Err(Invalid::new("one line"));
@@ -61,7 +61,7 @@ pub(super) fn trimmed<T: FromStr<Err = Invalid>>(text: &str) -> Result<Option<T>
     if text.is_empty() { Ok(None) } else { text.parse().map(Some) }
 }
 
-/// A size; blanks do not count.
+/// A size; spaces do not count.
 pub(super) fn size(text: &str) -> Result<Option<Size>, Invalid> {
     without_blanks(text)
 }
@@ -84,7 +84,7 @@ pub(super) fn is_basic(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~' | b'/' | b':')
 }
 
-/// A reference to another object; blanks do not count. Other characters than names have lead to [`Entry::on_invalid`]; a text that names no
+/// A reference to another object; spaces do not count. Other characters than names have lead to [`Entry::on_invalid`]; a text that names no
 /// object, or lacks the namespace where it must be `qualified`, closes the locations.
 pub(super) fn object(text: &str, draft: &mut Draft, qualified: bool) -> Result<Option<Reference>, Invalid> {
     let text = text.replace(' ', "");
@@ -104,7 +104,7 @@ pub(super) fn object(text: &str, draft: &mut Draft, qualified: bool) -> Result<O
     }
 }
 
-/// Whether a byte may stand in a text of the kind that is often a regular expression: no blank, comma, quote or semicolon.
+/// Whether a byte may stand in a text of the kind that is often a regular expression: no space, comma, quote or semicolon.
 pub(super) const fn is_regex(byte: u8) -> bool {
     byte.is_ascii_alphanumeric()
         || matches!(byte, b'-' | b'.' | b'_' | b'~' | b'/' | b':' | b'^' | b'$' | b'[' | b']' | b'(' | b')' | b'{' | b'}')

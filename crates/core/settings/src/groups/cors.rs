@@ -50,7 +50,7 @@ pub enum AllowedOrigins {
     /// Everybody's: `*`, with or without the header `Origin`.
     #[default]
     Any,
-    /// Those that one of these covers; their origin is echoed. Empty: nobody's.
+    /// Those that one of these covers; their origin is echoed. Empty: those of no peer.
     Listed(Vec<Origin>),
 }
 

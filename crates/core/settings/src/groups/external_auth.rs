@@ -74,7 +74,7 @@ pub struct Keepalive {
 }
 
 impl ExternalAuth {
-    /// Which connections are kept. `None`: none, because nobody asked, or a part is switched off, or the host is known only at the request.
+    /// Which connections are kept. `None`: none, because the setting is absent, or a part is switched off, or the host is known only at the request.
     ///
     /// Not to be used where clients may speak HTTP/2 (setting `use-http2`).
     pub fn keepalive(&self) -> Option<Keepalive> {

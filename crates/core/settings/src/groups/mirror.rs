@@ -40,7 +40,7 @@ static ENTRIES: &[Entry] = &[
     Entry {
         name: "mirror-host",
         risk: Risk::High,
-        value: "a host name, or text with variables such as `$host`, without blanks",
+        value: "a host name, or text with variables such as `$host`, without spaces",
         doc: "The Host header of the copy; without it the target's host.",
         example: "mirror.example.com",
         companions: COMPANIONS,

@@ -69,7 +69,7 @@ static ENTRIES: &[Entry] = &[
         name: "opentelemetry-operation-name",
         risk: Risk::Medium,
         config_key: Some("opentelemetry-operation-name"),
-        value: "letters, digits, `-`, `_` and blanks",
+        value: "letters, digits, `-`, `_` and spaces",
         doc: "Name of the span.",
         example: "checkout",
         companions: COMPANIONS,

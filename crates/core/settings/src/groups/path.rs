@@ -24,7 +24,7 @@ pub struct Path {
     pub use_regex: bool,
     /// `app-root`: where `/` of the host is redirected to; begins with `/`.
     pub app_root: Option<RewriteTarget>,
-    /// `x-forwarded-prefix`: what the backend is told that the rewrite cut off. Only with `rewrite_target`.
+    /// `x-forwarded-prefix`: the prefix that the rewrite cut off, for the backend. Only with `rewrite_target`.
     pub x_forwarded_prefix: Option<RewriteTarget>,
 }
 

@@ -81,7 +81,7 @@ static ENTRIES: &[Entry] = &[
     },
     Entry {
         name: "upstream-vhost",
-        value: "a host name, or text with variables such as `$host`, without blanks",
+        value: "a host name, or text with variables such as `$host`, without spaces",
         doc: "The Host header to the endpoint. Without it: the one received.",
         example: "internal.example.com",
         on_invalid: OnInvalid::Refuse,

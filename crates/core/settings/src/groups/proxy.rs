@@ -96,7 +96,7 @@ settings! {
     /// Version of HTTP towards endpoints.
     proxy_http_version: HttpVersion = HttpVersion::V1_1, own("1.0 or 1.1"), "1.0", [Text, Routes];
     /// When a request goes on to another endpoint.
-    proxy_next_upstream: NextUpstream = default("error timeout"), own("conditions separated by blanks: error, timeout, invalid_header, http_500, http_502, http_503, http_504, http_403, http_404, http_429, non_idempotent, off"), "error timeout http_502", [Text, Routes];
+    proxy_next_upstream: NextUpstream = default("error timeout"), own("conditions separated by spaces: error, timeout, invalid_header, http_500, http_502, http_503, http_504, http_403, http_404, http_429, non_idempotent, off"), "error timeout http_502", [Text, Routes];
     /// How long a request may go on to other endpoints; 0 = no limit.
     proxy_next_upstream_timeout: Seconds = Seconds(0), grammar::SECONDS, "10", [Text, Routes];
     /// How many endpoints a request may try; 0 = no limit.
@@ -227,7 +227,7 @@ static ENTRIES: &[Entry] = &[
         config_key: Some("proxy-next-upstream"),
         risk: Risk::Medium,
         applies: Applies::Profile,
-        value: "conditions separated by blanks: error, timeout, invalid_header, http_500, http_502, http_503, http_504, http_403, http_404, \
+        value: "conditions separated by spaces: error, timeout, invalid_header, http_500, http_502, http_503, http_504, http_403, http_404, \
             http_429, non_idempotent, off",
         doc: "When a request goes on to another endpoint.",
         example: "error timeout http_502",

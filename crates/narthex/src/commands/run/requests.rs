@@ -1,4 +1,4 @@
-//! Request metrics on their way from NGINX to whoever asks for them, and what NGINX itself uses.
+//! Request metrics on their way from NGINX to the scraper, and what NGINX itself uses.
 
 use std::future::Future;
 use std::path::PathBuf;
@@ -18,9 +18,9 @@ use tracing::{debug, error, info};
 
 use crate::args::MetricsArgs;
 
-/// How often NGINX is asked though nobody reads the metrics: its dictionary should stay nearly empty.
+/// How often NGINX is asked without a scrape: its dictionary should stay nearly empty.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// How long whoever reads the metrics waits for NGINX; then it gets what there is.
+/// How long a scrape waits for NGINX; then it gets what there is.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// What the metrics of NGINX are made from.
@@ -86,7 +86,7 @@ impl Collector {
     /// Adds everything that NGINX has to hand over. What was asked for by a future that is dropped is given again.
     async fn fetch(&self) -> Result<(), LiveError> {
         let mut progress = self.progress.lock().await;
-        // Without the Ingresses nobody can tell which of them are gone.
+        // Without the Ingresses it is unknown which of them are gone.
         let Some(built) = self.sources.built.borrow().clone() else { return Ok(()) };
         if progress.built.as_ref().is_none_or(|old| !old.has_same_ingresses(&built)) {
             self.requests.retain(|labels| is_known(&built, labels));

@@ -197,7 +197,7 @@ impl Addresses for ClusterAddresses {
     }
 }
 
-/// A directory has nobody to tell but the log.
+/// A directory has no Events, only the log.
 struct Silent;
 
 impl Reporter for Silent {

@@ -29,9 +29,8 @@ pub(super) fn resolve(lookup: &Lookup<'_>, outcome: &mut Outcome<'_>) -> Option<
     Some(match read() {
         Ok(trusted) => ClientTrust::Trusted(Arc::new(trusted)),
         Err(what) => {
-            let detail = format!(
-                "{what}; its paths answer 403, and so do the hosts that are of its namespace, as no client could be told from another"
-            );
+            let detail =
+                format!("{what}; its paths answer 403, and so do the hosts that are of its namespace, as clients could not be told apart");
             outcome.problem(ANNOTATION, ProblemKind::AnnotationParsingFailed, detail);
             ClientTrust::Unusable
         }

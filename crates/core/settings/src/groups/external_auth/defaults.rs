@@ -33,13 +33,13 @@ settings! {
     no_auth_locations: Vec<String> = vec!["/.well-known/acme-challenge".to_owned()], LIST, "/.well-known/acme-challenge,/healthz", [Routes];
 }
 
-/// A service that never answers, so that nobody is let through.
+/// A service that never answers, so that no client is let through.
 const NOBODY: &str = "http://unusable.invalid/";
 
 const URL: Grammar<Option<UrlTemplate>> = Grammar {
     read: |text, notes| match (OPTIONAL_URL.read)(text, notes) {
         Err(invalid) => {
-            notes.push(format!("{invalid}; nobody is let through"));
+            notes.push(format!("{invalid}; no client is let through"));
             NOBODY.parse().map(Some)
         }
         read => read,
@@ -75,7 +75,7 @@ mod tests {
         for url in ["https://invalid..auth.url", "auth", "http://a/;"] {
             let (config, findings) = read(&[("global-auth-url", url)]);
             assert_eq!(config.external_auth.global_auth_url.unwrap().host(), "unusable.invalid", "{url}");
-            assert!(findings[0].detail.ends_with("; nobody is let through"), "{findings:?}");
+            assert!(findings[0].detail.ends_with("; no client is let through"), "{findings:?}");
         }
     }
 

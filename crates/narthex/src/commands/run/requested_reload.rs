@@ -13,17 +13,17 @@ use tokio::time::{Instant, timeout};
 use super::source::Again;
 
 /// Findings that an answer holds; the log has all of them.
-const TOLD: usize = 20;
+const FINDINGS_LIMIT: usize = 20;
 
 /// Reloads through the fixed lane.
-pub(super) struct Asked {
+pub(super) struct RequestedReload {
     pub(super) again: Again,
     pub(super) handle: Handle,
     /// Longest wait for an answer.
     pub(super) patience: Duration,
 }
 
-impl Asked {
+impl RequestedReload {
     async fn ask(&self) -> Arc<ReloadReport> {
         let begun = Instant::now();
         let work = async {
@@ -34,7 +34,7 @@ impl Asked {
         let mut report = match timeout(self.patience, work).await {
             Ok((findings, attempt)) => {
                 let mut report = report(&attempt);
-                report.warnings.extend(findings.into_iter().take(TOLD));
+                report.warnings.extend(findings.into_iter().take(FINDINGS_LIMIT));
                 report
             }
             Err(_) => self.late(),
@@ -60,7 +60,7 @@ impl Asked {
     }
 }
 
-impl Reloads for Asked {
+impl Reloads for RequestedReload {
     fn reload(&self) -> Pin<Box<dyn Future<Output = Arc<ReloadReport>> + Send + '_>> {
         Box::pin(self.ask())
     }
