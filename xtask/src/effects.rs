@@ -1,5 +1,8 @@
 //! What rows change: the example of an annotation, or of a key of the ConfigMap, must change the model or the text of NGINX.
 
+#[cfg(test)]
+mod accepted;
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 

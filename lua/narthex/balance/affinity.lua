@@ -134,7 +134,7 @@ end
 --- What a request keeps for its tries and for its response.
 -- Phase: rewrite.
 -- @tparam table rule from `compile`
--- @tparam string backend key of the backend it holds for
+-- @tparam string backend key of the backend it applies to
 -- @tparam ?string key of the request's cookie
 -- @tparam boolean issues whether the route sets cookies
 -- @treturn table

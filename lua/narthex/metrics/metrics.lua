@@ -42,7 +42,7 @@ end
 
 local Pointer = ffi.typeof("uintptr_t")
 
---- What happens to hosts that no Ingress has: `skip`, `count` them under no name, or `name` them, which then holds for every host.
+--- What happens to hosts that no Ingress has: `skip`, `count` them under no name, or `name` them, which then applies to every host.
 local unknown
 --- Routes and canaries of the requests that are under way, by the address of the request: unlike `ngx.ctx` it outlives the change of
 -- location, and costs no variable.

@@ -1,6 +1,6 @@
 --- Which backend serves a request, where that is a question: the one of the route or its canary, and where a cookie leads.
 --
--- Affinity comes before everything: who is bound to the primary or the canary stays there. The choice holds for all tries.
+-- Affinity comes before everything: who is bound to the primary or the canary stays there. The choice applies to all tries.
 -- @module narthex.route.choice
 
 local ngx = ngx

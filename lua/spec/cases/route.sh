@@ -29,7 +29,7 @@ check "a route has what its policy says" "port=$A host=inner.test uri=/a/x route
 check "another route with that, in a profile of its own" "port=$B route=other" "$(get shared.test /b/x | sed 's/ host=[^ ]* uri=[^ ]*//')"
 check "and with a rewrite of its own" "uri=/x" "$(get shared.test /re/x | grep -o 'uri=[^ ]*')"
 check "headers of the policy" "1 1 1" "$(for path in a b re; do get shared.test /$path/x -o /dev/null -w '%header{x-common} '; done | sed 's/ $//')"
-check "a list of another policy holds for its routes only" "403" "$(answer shared.test /far/x)"
+check "a list of another policy applies to its routes only" "403" "$(answer shared.test /far/x)"
 check "a profile that is not there closes its route only" "503 200" "$(answer shared.test /none/x) $(answer shared.test /a/x)"
 late() { put h late.test '{"prefix":{"/":0},"policies":[{"namespace":"n","ssl_redirect":false}],"locations":[{"path":"/","service":"a","port":"80"'"$1"'}]}'; }
 late ',"profile":"unknown"'

@@ -17,6 +17,7 @@ pub struct Controller {
     ports: Vec<u16>,
     kubeconfig: PathBuf,
     namespace: String,
+    flags: Vec<String>,
 }
 
 impl Controller {
@@ -25,12 +26,21 @@ impl Controller {
     /// # Errors
     /// When it does not get healthy.
     pub async fn start(bed: &Bed, namespace: &str) -> anyhow::Result<Self> {
+        Self::start_with(bed, namespace, &[]).await
+    }
+
+    /// The same with more flags.
+    ///
+    /// # Errors
+    /// As [`Self::start`].
+    pub async fn start_with(bed: &Bed, namespace: &str, flags: &[String]) -> anyhow::Result<Self> {
         let mut controller = Self {
             child: None,
             scratch: tempfile::tempdir()?,
             ports: Ports::take(3)?,
             kubeconfig: bed.kubeconfig().to_owned(),
             namespace: namespace.to_owned(),
+            flags: flags.to_vec(),
         };
         controller.launch()?;
         controller.healthy().await?;
@@ -52,6 +62,7 @@ impl Controller {
             .arg(format!("--http-port={}", self.ports[0]))
             .arg(format!("--https-port={}", self.ports[1]))
             .arg(format!("--healthz-port={}", self.ports[2]))
+            .args(&self.flags)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log)

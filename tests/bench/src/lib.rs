@@ -10,4 +10,5 @@ pub mod profiles;
 pub mod report;
 pub mod site;
 pub mod throughput;
+pub mod webhook;
 pub mod world;

@@ -19,17 +19,23 @@ const BACKEND: &str = include_str!("plain/backend.conf");
 /// Plain NGINX: the references, and a backend that answers as quickly as NGINX can. Each is an NGINX of its own, as a backend is in life:
 /// in one process with its proxy it would be woken up together with it, which no other's is.
 pub struct Plain {
-    instances: [Instance; 3],
+    _backend: Instance,
+    proxies: [Instance; PROXIES],
 }
+
+/// Proxies to compare with.
+pub const PROXIES: usize = 3;
 
 /// Where they listen.
 #[derive(Debug, Clone, Copy)]
 pub struct Listen {
     /// A proxy with keepalive and nothing else.
     pub bare: SocketAddr,
-    /// A proxy with the headers and the access log that the controller's NGINX has, as text.
+    /// A proxy with the headers that the controller's NGINX and its predecessor's send, and without a log.
+    pub headers: SocketAddr,
+    /// The same with the controller's access log: what text alone costs.
     pub alike: SocketAddr,
-    /// The backend of both and of the controller.
+    /// The backend of all and of the controller.
     pub backend: SocketAddr,
 }
 
@@ -47,34 +53,37 @@ impl Plain {
             "the controller's NGINX sends the headers {ours:?}, tests/bench/src/plain/alike.conf {plain:?}: they must be the same"
         );
         let log_format = between(conf, "    log_format upstreaminfo", ";").context("nginx.conf has no log format upstreaminfo")?;
-        let start = |name: &str, parts: &[&str], address: SocketAddr, workers: usize| {
+        let log = between(conf, "    access_log ", " if=").context("nginx.conf has no access log")?.trim_start_matches("    access_log ");
+        let start = |name: &str, parts: &[&str], address: SocketAddr, workers: usize, log: &str| {
             let dir = dir.join(name);
             std::fs::create_dir(&dir)?;
             let values = [
                 ("@dir@", dir.display().to_string()),
                 ("@workers@", workers.to_string()),
                 ("@log_format@", format!("{log_format};")),
+                ("@log@", log.to_owned()),
                 ("@address@", address.to_string()),
                 ("@backend@", listen.backend.to_string()),
             ];
             let text = values.iter().fold(parts.concat(), |text, (name, value)| text.replace(name, value));
             Instance::start(&dir.join("nginx.conf"), &text)
         };
-        let instances = [
-            start("backend", &[HEAD, BACKEND], listen.backend, 1)?,
-            start("bare", &[HEAD, UPSTREAM, BARE], listen.bare, workers)?,
-            start("alike", &[HEAD, UPSTREAM, ALIKE], listen.alike, workers)?,
+        let backend = start("backend", &[HEAD, BACKEND], listen.backend, 1, "off")?;
+        let proxies = [
+            start("bare", &[HEAD, UPSTREAM, BARE], listen.bare, workers, "off")?,
+            start("headers", &[HEAD, UPSTREAM, ALIKE], listen.headers, workers, "off")?,
+            start("alike", &[HEAD, UPSTREAM, ALIKE], listen.alike, workers, log)?,
         ];
-        Ok(Self { instances })
+        Ok(Self { _backend: backend, proxies })
     }
 
-    /// The workers of the bare proxy, and those of the one alike.
+    /// The workers of the proxies, in the order of [`Listen`].
     ///
     /// # Errors
     /// One of them has ended.
-    pub fn workers(&self) -> anyhow::Result<[Vec<u32>; 2]> {
-        let [_, bare, alike] = &self.instances;
-        Ok([workers(bare.0.id())?, workers(alike.0.id())?])
+    pub fn workers(&self) -> anyhow::Result<[Vec<u32>; PROXIES]> {
+        let [bare, headers, alike] = &self.proxies;
+        Ok([workers(bare.0.id())?, workers(headers.0.id())?, workers(alike.0.id())?])
     }
 }
 

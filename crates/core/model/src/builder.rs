@@ -45,7 +45,7 @@ use built::Subject;
 use changes::Changes;
 use configmap::RefusedKeys;
 use dirty::Dirty;
-use state::{State, set, set_if_changed};
+use state::{BuilderState, set, set_if_changed};
 
 pub use built::Built;
 pub use configmap::{Basis, Data};
@@ -59,7 +59,7 @@ pub type Quarantine = OrdMap<ObjectKey, Arc<str>>;
 pub struct Builder {
     options: Arc<BuildOptions>,
     fallback: Certificate,
-    state: State,
+    state: BuilderState,
     /// Ingresses whose quarantine began or ended since the last build.
     requarantined: BTreeSet<ObjectKey>,
     /// What the last configuration that NGINX confirmed was built from: the fallback of what is quarantined.
@@ -85,7 +85,7 @@ impl Builder {
         Self {
             options: Arc::new(options),
             fallback,
-            state: State::default(),
+            state: BuilderState::default(),
             requarantined: BTreeSet::new(),
             last_confirmed: OrdMap::new(),
             last_accepted: Objects::new(),
@@ -193,7 +193,7 @@ impl Builder {
         if everything {
             // Quarantines end, too: what NGINX refused it refused beside the settings of then.
             let capacity = shares::capacity(&config);
-            self.state = State { config: config.clone(), classes, capacity, ..State::default() };
+            self.state = BuilderState { config: config.clone(), classes, capacity, ..BuilderState::default() };
         }
         let mut changes = Changes::between(&self.state.snapshot, snapshot);
         for key in changes.ingresses.iter() {

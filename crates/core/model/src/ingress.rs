@@ -10,10 +10,10 @@ mod variables;
 use std::sync::{Arc, LazyLock};
 
 use ngx_value::{HostName, Invalid};
-use settings::{ClientTls, Config, FindingKind, Guards, Spec, Verdict};
+use settings::{ClientTls, Config, FindingKind, Guards, ParseVerdict, Spec};
 
 use self::inspect::inspect;
-use self::resolve::{Lookup, Outcome, resolve};
+use self::resolve::{Lookup, Resolution, resolve};
 use crate::key::{BackendId, BackendPort, ObjectKey, ObjectRef};
 use crate::last_readable::LastReadable;
 use crate::object::{Backend, Ingress, IngressPath, PortRef};
@@ -105,7 +105,7 @@ fn annotations(ingress: &Ingress, world: &World<'_>, problems: &mut Problems) ->
             FindingKind::Unknown | FindingKind::Unsupported => ProblemKind::UnknownAnnotation,
             FindingKind::Surprise => ProblemKind::Surprise,
             FindingKind::Risk | FindingKind::Blocked => ProblemKind::Refused,
-            FindingKind::Invalid if parsed.verdict == Verdict::Denied => ProblemKind::AnnotationParsingFailed,
+            FindingKind::Invalid if parsed.verdict == ParseVerdict::Denied => ProblemKind::AnnotationParsingFailed,
             FindingKind::Invalid => ProblemKind::InvalidValue,
         };
         let detail = match finding.kind {
@@ -114,7 +114,7 @@ fn annotations(ingress: &Ingress, world: &World<'_>, problems: &mut Problems) ->
         };
         problems.push(format!("metadata.annotations[{:?}]", finding.key), kind, detail);
     }
-    if parsed.verdict == Verdict::Refused || !is_clean {
+    if parsed.verdict == ParseVerdict::Refused || !is_clean {
         return None;
     }
 
@@ -123,7 +123,7 @@ fn annotations(ingress: &Ingress, world: &World<'_>, problems: &mut Problems) ->
         let field = format!("metadata.annotations[{:?}]", format!("{}/{annotation}", options.annotations_prefix));
         problems.push(field, ProblemKind::Surprise, detail);
     }
-    Some(Said { spec: parsed.spec, denied: parsed.verdict == Verdict::Denied })
+    Some(Said { spec: parsed.spec, denied: parsed.verdict == ParseVerdict::Denied })
 }
 
 /// The rules of an Ingress whose annotations say this. `None`: it is refused for what they name.
@@ -135,9 +135,9 @@ fn rules(key: &ObjectKey, ingress: &Ingress, said: Said, world: &World<'_>, prob
 
     let Said { mut spec, denied } = said;
     let lookup = Lookup { ingress: key, spec: &spec, config, options, snapshot, last_readable };
-    let mut outcome = Outcome::new(&options.annotations_prefix, problems);
+    let mut outcome = Resolution::new(&options.annotations_prefix, problems);
     let resolved = resolve(&lookup, &mut outcome);
-    let Outcome { denied: unavailable, refused, mirror_refused, .. } = outcome;
+    let Resolution { denied: unavailable, refused, mirror_refused, .. } = outcome;
     if refused {
         return None;
     }

@@ -8,7 +8,6 @@ mod main;
 pub(crate) mod stream;
 mod tls;
 
-use model::Fixed;
 use serde::Serialize;
 
 use self::client::{MapsView, RealIp};
@@ -16,11 +15,11 @@ use self::http::HttpView;
 use self::log::LogView;
 use self::main::MainView;
 use self::tls::TlsView;
-use crate::asked::Asked;
+use crate::RenderError;
 use crate::firewall::GlobalFirewall;
 use crate::print::Printed;
 use crate::proxy::{HeadersView, ProxyView};
-use crate::{Capabilities, Paths, RenderError};
+use crate::render::Input;
 
 /// What `main.conf`, `http.conf` and their partials print.
 #[derive(Serialize)]
@@ -40,22 +39,16 @@ pub(crate) struct GlobalView {
 
 impl GlobalView {
     /// `names` are the server names that the file will have, for the size of their hash table.
-    pub(crate) fn new<'a>(
-        fixed: &Fixed,
-        caps: &Capabilities,
-        paths: &Paths,
-        revision: &str,
-        names: impl Iterator<Item = &'a str>,
-        asked: &Asked,
-    ) -> Result<Self, RenderError> {
+    pub(crate) fn new<'a>(input: Input<'_>, names: impl Iterator<Item = &'a str>) -> Result<Self, RenderError> {
+        let Input { fixed, paths, used, .. } = input;
         let globals = &*fixed.globals;
         let config = &globals.config;
         Ok(Self {
-            main: MainView::new(fixed, caps, paths, revision)?,
-            http: HttpView::new(fixed, caps, paths, revision, names, asked)?,
+            main: MainView::new(input)?,
+            http: HttpView::new(input, names)?,
             real_ip: RealIp::new(globals)?,
             block_cidrs: client::networks(&config.block_cidrs)?,
-            maps: MapsView::new(globals, asked)?,
+            maps: MapsView::new(globals, used)?,
             log: LogView::new(config)?,
             tls: TlsView::new(config, paths)?,
             proxy: ProxyView::new(config)?,

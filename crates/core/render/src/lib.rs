@@ -6,7 +6,6 @@
 //! `print`) which quotes and escapes it by its type; raw text can only come from a [`ngx_value::Snippet`].
 //! So nothing that an Ingress, a Service or a ConfigMap says can alter the structure of the configuration.
 
-mod asked;
 mod auth;
 mod capabilities;
 mod clients;
@@ -29,6 +28,7 @@ mod served;
 mod server;
 mod stream;
 mod templates;
+mod used_variables;
 
 pub use capabilities::Capabilities;
 pub use error::RenderError;

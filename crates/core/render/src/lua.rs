@@ -10,9 +10,9 @@ use serde::Serialize;
 use settings::Config;
 
 use crate::Capabilities;
-use crate::asked::Asked;
 use crate::files::File;
 use crate::profile::answers;
+use crate::render::Input;
 use crate::server::has_ipv6;
 
 /// The modules of `lua/narthex`: path below the work directory, and content. In the order of names.
@@ -76,7 +76,7 @@ struct Settings<'a> {
     local_networks: Vec<&'static str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     control_ports: Vec<u16>,
-    /// Asked for the names in such URLs; IPv6 addresses in brackets.
+    /// UsedVariables for the names in such URLs; IPv6 addresses in brackets.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     name_servers: Vec<String>,
     /// Their IPv6 addresses are asked for as well.
@@ -163,7 +163,7 @@ fn host_servers(fixed: &Fixed) -> BTreeMap<&str, HostServerSettings<'_>> {
 }
 
 /// The settings as JSON.
-pub(crate) fn configuration(fixed: &Fixed, caps: &Capabilities, revision: &str, asked: &Asked) -> String {
+pub(crate) fn configuration(Input { fixed, caps, revision, used, .. }: Input<'_>) -> String {
     let globals = &*fixed.globals;
     let ipv6 = has_ipv6(globals, caps);
     let config = &globals.config;
@@ -192,7 +192,7 @@ pub(crate) fn configuration(fixed: &Fixed, caps: &Capabilities, revision: &str, 
         generate_request_id: config.generate_request_id,
         serve_base_inline: serves_base_inline(config),
         custom_http_errors: crate::server::custom_http_errors(config),
-        route_variables: asked.route.as_deref().unwrap_or_default(),
+        route_variables: used.route.as_deref().unwrap_or_default(),
         limit_conn_zone_variable: config.limits.limit_conn_zone_variable.as_str(),
         limit_req_status_code: config.limits.limit_req_status_code,
         limit_conn_status_code: config.limits.limit_conn_status_code,
@@ -249,7 +249,7 @@ mod tests {
                 &fixed,
                 &Capabilities { name_servers: vec!["10.0.0.10".parse().unwrap()], ..Capabilities::assumed() },
                 "00ff",
-                &Asked::default()
+                &UsedVariables::default()
             ),
             concat!(
                 r#"{"revision":"00ff","profiles":["base"],"ssl_redirect":true,"force_ssl_redirect":false,"preserve_trailing_slash":false,"#,
@@ -277,8 +277,12 @@ mod tests {
             size: bounds("10,1e+06"),
         };
         let globals = Globals { counting: Some(counting), ..Globals::default() };
-        let text =
-            configuration(&Fixed { globals: Arc::new(globals), ..Fixed::default() }, &Capabilities::assumed(), "00ff", &Asked::default());
+        let text = configuration(
+            &Fixed { globals: Arc::new(globals), ..Fixed::default() },
+            &Capabilities::assumed(),
+            "00ff",
+            &UsedVariables::default(),
+        );
         let metrics =
             r#""metrics":{"key":"0.005,1 10 10,1000000","time":[5.0,1000.0],"length":[10.0],"size":[10.0,1000000.0],"unknown":"skip"}}"#;
         assert!(text.ends_with(metrics), "{text}");

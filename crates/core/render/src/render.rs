@@ -6,7 +6,6 @@ use serde::Serialize;
 use settings::groups::BackendProtocol;
 use sha2::{Digest, Sha256};
 
-use crate::asked::Asked;
 use crate::auth;
 use crate::files::{File, FileSet, Origin};
 use crate::globals::GlobalView;
@@ -17,6 +16,7 @@ use crate::print::Printed;
 use crate::profile::{self, ProfileView};
 use crate::proxy::HeadersView;
 use crate::server::{Names, ServerView, Side, unix};
+use crate::used_variables::UsedVariables;
 use crate::{Capabilities, Paths, RenderError, clients, firewall, lua, mirror, pass, passthrough, stream};
 
 /// The name of the default server.
@@ -40,10 +40,11 @@ pub fn render(fixed: &Fixed, caps: &Capabilities, paths: &Paths) -> Result<FileS
     others.extend(passthrough::files(fixed));
 
     // The revision is part of the text that it is the address of: computed over the text without it.
-    let asked = Asked::by(&blocks(fixed, caps, paths, "0", &Asked::default())?.0);
-    let (anonymous, _) = text(fixed, caps, paths, "0", &asked)?;
-    let revision = address(anonymous.as_bytes(), &others);
-    let (text, origins) = text(fixed, caps, paths, &revision, &asked)?;
+    let draft = Input { fixed, caps, paths, revision: "0", used: &UsedVariables::default() };
+    let used = UsedVariables::of(&blocks(draft)?.0);
+    let anonymous = Input { used: &used, ..draft };
+    let revision = address(text(anonymous)?.0.as_bytes(), &others);
+    let (text, origins) = text(Input { revision: &revision, ..anonymous })?;
 
     let conf = File { path: "nginx.conf".into(), mode: 0o644, bytes: text.into() };
     Ok(FileSet { revision, files: [conf].into_iter().chain(others).collect(), origins })
@@ -119,18 +120,29 @@ struct ControlBlock {
     listen: Printed,
 }
 
-fn text(fixed: &Fixed, caps: &Capabilities, paths: &Paths, revision: &str, asked: &Asked) -> Result<(String, Vec<Origin>), RenderError> {
-    let (text, origins) = blocks(fixed, caps, paths, revision, asked)?;
-    Ok((asked.renamed(text), origins))
+/// What `nginx.conf` is made of.
+#[derive(Clone, Copy)]
+pub(crate) struct Input<'a> {
+    pub(crate) fixed: &'a Fixed,
+    pub(crate) caps: &'a Capabilities,
+    pub(crate) paths: &'a Paths,
+    pub(crate) revision: &'a str,
+    pub(crate) used: &'a UsedVariables,
 }
 
-fn blocks(fixed: &Fixed, caps: &Capabilities, paths: &Paths, revision: &str, asked: &Asked) -> Result<(String, Vec<Origin>), RenderError> {
+fn text(input: Input<'_>) -> Result<(String, Vec<Origin>), RenderError> {
+    let (text, origins) = blocks(input)?;
+    Ok((input.used.renamed(text), origins))
+}
+
+fn blocks(input: Input<'_>) -> Result<(String, Vec<Origin>), RenderError> {
+    let Input { fixed, caps, paths, used, .. } = input;
     let globals = &*fixed.globals;
-    let named = asked.server_name;
+    let named = used.server_name;
     let names =
         fixed.host_servers.iter().flat_map(|(host, host_server)| [host].into_iter().chain(&host_server.aliases)).chain(&fixed.pinned_names);
     let names = names.map(|name| &**name);
-    let view = GlobalView::new(fixed, caps, paths, revision, names.chain([CATCH_ALL]), asked)?;
+    let view = GlobalView::new(input, names.chain([CATCH_ALL]))?;
     let mut page = Page::default();
     page.block("main.conf", &view)?;
     page.block("http.conf", &view)?;

@@ -30,7 +30,7 @@ pub struct Description {
     pub default: Option<String>,
     /// The annotation without which it has no effect.
     pub needs: Option<&'static str>,
-    /// What it holds for.
+    /// Its scope.
     pub scope: String,
     /// Its risk.
     pub risk: String,

@@ -31,7 +31,7 @@ pub use groups::{
 pub use guards::Guards;
 pub use known::did_you_mean;
 pub use name::dashes;
-pub use parse::{Finding, FindingKind, Parsed, Policy, Verdict, parse};
+pub use parse::{Finding, FindingKind, ParseVerdict, Parsed, Policy, parse};
 pub use rare::Rare;
 pub use reference::Reference;
 pub use spec::Spec;

@@ -10,7 +10,7 @@ use crate::known;
 use crate::spec::Spec;
 use crate::table::{Draft, Entry, Fault, Group, OnEmpty, OnInvalid, Scope};
 
-/// What holds for every Ingress.
+/// What applies to every Ingress.
 #[derive(Debug, Clone, Copy)]
 pub struct Policy<'a> {
     /// What our annotations begin with, without the slash.
@@ -24,17 +24,17 @@ pub struct Policy<'a> {
 /// The outcome for one Ingress.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parsed {
-    /// What it asks for. With [`Verdict::Refused`] only what closes its paths is to be used.
+    /// What it asks for. With [`ParseVerdict::Refused`] only what closes its paths is to be used.
     pub spec: Spec,
     /// What is not as it should be, ordered by key.
     pub findings: Vec<Finding>,
     /// What to do with the Ingress.
-    pub verdict: Verdict,
+    pub verdict: ParseVerdict,
 }
 
 /// What to do with an Ingress, from mild to severe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub enum Verdict {
+pub enum ParseVerdict {
     /// Serve it.
     #[default]
     Accepted,
@@ -114,7 +114,7 @@ struct Reader<'a> {
     policy: &'a Policy<'a>,
     draft: Draft,
     findings: Vec<Finding>,
-    verdict: Verdict,
+    verdict: ParseVerdict,
     /// Groups that count as not set.
     dropped: Vec<&'static Group>,
     /// Empty values that drop their groups: worth a word only where something else is set.
@@ -130,7 +130,7 @@ impl<'a> Reader<'a> {
             policy,
             draft: Draft::default(),
             findings: Vec::new(),
-            verdict: Verdict::Accepted,
+            verdict: ParseVerdict::Accepted,
             dropped: Vec::new(),
             emptied: Vec::new(),
             closes_host: false,
@@ -143,7 +143,7 @@ impl<'a> Reader<'a> {
         if let Some(word) = config.annotation_value_word_blocklist.iter().find(|word| value.contains(word.as_str())) {
             let detail = format!("the value contains {word:?}, which annotation-value-word-blocklist forbids; the Ingress is refused");
             self.find(key, value, FindingKind::Blocked, detail);
-            self.verdict = Verdict::Refused;
+            self.verdict = ParseVerdict::Refused;
             self.shut_out(name, value);
             return None;
         }
@@ -157,7 +157,7 @@ impl<'a> Reader<'a> {
                 entry.risk, config.annotations_risk_level
             );
             self.find(key, value, FindingKind::Risk, detail);
-            self.verdict = Verdict::Refused;
+            self.verdict = ParseVerdict::Refused;
             self.shut_out(name, value);
             return None;
         }
@@ -255,14 +255,14 @@ impl<'a> Reader<'a> {
     /// Draws the consequence of an invalid value, and says what it is.
     fn consequence(&mut self, (entry, group): Found, on_invalid: OnInvalid) -> String {
         let (verdict, text) = match on_invalid {
-            _ if entry.protects() => (Verdict::Denied, protecting(entry)),
-            OnInvalid::Refuse if self.policy.validation => (Verdict::Refused, "the Ingress is refused".to_owned()),
-            OnInvalid::Deny => (Verdict::Denied, "its locations answer 503".to_owned()),
+            _ if entry.protects() => (ParseVerdict::Denied, protecting(entry)),
+            OnInvalid::Refuse if self.policy.validation => (ParseVerdict::Refused, "the Ingress is refused".to_owned()),
+            OnInvalid::Deny => (ParseVerdict::Denied, "its locations answer 503".to_owned()),
             OnInvalid::DropGroup => {
                 self.dropped.push(group);
-                (Verdict::Accepted, format!("all annotations of the group {:?} are ignored", group.title))
+                (ParseVerdict::Accepted, format!("all annotations of the group {:?} are ignored", group.title))
             }
-            OnInvalid::Refuse | OnInvalid::Ignore => (Verdict::Accepted, self.instead(entry)),
+            OnInvalid::Refuse | OnInvalid::Ignore => (ParseVerdict::Accepted, self.instead(entry)),
         };
         self.verdict = self.verdict.max(verdict);
         text

@@ -19,7 +19,7 @@ pub struct Entry {
     pub name: &'static str,
     /// Older names. Consulted in this order when the annotation is missing or empty.
     pub aliases: &'static [&'static str],
-    /// What its value holds for.
+    /// The scope of its value.
     pub scope: Scope,
     /// What a tenant who may set it could do with it.
     pub risk: Risk,
@@ -80,7 +80,7 @@ pub struct Needs {
 pub struct Group {
     /// Heading of the section.
     pub title: &'static str,
-    /// What holds for all of them: sentences in Markdown, may be empty.
+    /// What applies to all of them: sentences in Markdown, may be empty.
     pub doc: &'static str,
     /// The annotations, ordered by name.
     pub entries: &'static [Entry],
@@ -160,7 +160,7 @@ macro_rules! labelled {
 }
 
 labelled! {
-    /// What an annotation's value holds for.
+    /// The scope of an annotation's value.
     Scope {
         /// The locations of the Ingress.
         Location => "location",

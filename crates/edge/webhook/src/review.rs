@@ -17,48 +17,48 @@ const REASON_BYTES: usize = 500;
 
 /// The result of a review, for the answer, the metrics and the log.
 #[derive(Debug, Default)]
-pub(crate) struct Outcome {
+pub(crate) struct ReviewOutcome {
     pub(crate) answer: Answer,
     /// The Ingress, if it is one of ours.
     pub(crate) ingress: Option<ObjectKey>,
     pub(crate) bytes: u64,
 }
 
-impl Outcome {
+impl ReviewOutcome {
     fn denied(why: String) -> Self {
         Self { answer: Answer { denied: Some(why), ..Answer::default() }, ..Self::default() }
     }
 }
 
 /// Reviews what is about to be stored. A deletion, a sub-resource and an object that is being deleted are allowed unseen.
-pub(crate) fn review(request: &Request<'_>, reviewed: Reviewed, builder: &Builder) -> Outcome {
+pub(crate) fn review(request: &Request<'_>, reviewed: Reviewed, builder: &Builder) -> ReviewOutcome {
     let stores =
         matches!(request.operation.as_str(), "CREATE" | "UPDATE") && request.sub_resource.as_deref().unwrap_or_default().is_empty();
-    let Some(object) = request.object.filter(|_| stores) else { return Outcome::default() };
+    let Some(object) = request.object.filter(|_| stores) else { return ReviewOutcome::default() };
     match reviewed {
         Reviewed::Ingress => match decode::<Ingress>(object.get()) {
-            Ok(ingress) if ingress.metadata.deletion_timestamp.is_some() => Outcome::default(),
+            Ok(ingress) if ingress.metadata.deletion_timestamp.is_some() => ReviewOutcome::default(),
             Ok(ingress) => match key(request, &ingress.metadata) {
                 Ok(key) => of_ingress(key, ingress, builder),
-                Err(why) => Outcome::denied(why),
+                Err(why) => ReviewOutcome::denied(why),
             },
-            Err(why) => Outcome::denied(why),
+            Err(why) => ReviewOutcome::denied(why),
         },
         Reviewed::ConfigMap => match decode::<ConfigMap>(object.get()) {
             Ok(map) => {
                 let review = key(request, &map.metadata).ok().and_then(|key| builder.review_settings(&key, map));
                 let warnings = review.map(|review| warnings(&review.remarks)).unwrap_or_default();
-                Outcome { answer: Answer { denied: None, warnings }, ..Outcome::default() }
+                ReviewOutcome { answer: Answer { denied: None, warnings }, ..ReviewOutcome::default() }
             }
-            Err(why) => Outcome::denied(why),
+            Err(why) => ReviewOutcome::denied(why),
         },
     }
 }
 
-fn of_ingress(key: ObjectKey, ingress: Ingress, builder: &Builder) -> Outcome {
-    let Some(review) = builder.review(&key, ingress.into()) else { return Outcome::default() };
+fn of_ingress(key: ObjectKey, ingress: Ingress, builder: &Builder) -> ReviewOutcome {
+    let Some(review) = builder.review(&key, ingress.into()) else { return ReviewOutcome::default() };
     let denied = (!review.refusals.is_empty()).then(|| reason(&key, &review.refusals));
-    Outcome { answer: Answer { denied, warnings: warnings(&review.remarks) }, ingress: Some(key), bytes: review.bytes }
+    ReviewOutcome { answer: Answer { denied, warnings: warnings(&review.remarks) }, ingress: Some(key), bytes: review.bytes }
 }
 
 fn decode<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, String> {
@@ -146,7 +146,7 @@ mod tests {
         builder
     }
 
-    fn ask(builder: &Builder, operation: &str, kind: &str, object: &Value) -> Outcome {
+    fn ask(builder: &Builder, operation: &str, kind: &str, object: &Value) -> ReviewOutcome {
         let group = if kind == "Ingress" { "networking.k8s.io" } else { "" };
         let (namespace, name) = (&object["metadata"]["namespace"], &object["metadata"]["name"]);
         let request = json!({

@@ -30,7 +30,7 @@ use tracing::{info, warn};
 
 use crate::metrics::Times;
 use crate::protocol::{Answer, Request};
-use crate::review::{Outcome, review};
+use crate::review::{ReviewOutcome, review};
 use crate::{Certificates, Metrics, Reviewer};
 
 /// A body of this size is too large. An API server stores 3 MiB at most, and sends the object twice when it changes.
@@ -229,7 +229,7 @@ impl Shared {
         }
     }
 
-    fn note(&self, Outcome { answer: Answer { denied, .. }, ingress, bytes }: &Outcome, known: usize, times: Times) {
+    fn note(&self, ReviewOutcome { answer: Answer { denied, .. }, ingress, bytes }: &ReviewOutcome, known: usize, times: Times) {
         if let Some(ingress) = ingress {
             self.metrics.reviewed(ingress, denied.is_some(), *bytes, known, times);
         }

@@ -1,6 +1,7 @@
 //! The way from objects to answers: a Deployment comes, changes and goes.
 
 use e2e::Case;
+use serde_json::json;
 
 const ECHO: &str = "
 apiVersion: apps/v1
@@ -39,5 +40,23 @@ async fn a_deployment_is_served_and_gone_when_it_is_deleted_without_a_reload() -
     case.namespace.api::<k8s_openapi::api::networking::v1::Ingress>().delete("echo", &Default::default()).await?;
     controller.until(&host, "/", 404).await?;
     assert_eq!(controller.reloads().await?, 0.0);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_server_whose_certificate_is_not_verified_is_warned_of_once() -> anyhow::Result<()> {
+    let case = Case::new("unverified").await?;
+    let mut kubeconfig: serde_json::Value = serde_json::from_slice(&std::fs::read(case.bed.kubeconfig())?)?;
+    let server = kubeconfig["clusters"][0]["cluster"]["server"].clone();
+    kubeconfig["clusters"][0]["cluster"] = json!({"server": server, "insecure-skip-tls-verify": true});
+    let file = tempfile::NamedTempFile::new()?;
+    std::fs::write(file.path(), kubeconfig.to_string())?;
+    let controller = case.controller().start_as(file.path()).await?;
+    case.apply(ECHO).await?;
+    controller.until(&format!("echo.{}", case.ns()), "/", 200).await?;
+    let log = controller.log();
+    let about = |words: &str| log.lines().filter(|line| line.contains(words)).count();
+    assert_eq!(about("insecure-skip-tls-verify is set"), 1, "{log}");
+    assert_eq!(about("bypassed"), 0, "the library's line for each connection: {log}");
     Ok(())
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use settings::Guards;
 
 use super::Builder;
-use super::state::State;
+use super::state::BuilderState;
 use crate::ingress::{self, World, accept};
 use crate::key::{ObjectKey, ObjectRef};
 use crate::object::Ingress;
@@ -118,7 +118,7 @@ impl Builder {
     }
 
     fn world(&self) -> World<'_> {
-        let State { config, snapshot, .. } = &self.state;
+        let BuilderState { config, snapshot, .. } = &self.state;
         World { config, options: &self.options, snapshot, last_readable: &self.last_readable }
     }
 

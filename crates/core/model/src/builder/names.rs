@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::built::Subject;
-use super::state::{Shown, State, set, set_if_changed};
+use super::state::{BuilderState, Shown, set, set_if_changed};
 use super::{Builder, host};
 use crate::fixed::HostServer;
 use crate::live::{HostRecord, NamePatterns};
@@ -18,7 +18,7 @@ const PATTERNS: &str = "~";
 impl Builder {
     /// Replaces the further names of a host. Returns those that it had or has.
     pub(super) fn set_names(&mut self, name: &Arc<str>, aliases: Vec<Arc<str>>, www_alias: Option<Arc<str>>) -> Vec<Arc<str>> {
-        let State { aliases: of_hosts, www_aliases, .. } = &mut self.state;
+        let BuilderState { aliases: of_hosts, www_aliases, .. } = &mut self.state;
         let (_, lost_aliases) = of_hosts.replace(name, aliases);
         let (_, lost_www_alias) = www_aliases.replace(name, www_alias.into_iter().collect());
         let lost = lost_aliases.into_iter().chain(lost_www_alias);

@@ -10,7 +10,7 @@ use settings::Config;
 
 use super::Builder;
 use super::built::Subject;
-use super::state::State;
+use super::state::BuilderState;
 use crate::ingress::accept;
 use crate::key::{ObjectKey, ObjectRef};
 use crate::object::Ingress;
@@ -39,7 +39,7 @@ impl Builder {
     /// Ingress has, snippets that would be left out, characters of paths (`strict-validate-path-type`), and annotations with the default prefix
     /// where another one is set.
     pub fn review(&self, key: &ObjectKey, object: Ingress) -> Option<Review> {
-        let State { snapshot, classes, .. } = &self.state;
+        let BuilderState { snapshot, classes, .. } = &self.state;
         if !accept::namespace_matches(&key.namespace, snapshot, &self.options)
             || !accept::class_matches(&object, classes.as_ref(), &self.options)
         {

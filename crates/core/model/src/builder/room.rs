@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::Builder;
 use super::built::Subject;
 use super::dirty::Dirty;
-use super::state::{State, set};
+use super::state::{BuilderState, set};
 use crate::key::ObjectKey;
 use crate::problem::{Problem, ProblemKind};
 use crate::rule::{Field, Origin, RuleSet};
@@ -96,7 +96,7 @@ impl Builder {
     }
 }
 
-impl State {
+impl BuilderState {
     /// What all objects ask for, and what there is.
     pub(super) fn usage(&self) -> Usage {
         let mut asked = self.shares.asked();

@@ -36,7 +36,7 @@ pub(super) enum Shown {
 
 /// Everything derived from `snapshot`.
 #[derive(Debug, Clone, Default)]
-pub(super) struct State {
+pub(super) struct BuilderState {
     pub(super) snapshot: Snapshot,
     pub(super) config: Arc<Config>,
     pub(super) classes: Option<Classes>,
@@ -88,7 +88,7 @@ pub(super) struct State {
     pub(super) default_certificate: Option<Certificate>,
 }
 
-impl State {
+impl BuilderState {
     /// Adds the rules of an object to the indexes or takes them out.
     pub(super) fn index(&mut self, rules: &RuleSet, present: bool) {
         let (origin, policy) = (&rules.origin, &rules.policy);

@@ -53,7 +53,7 @@ impl Lookup<'_> {
         &self,
         key: &ObjectKey,
         annotation: &str,
-        outcome: &mut Outcome<'_>,
+        outcome: &mut Resolution<'_>,
         read: impl Fn(&ConfigMap) -> Result<T, String>,
     ) -> Option<Result<T, String>> {
         let present = self.snapshot.config_maps.get(key)?;
@@ -66,7 +66,7 @@ impl Lookup<'_> {
         &self,
         key: &ObjectKey,
         annotation: &str,
-        outcome: &mut Outcome<'_>,
+        outcome: &mut Resolution<'_>,
         read: impl Fn(&Secret) -> Result<T, String>,
     ) -> Option<Result<T, String>> {
         let present = self.snapshot.secrets.get(key)?;
@@ -76,7 +76,7 @@ impl Lookup<'_> {
 }
 
 /// What is found besides values.
-pub(super) struct Outcome<'a> {
+pub(super) struct Resolution<'a> {
     prefix: &'a str,
     /// Every location of the Ingress answers 503.
     pub(super) denied: bool,
@@ -89,7 +89,7 @@ pub(super) struct Outcome<'a> {
     problems: &'a mut Problems,
 }
 
-impl<'a> Outcome<'a> {
+impl<'a> Resolution<'a> {
     pub(super) fn new(prefix: &'a str, problems: &'a mut Problems) -> Self {
         Self { prefix, denied: false, refused: false, mirror_refused: false, last_readable: Vec::new(), problems }
     }
@@ -123,7 +123,7 @@ impl<'a> Outcome<'a> {
 }
 
 /// Reads what the annotations name.
-pub(super) fn resolve(lookup: &Lookup<'_>, outcome: &mut Outcome<'_>) -> Resolved {
+pub(super) fn resolve(lookup: &Lookup<'_>, outcome: &mut Resolution<'_>) -> Resolved {
     modules::check(lookup, outcome);
     let resolved = Resolved {
         backend_tls: backend_tls::read(lookup, outcome),

@@ -227,8 +227,8 @@ fn ssl_passthrough_has_no_effect_on_other_paths_and_says_so() {
             assert!(detail.contains(part), "{detail}: {part}");
         }
     };
-    check(json!("a.example"), &[("/", "Prefix"), ("/x", "Exact")], 1, &["\"/x\" holds for plain HTTP only"]);
-    check(json!("a.example"), &[("/", "Exact"), ("/", "Prefix")], 1, &["\"/\" holds for plain HTTP only"]);
+    check(json!("a.example"), &[("/", "Prefix"), ("/x", "Exact")], 1, &["\"/x\" applies to plain HTTP only"]);
+    check(json!("a.example"), &[("/", "Exact"), ("/", "Prefix")], 1, &["\"/\" applies to plain HTTP only"]);
     check(json!("a.example"), &[("/", "Exact")], 1, &[]);
     check(json!("a.example"), &[("/x", "Prefix")], 0, &["no rule gives the path \"/\" of host \"a.example\" a backend"]);
     check(json!("*.example"), &[("/", "Prefix")], 0, &["\"*.example\" is not the whole name of a host"]);

@@ -5,10 +5,10 @@ use ngx_value::{CidrSet, HeaderPattern};
 use serde::Serialize;
 
 use crate::RenderError;
-use crate::asked::Asked;
 use crate::print::Printed;
 use crate::proxy::{ReplacementDefaults, full_forwarded_for};
 use crate::server::Side;
+use crate::used_variables::UsedVariables;
 
 /// What `real_ip.conf` prints: where the client's address comes from, if not from the connection.
 #[derive(Serialize)]
@@ -72,7 +72,7 @@ pub(super) struct MapsView {
 }
 
 impl MapsView {
-    pub(super) fn new(globals: &Globals, asked: &Asked) -> Result<Self, RenderError> {
+    pub(super) fn new(globals: &Globals, used: &UsedVariables) -> Result<Self, RenderError> {
         let config = &globals.config;
         let (forwarded, proxied) = (config.use_forwarded_headers, config.use_proxy_protocol);
         let behind_stream = globals.listen.passthrough.is_some();
@@ -90,7 +90,7 @@ impl MapsView {
             lua_request_id: config.generate_request_id,
             request_id: Printed::fixed(if config.generate_request_id { "$narthex_new_request_id" } else { "\"\"" }),
             replacements: ReplacementDefaults::new(config)?,
-            declares_route: asked.route.is_some(),
+            declares_route: used.route.is_some(),
             forwarded,
             proxy_port: Printed::fixed(if proxied { "$proxy_protocol_server_port" } else { "\"\"" }),
             scheme: Printed::fixed(if forwarded { "$narthex_scheme" } else { "$scheme" }),

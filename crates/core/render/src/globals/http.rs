@@ -7,11 +7,11 @@ use settings::Config;
 
 use super::hashes::Hashes;
 use super::path;
-use crate::asked::Asked;
 use crate::directive::DirectiveView;
 use crate::lua;
 use crate::pass;
 use crate::print::Printed;
+use crate::render::Input;
 use crate::server::has_ipv6;
 use crate::{Capabilities, Paths, RenderError};
 
@@ -74,14 +74,8 @@ const KEEPALIVE_MIN_TIMEOUT: u32 = 5;
 const REGEXES: u32 = 65_536;
 
 impl HttpView {
-    pub(super) fn new<'a>(
-        fixed: &Fixed,
-        caps: &Capabilities,
-        paths: &Paths,
-        revision: &str,
-        names: impl Iterator<Item = &'a str>,
-        asked: &Asked,
-    ) -> Result<Self, RenderError> {
+    pub(super) fn new<'a>(input: Input<'_>, names: impl Iterator<Item = &'a str>) -> Result<Self, RenderError> {
+        let Input { fixed, caps, paths, .. } = input;
         let globals = &*fixed.globals;
         let config = &globals.config;
         let keepalive = config.keep_alive.0;
@@ -89,7 +83,7 @@ impl HttpView {
             lua_package_path: path(&paths.lua_dir().join("?.lua;;"))?,
             dicts: dicts(config)?,
             regexes: REGEXES,
-            lua_config: Printed::lua(&lua::configuration(fixed, caps, revision, asked)),
+            lua_config: Printed::lua(&lua::configuration(input)),
             temp: Temp::new(paths)?,
             keepalive_min_timeout: caps.has_keepalive_min_timeout().then_some(KEEPALIVE_MIN_TIMEOUT.min(keepalive)),
             directives: DirectiveView::http(config)?,

@@ -8,7 +8,8 @@ use super::{path, stream};
 use crate::firewall;
 use crate::passthrough;
 use crate::print::Printed;
-use crate::{Capabilities, Paths, RenderError};
+use crate::render::Input;
+use crate::{Capabilities, RenderError};
 
 /// What `main.conf` prints.
 #[derive(Serialize)]
@@ -41,7 +42,7 @@ const STDERR_LINK: &str = "/var/log/nginx/error.log";
 const RESERVED_FILES: u64 = 1024;
 
 impl MainView {
-    pub(super) fn new(fixed: &Fixed, caps: &Capabilities, paths: &Paths, revision: &str) -> Result<Self, RenderError> {
+    pub(super) fn new(Input { fixed, caps, paths, revision, .. }: Input<'_>) -> Result<Self, RenderError> {
         let config = &fixed.globals.config;
         let open_files = match config.max_worker_open_files {
             // Never above the hard limit: without a capability that containers lack no worker gets that, and each complains.

@@ -152,7 +152,7 @@ settings! {
     hsts: bool = true, BOOL, "false", [Text];
     /// How long browsers shall remember it.
     hsts_max_age: Seconds = Seconds(31_536_000), SECONDS, "63072000", [Text];
-    /// It holds for sub-domains.
+    /// It applies to sub-domains.
     hsts_include_subdomains: bool = true, BOOL, "false", [Text];
     /// Browsers may have it built in.
     hsts_preload: bool = false, BOOL, "true", [Text];

@@ -115,7 +115,7 @@ mod tests {
     use super::super::testing::{bad, good};
     use super::*;
     use crate::parse::FindingKind::{Invalid, Surprise};
-    use crate::parse::Verdict;
+    use crate::parse::ParseVerdict;
 
     #[test]
     fn ranges_are_sorted_and_an_older_name_counts() {
@@ -130,17 +130,17 @@ mod tests {
     fn a_bad_or_empty_list_closes_the_locations() {
         for name in ["allowlist-source-range", "denylist-source-range"] {
             for value in ["", " ", "1.1.1.1,", "1.1.1.1,x", "1.1.1.1/33", "1.1.1.1;", "$remote_addr"] {
-                let access = bad(&[(name, value)], Verdict::Denied, &[(name, Invalid, "expected ")]).access;
+                let access = bad(&[(name, value)], ParseVerdict::Denied, &[(name, Invalid, "expected ")]).access;
                 assert_eq!((access.allowlist_source_range, access.denylist_source_range), (None, None), "{name}: {value:?}");
             }
         }
-        bad(&[("whitelist-source-range", "x")], Verdict::Denied, &[("whitelist-source-range", Invalid, "expected ")]);
+        bad(&[("whitelist-source-range", "x")], ParseVerdict::Denied, &[("whitelist-source-range", Invalid, "expected ")]);
     }
 
     #[test]
     fn allowlist_source_range_wins_over_its_older_name_whitelist_source_range() {
         let pairs = [("allowlist-source-range", "1.1.1.1"), ("whitelist-source-range", "2.2.2.2")];
-        let spec = bad(&pairs, Verdict::Accepted, &[("whitelist-source-range", Surprise, "allowlist-source-range is set as well")]);
+        let spec = bad(&pairs, ParseVerdict::Accepted, &[("whitelist-source-range", Surprise, "allowlist-source-range is set as well")]);
         assert_eq!(spec.access.allowlist_source_range.unwrap().to_string(), "1.1.1.1");
     }
 
@@ -148,7 +148,7 @@ mod tests {
     fn an_unknown_combination_is_the_strict_one() {
         assert_eq!(good(&[("satisfy", " any ")]).access.satisfy, Satisfy::Any);
         assert_eq!(good(&[("satisfy", " ")]).access.satisfy, Satisfy::All);
-        let spec = bad(&[("satisfy", "Any")], Verdict::Accepted, &[("satisfy", Invalid, "expected all or any; it is ignored")]);
+        let spec = bad(&[("satisfy", "Any")], ParseVerdict::Accepted, &[("satisfy", Invalid, "expected all or any; it is ignored")]);
         assert_eq!(spec.access.satisfy, Satisfy::All);
     }
 }

@@ -142,7 +142,7 @@ static ENTRIES: &[Entry] = &[
     Entry {
         name: "affinity-canary-behavior",
         value: "sticky or legacy",
-        doc: "On a canary Ingress: whether the affinity of the backend holds for the canary, too (`sticky`), or the canary has none (`legacy`).",
+        doc: "On a canary Ingress: whether the affinity of the backend applies to the canary, too (`sticky`), or the canary has none (`legacy`).",
         example: "legacy",
         companions: &[("canary", "true"), ("canary-weight", "20")],
         needs: Some(Needs { what: "canary: true", met: |spec| spec.canary.canary }),
@@ -301,7 +301,7 @@ fn finish(draft: &mut Draft) {
 mod tests {
     use super::*;
     use crate::groups::testing::{bad, good};
-    use crate::parse::Verdict::Accepted;
+    use crate::parse::ParseVerdict::Accepted;
     use FindingKind::{Invalid as Bad, Surprise};
 
     #[track_caller]

@@ -156,7 +156,7 @@ mod tests {
     use super::*;
     use crate::groups::testing::{bad, good};
     use crate::parse::FindingKind::{Invalid as Bad, Surprise};
-    use crate::parse::Verdict::{Accepted, Denied};
+    use crate::parse::ParseVerdict::{Accepted, Denied};
 
     const SECRET: (&str, &str) = ("proxy-ssl-secret", "shop/ca");
 

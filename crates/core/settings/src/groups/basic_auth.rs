@@ -149,7 +149,7 @@ mod tests {
     use super::super::testing::{bad, good};
     use super::*;
     use crate::parse::FindingKind::{Invalid, Surprise};
-    use crate::parse::Verdict::{Accepted, Denied};
+    use crate::parse::ParseVerdict::{Accepted, Denied};
 
     #[test]
     fn a_scheme_needs_a_secret() {

@@ -224,7 +224,7 @@ fn finish(draft: &mut Draft) {
 mod tests {
     use super::*;
     use crate::groups::testing::{bad, good};
-    use crate::parse::Verdict::Accepted;
+    use crate::parse::ParseVerdict::Accepted;
     use FindingKind::{Invalid as Bad, Surprise};
 
     fn canary<'a>(more: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a str)> {

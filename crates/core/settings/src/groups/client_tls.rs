@@ -279,7 +279,7 @@ mod tests {
     use super::super::testing::{bad, good};
     use super::*;
     use crate::parse::FindingKind::{Invalid, Surprise};
-    use crate::parse::Verdict::{Accepted, Denied, Refused};
+    use crate::parse::ParseVerdict::{Accepted, Denied, Refused};
 
     const CA: (&str, &str) = ("auth-tls-secret", "default/authtls.foo.com");
 

@@ -174,7 +174,7 @@ mod tests {
     use super::super::testing::{bad, good};
     use super::*;
     use crate::parse::FindingKind::{Invalid, Surprise};
-    use crate::parse::Verdict::Accepted;
+    use crate::parse::ParseVerdict::Accepted;
 
     const CORS: (&str, &str) = ("enable-cors", "true");
 

@@ -112,7 +112,7 @@ mod tests {
     use super::super::testing::{bad, good};
     use super::*;
     use crate::parse::FindingKind::{Invalid, Surprise};
-    use crate::parse::Verdict::{Accepted, Refused};
+    use crate::parse::ParseVerdict::{Accepted, Refused};
 
     fn codes(errors: &Errors) -> Vec<u16> {
         errors.custom_http_errors.iter().flatten().map(|status| status.code()).collect()

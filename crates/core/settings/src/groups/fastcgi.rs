@@ -62,7 +62,7 @@ static ENTRIES: &[Entry] = &[
 mod tests {
     use crate::groups::testing::{bad, good};
     use crate::parse::FindingKind::Invalid as Bad;
-    use crate::parse::Verdict::{Denied, Refused};
+    use crate::parse::ParseVerdict::{Denied, Refused};
 
     #[test]
     fn an_index_is_a_file_name() {

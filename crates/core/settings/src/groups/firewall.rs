@@ -102,7 +102,7 @@ mod tests {
     use super::super::testing::{bad, good};
     use super::*;
     use crate::parse::FindingKind::Invalid;
-    use crate::parse::Verdict::{Accepted, Refused};
+    use crate::parse::ParseVerdict::{Accepted, Refused};
 
     #[test]
     fn rules_are_a_text_of_their_own() {

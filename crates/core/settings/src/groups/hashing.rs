@@ -102,7 +102,7 @@ mod tests {
     use super::*;
     use crate::groups::testing::{bad, good};
     use crate::parse::FindingKind::{Invalid as Bad, Surprise};
-    use crate::parse::Verdict::{Accepted, Refused};
+    use crate::parse::ParseVerdict::{Accepted, Refused};
 
     const BY: (&str, &str) = ("upstream-hash-by", "$request_uri");
 

@@ -58,7 +58,7 @@ fn push_preload(text: &str, draft: &mut Draft) -> Result<(), Invalid> {
 mod tests {
     use super::super::testing::{bad, good};
     use crate::parse::FindingKind::{Invalid, Surprise};
-    use crate::parse::Verdict::{Accepted, Denied, Refused};
+    use crate::parse::ParseVerdict::{Accepted, Denied, Refused};
 
     #[test]
     fn headers_come_from_a_configmap_with_a_namespace() {

@@ -99,7 +99,7 @@ static ENTRIES: &[Entry] = &[
 mod tests {
     use super::super::testing::{bad, good};
     use crate::parse::FindingKind::Invalid;
-    use crate::parse::Verdict::Accepted;
+    use crate::parse::ParseVerdict::Accepted;
 
     #[test]
     fn http_redirect_code_is_the_status_of_a_redirect() {

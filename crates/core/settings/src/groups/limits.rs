@@ -79,7 +79,7 @@ static ENTRIES: &[Entry] = &[
         name: "limit-allowlist",
         aliases: &["limit-whitelist"],
         value: "IP addresses and ranges such as `10.0.0.0/8`, between commas",
-        doc: "Clients whose requests and connections are not counted. `limit-rate` holds for them as well.",
+        doc: "Clients whose requests and connections are not counted. `limit-rate` applies to them as well.",
         example: "10.0.0.0/8",
         companions: &[("limit-rps", "10")],
         on_invalid: OnInvalid::Refuse,
@@ -206,7 +206,7 @@ mod tests {
     use super::super::testing::{bad, good};
     use super::*;
     use crate::parse::FindingKind::{Invalid, Surprise, Unsupported};
-    use crate::parse::Verdict::{Accepted, Refused};
+    use crate::parse::ParseVerdict::{Accepted, Refused};
 
     #[test]
     fn a_limit_of_nothing_is_no_limit() {

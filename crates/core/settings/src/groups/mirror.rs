@@ -84,7 +84,7 @@ mod tests {
     use super::super::testing::{bad, good};
     use super::*;
     use crate::parse::FindingKind::{Invalid, Surprise};
-    use crate::parse::Verdict::Accepted;
+    use crate::parse::ParseVerdict::Accepted;
 
     #[test]
     fn a_copy_goes_to_a_url() {

@@ -85,7 +85,7 @@ fn app_root(text: &str) -> Result<Option<RewriteTarget>, Invalid> {
 mod tests {
     use crate::groups::testing::{bad, good};
     use crate::parse::FindingKind::{Invalid as Bad, Surprise};
-    use crate::parse::Verdict::{Accepted, Refused};
+    use crate::parse::ParseVerdict::{Accepted, Refused};
 
     #[test]
     fn the_root_of_an_application_is_a_path() {

@@ -116,7 +116,7 @@ mod tests {
     use super::*;
     use crate::groups::testing::{bad, good};
     use crate::parse::FindingKind::Invalid as Bad;
-    use crate::parse::Verdict::{Accepted, Refused};
+    use crate::parse::ParseVerdict::{Accepted, Refused};
 
     #[test]
     fn a_protocol_may_have_any_letter_case() {

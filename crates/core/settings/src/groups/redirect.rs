@@ -181,7 +181,7 @@ mod tests {
     use super::*;
     use crate::groups::testing::{bad, good};
     use crate::parse::FindingKind::{Invalid as Bad, Surprise};
-    use crate::parse::Verdict::{Accepted, Refused};
+    use crate::parse::ParseVerdict::{Accepted, Refused};
 
     const NEW: &str = "http://redirect.example.com";
 

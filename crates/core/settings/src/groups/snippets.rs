@@ -76,7 +76,7 @@ mod tests {
     use super::super::testing::{bad, good, read_with};
     use crate::config::Config;
     use crate::parse::FindingKind::Invalid;
-    use crate::parse::Verdict::{Accepted, Denied, Refused};
+    use crate::parse::ParseVerdict::{Accepted, Denied, Refused};
     use crate::table::Risk;
 
     #[test]

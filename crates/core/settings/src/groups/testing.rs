@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::config::Config;
-use crate::parse::{FindingKind, Parsed, Policy, Verdict, parse};
+use crate::parse::{FindingKind, ParseVerdict, Parsed, Policy, parse};
 use crate::spec::Spec;
 use crate::table::*;
 
@@ -25,13 +25,13 @@ pub(super) fn read_with(pairs: &[(&str, &str)], config: &Config) -> Parsed {
 #[track_caller]
 pub(super) fn good(pairs: &[(&str, &str)]) -> Spec {
     let parsed = read(pairs);
-    assert_eq!((parsed.verdict, parsed.findings), (Verdict::Accepted, Vec::new()), "{pairs:?}");
+    assert_eq!((parsed.verdict, parsed.findings), (ParseVerdict::Accepted, Vec::new()), "{pairs:?}");
     parsed.spec
 }
 
 /// Annotations that lead to this verdict and these findings (name, kind, beginning of the detail), ordered by name.
 #[track_caller]
-pub(super) fn bad(pairs: &[(&str, &str)], verdict: Verdict, findings: &[(&str, FindingKind, &str)]) -> Spec {
+pub(super) fn bad(pairs: &[(&str, &str)], verdict: ParseVerdict, findings: &[(&str, FindingKind, &str)]) -> Spec {
     let parsed = read(pairs);
     let name = |key: &str| key.rsplit('/').next().unwrap_or_default().to_owned();
     let found: Vec<(String, FindingKind, String)> =

@@ -25,7 +25,7 @@ fn snippets_allowed() -> Config {
 
 /// One annotation with its findings and verdict.
 #[track_caller]
-fn check(name: &str, value: &str, verdict: Verdict, details: &[&str]) -> Spec {
+fn check(name: &str, value: &str, verdict: ParseVerdict, details: &[&str]) -> Spec {
     let parsed = one(name, value);
     let found: Vec<&str> = parsed.findings.iter().map(|finding| finding.detail.as_str()).collect();
     assert_eq!((parsed.verdict, found.as_slice()), (verdict, details), "{name}: {value:?}");
@@ -44,7 +44,7 @@ fn every_example_in_the_table_is_valid_and_changes_something() {
         let without = read_all(&pairs).spec;
         pairs.push((entry.name, entry.example));
         let parsed = read_all(&pairs);
-        assert_eq!((parsed.findings, parsed.verdict), (Vec::new(), Verdict::Accepted), "{}", entry.name);
+        assert_eq!((parsed.findings, parsed.verdict), (Vec::new(), ParseVerdict::Accepted), "{}", entry.name);
         assert_ne!(parsed.spec, without, "{}", entry.name);
     }
 }
@@ -62,7 +62,7 @@ fn the_table_is_sorted_and_complete() {
 
 #[test]
 fn a_value_that_is_not_taken_gives_way_to_the_global_setting() {
-    use Verdict::Accepted;
+    use ParseVerdict::Accepted;
     check(
         "proxy-body-size",
         "15r",
@@ -95,11 +95,11 @@ fn a_value_that_is_not_taken_gives_way_to_the_global_setting() {
 
 #[test]
 fn a_value_that_may_not_be_wrong_refuses_the_ingress() {
-    check("load-balance", "fastest", Verdict::Refused, &["expected round_robin or ewma; the Ingress is refused"]);
+    check("load-balance", "fastest", ParseVerdict::Refused, &["expected round_robin or ewma; the Ingress is refused"]);
     check(
         "upstream-vhost",
         "a b",
-        Verdict::Refused,
+        ParseVerdict::Refused,
         &[
             "expected a host name of letters, digits and - . _ ~ / : ^ $ [ ] ( ) { } * + ? & = \\ | with variables such as $host or ${host}; the Ingress is refused",
         ],
@@ -107,7 +107,7 @@ fn a_value_that_may_not_be_wrong_refuses_the_ingress() {
     check(
         "server-alias",
         "a.com;b.com",
-        Verdict::Refused,
+        ParseVerdict::Refused,
         &["expected host names such as www.example.com or *.example.com, between commas; the Ingress is refused"],
     );
 }
@@ -116,7 +116,7 @@ fn a_value_that_may_not_be_wrong_refuses_the_ingress() {
 fn without_validation_nothing_refuses_the_ingress() {
     let config = Config::default();
     let parsed = parse(&map(&[("load-balance", "fastest")]), &Policy { prefix: PREFIX, validation: false, config: &config });
-    assert_eq!((parsed.verdict, parsed.spec.upstream.load_balance), (Verdict::Accepted, None));
+    assert_eq!((parsed.verdict, parsed.spec.upstream.load_balance), (ParseVerdict::Accepted, None));
     assert_eq!(parsed.findings[0].detail, "expected round_robin or ewma; the global setting round_robin is used");
 }
 
@@ -127,7 +127,7 @@ fn blanks_count_only_where_they_must() {
     assert_eq!(one("proxy-buffering", " on ").spec.proxy.proxy_buffering, Some(true));
     assert_eq!(one("load-balance", " ewma\n").spec.upstream.load_balance, Some(LoadBalance::Ewma));
     assert_eq!(one("upstream-vhost", " a.com ").spec.protocol.upstream_vhost.unwrap().as_str(), "a.com");
-    assert_eq!(one("upstream-vhost", "a.com\n").verdict, Verdict::Refused);
+    assert_eq!(one("upstream-vhost", "a.com\n").verdict, ParseVerdict::Refused);
 }
 
 #[test]
@@ -135,7 +135,12 @@ fn an_empty_value_is_none_unless_the_table_says_otherwise() {
     for entry in ANNOTATIONS.iter() {
         if entry.on_empty == OnEmpty::Absent {
             let parsed = read_all(&[(entry.name, "")]);
-            assert_eq!((parsed.spec, parsed.findings.len(), parsed.verdict), (Spec::default(), 0, Verdict::Accepted), "{}", entry.name);
+            assert_eq!(
+                (parsed.spec, parsed.findings.len(), parsed.verdict),
+                (Spec::default(), 0, ParseVerdict::Accepted),
+                "{}",
+                entry.name
+            );
         }
     }
     assert_eq!(one("service-upstream", "").spec.upstream.service_upstream, Some(false));
@@ -144,7 +149,7 @@ fn an_empty_value_is_none_unless_the_table_says_otherwise() {
 
 #[test]
 fn an_algorithm_that_needs_another_annotation_is_round_robin() {
-    let spec = check("load-balance", "chash", Verdict::Accepted, &["expected round_robin or ewma; round_robin is used"]);
+    let spec = check("load-balance", "chash", ParseVerdict::Accepted, &["expected round_robin or ewma; round_robin is used"]);
     assert_eq!(spec.upstream.load_balance, Some(LoadBalance::RoundRobin));
 }
 
@@ -153,7 +158,7 @@ fn aliases_are_sorted_without_duplicates_and_may_be_patterns() {
     let spec = check(
         "server-alias",
         "b.com, A.com,, *.c.com,b.com,~^x\\d$,~(,www.*",
-        Verdict::Accepted,
+        ParseVerdict::Accepted,
         &[
             "\"~(\": expected a regular expression (PCRE2: error compiling pattern at offset 1: missing closing parenthesis); it is left out",
             "\"www.*\": expected a host name such as www.example.com or *.example.com; it is left out",
@@ -168,12 +173,12 @@ fn aliases_are_sorted_without_duplicates_and_may_be_patterns() {
 #[test]
 fn a_risk_above_the_level_refuses_the_ingress_even_if_the_value_is_empty() {
     for name in ["configuration-snippet", "stream-snippet"] {
-        check(name, "", Verdict::Refused, &["its risk is Critical, annotations-risk-level allows up to High; the Ingress is refused"]);
+        check(name, "", ParseVerdict::Refused, &["its risk is Critical, annotations-risk-level allows up to High; the Ingress is refused"]);
     }
     let low = Config { annotations_risk_level: Risk::Low, ..Config::default() };
-    assert_eq!(read(&[("rewrite-target", "/")], &low).verdict, Verdict::Refused);
-    assert_eq!(read(&[("ssl-redirect", "true")], &low).verdict, Verdict::Accepted);
-    assert_eq!(read(&[("whitelist-source-range", "1.1.1.1")], &low).verdict, Verdict::Refused);
+    assert_eq!(read(&[("rewrite-target", "/")], &low).verdict, ParseVerdict::Refused);
+    assert_eq!(read(&[("ssl-redirect", "true")], &low).verdict, ParseVerdict::Accepted);
+    assert_eq!(read(&[("whitelist-source-range", "1.1.1.1")], &low).verdict, ParseVerdict::Refused);
 }
 
 #[test]
@@ -182,7 +187,7 @@ fn snippets_that_are_not_allowed_are_left_out() {
     let parsed = read(&[("configuration-snippet", "a;"), ("ssl-redirect", "true")], &config);
     assert_eq!(
         (parsed.verdict, parsed.spec.snippets.configuration_snippet.clone(), parsed.spec.https.ssl_redirect),
-        (Verdict::Accepted, None, Some(true))
+        (ParseVerdict::Accepted, None, Some(true))
     );
     assert_eq!(
         (parsed.findings[0].kind, parsed.findings[0].detail.as_str()),
@@ -196,7 +201,7 @@ fn a_snippet_that_is_allowed_must_be_balanced() {
     let parsed = read(&[("server-snippet", "location /x { return 200; }")], &config);
     assert_eq!(parsed.spec.snippets.server_snippet.clone().unwrap().as_str(), "location /x { return 200; }\n");
     let parsed = read(&[("configuration-snippet", "a;\n} server {")], &config);
-    assert_eq!(parsed.verdict, Verdict::Refused);
+    assert_eq!(parsed.verdict, ParseVerdict::Refused);
     assert_eq!(
         parsed.findings[0].detail,
         "expected complete NGINX directives, but line 2: \"}\" closes a block that was not opened here; the Ingress is refused"
@@ -207,7 +212,7 @@ fn a_snippet_that_is_allowed_must_be_balanced() {
 fn a_forbidden_word_refuses_the_ingress() {
     let config = Config { annotation_value_word_blocklist: vec!["load_module".to_owned(), "{".to_owned()], ..snippets_allowed() };
     let parsed = read(&[("configuration-snippet", "# {}"), ("no-such", "{")], &config);
-    assert_eq!(parsed.verdict, Verdict::Refused);
+    assert_eq!(parsed.verdict, ParseVerdict::Refused);
     assert_eq!(parsed.findings[0].kind, FindingKind::Blocked);
     assert_eq!(
         parsed.findings[0].detail,
@@ -217,7 +222,7 @@ fn a_forbidden_word_refuses_the_ingress() {
 
 #[test]
 fn a_name_that_does_not_exist_is_reported() {
-    check("rewrite-taget", "/", Verdict::Accepted, &["no such annotation, did you mean rewrite-target?; it is ignored"]);
+    check("rewrite-taget", "/", ParseVerdict::Accepted, &["no such annotation, did you mean rewrite-target?; it is ignored"]);
 }
 
 #[test]
@@ -227,7 +232,7 @@ fn every_protecting_annotation_closes_when_its_value_is_not_taken() {
         let mut pairs = entry.companions.to_vec();
         pairs.push((entry.name, "\"no; such {value}"));
         let parsed = parse(&map(&pairs), &Policy { prefix: PREFIX, validation, config: &config });
-        assert_eq!(parsed.verdict, Verdict::Denied, "{}", entry.name);
+        assert_eq!(parsed.verdict, ParseVerdict::Denied, "{}", entry.name);
         assert!(parsed.findings.iter().any(|finding| finding.detail.contains("because it protects the ")), "{}", entry.name);
     }
     for name in ["allowlist-source-range", "denylist-source-range", "auth-tls-match-cn", "auth-tls-secret", "auth-type", "auth-url"] {
@@ -282,7 +287,7 @@ proptest! {
         value in prop_oneof![".{0,30}", r#"[a-z0-9$/{};"'\\ ,.*~-]{0,20}"#],
     ) {
         let parsed = read(&[(ANNOTATIONS[at].name, &value)], &snippets_allowed());
-        prop_assert!(parsed.verdict == Verdict::Accepted || !parsed.findings.is_empty());
+        prop_assert!(parsed.verdict == ParseVerdict::Accepted || !parsed.findings.is_empty());
     }
 
     #[test]

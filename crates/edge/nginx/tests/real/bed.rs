@@ -49,6 +49,13 @@ impl Bed {
         Supervisor::open(self.options()).await.unwrap()
     }
 
+    /// A supervisor whose NGINX serves the revision `one`.
+    pub(crate) async fn serving(&self) -> Supervisor {
+        let mut supervisor = self.open().await;
+        supervisor.apply(&self.set("one", "")).await.unwrap();
+        supervisor
+    }
+
     /// A file set that answers its revision on the port, with more listeners or directives.
     pub(crate) fn set(&self, revision: &str, more: &str) -> FileSet {
         self.set_on(self.port, revision, more)

@@ -67,8 +67,7 @@ async fn a_forced_reload_reads_what_the_same_text_refers_to() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refused_configuration_names_its_line_and_changes_nothing() {
     let bed = Bed::new().await;
-    let mut supervisor = bed.open().await;
-    supervisor.apply(&bed.set("one", "")).await.unwrap();
+    let mut supervisor = bed.serving().await;
     let before = bed.conf();
     let bad = bed.set("two", "no_such_directive on;");
     let wanted = bad.conf().split(|&byte| byte == b'\n').position(|line| line.starts_with(b"    no_such")).unwrap() as u32 + 1;
@@ -89,8 +88,7 @@ async fn a_refused_configuration_names_its_line_and_changes_nothing() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_port_taken_at_a_reload_is_named_and_the_old_goes_on() {
     let bed = Bed::new().await;
-    let mut supervisor = bed.open().await;
-    supervisor.apply(&bed.set("one", "")).await.unwrap();
+    let mut supervisor = bed.serving().await;
     let before = bed.conf();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port();
@@ -183,8 +181,7 @@ async fn a_controller_that_is_gone_leaves_nginx_serving_and_the_next_adopts_it_w
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_master_is_noticed_and_replaced_while_its_orphans_serve() {
     let bed = Bed::new().await;
-    let mut supervisor = bed.open().await;
-    supervisor.apply(&bed.set("one", "")).await.unwrap();
+    let mut supervisor = bed.serving().await;
     let load = Load::start(bed.port);
     for round in 0..3 {
         let killed = bed.master();
@@ -246,8 +243,7 @@ async fn orphans_that_no_note_names_are_found_and_replaced() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_master_and_all_its_workers_may_die() {
     let bed = Bed::new().await;
-    let mut supervisor = bed.open().await;
-    supervisor.apply(&bed.set("one", "")).await.unwrap();
+    let mut supervisor = bed.serving().await;
     let master = bed.master();
     let exited = supervisor.exited();
     signal(master, Signal::SIGSTOP);
@@ -261,8 +257,7 @@ async fn a_master_and_all_its_workers_may_die() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_control_socket_that_was_deleted_leads_to_a_new_master() {
     let bed = Bed::new().await;
-    let mut supervisor = bed.open().await;
-    supervisor.apply(&bed.set("one", "")).await.unwrap();
+    let mut supervisor = bed.serving().await;
     let old = bed.master();
     fs::remove_file(bed.paths.control_socket()).unwrap();
     assert!(supervisor.apply(&bed.set("two", "")).await.unwrap().started);
@@ -274,8 +269,7 @@ async fn a_control_socket_that_was_deleted_leads_to_a_new_master() {
 #[tokio::test(flavor = "multi_thread")]
 async fn quit_lets_a_request_in_flight_finish() {
     let bed = Bed::new().await;
-    let mut supervisor = bed.open().await;
-    supervisor.apply(&bed.set("one", "")).await.unwrap();
+    let mut supervisor = bed.serving().await;
     let master = bed.master();
     let mut stream = TcpStream::connect(("127.0.0.1", bed.port)).unwrap();
     stream.write_all(b"GET / HTTP/1.0\r\nX-Half: ").unwrap();
@@ -295,8 +289,7 @@ async fn quit_lets_a_request_in_flight_finish() {
 #[tokio::test(flavor = "multi_thread")]
 async fn quit_does_not_wait_for_ever() {
     let bed = Bed::new().await;
-    let mut supervisor = bed.open().await;
-    supervisor.apply(&bed.set("one", "")).await.unwrap();
+    let mut supervisor = bed.serving().await;
     let master = bed.master();
     let mut stream = TcpStream::connect(("127.0.0.1", bed.port)).unwrap();
     stream.write_all(b"GET / HTTP/1.0\r\nX-Half: ").unwrap();
@@ -317,8 +310,7 @@ async fn two_supervisors_do_not_share_a_work_directory() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_new_listen_port_is_opened_and_the_old_one_closed_by_a_reload() {
     let bed = Bed::new().await;
-    let mut supervisor = bed.open().await;
-    supervisor.apply(&bed.set("one", "")).await.unwrap();
+    let mut supervisor = bed.serving().await;
     let other = free_port();
     assert!(supervisor.apply(&bed.set_on(other, "two", "")).await.unwrap().reloaded);
     assert_eq!(crate::bed::get(other).unwrap(), "two");

@@ -3,12 +3,12 @@
 use k8s_openapi::api::core::v1::ConfigMap;
 use ngx_value::{HeaderName, HeaderTemplate, Invalid};
 
-use super::{Lookup, Outcome};
+use super::{Lookup, Resolution};
 
 const ANNOTATION: &str = "auth-proxy-set-headers";
 
 /// Reads the headers, in the order of their names. Anything wrong denies the Ingress.
-pub(super) fn resolve(lookup: &Lookup<'_>, outcome: &mut Outcome<'_>) -> Vec<(HeaderName, HeaderTemplate)> {
+pub(super) fn resolve(lookup: &Lookup<'_>, outcome: &mut Resolution<'_>) -> Vec<(HeaderName, HeaderTemplate)> {
     let Some(reference) = lookup.spec.external_auth.auth_proxy_set_headers.as_ref() else { return Vec::new() };
     let mut read = || {
         let key = lookup.key(reference).map_err(|invalid| invalid.to_string())?;

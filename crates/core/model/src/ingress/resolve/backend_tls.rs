@@ -7,7 +7,7 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
-use super::{Lookup, Outcome};
+use super::{Lookup, Resolution};
 use crate::key::ObjectKey;
 use crate::passes::certificate::Certificate;
 use crate::profile::TlsMaterial;
@@ -17,7 +17,7 @@ const ANNOTATION: &str = "proxy-ssl-secret";
 const NOTHING_TO_VERIFY: &str = "expected a ca.crt to verify endpoints with";
 
 /// Reads the Secret that is named. One that is out of reach, missing or unusable closes the locations.
-pub(super) fn read(lookup: &Lookup<'_>, outcome: &mut Outcome<'_>) -> Option<BackendSecret> {
+pub(super) fn read(lookup: &Lookup<'_>, outcome: &mut Resolution<'_>) -> Option<BackendSecret> {
     let tls = &lookup.spec.backend_tls;
     let reference = tls.proxy_ssl_secret.as_ref()?;
     let key = match reference.resolve(&lookup.ingress.namespace, lookup.config.allow_cross_namespace_resources) {

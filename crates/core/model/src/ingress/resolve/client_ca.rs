@@ -10,7 +10,7 @@ use x509_parser::prelude::FromDer;
 use x509_parser::revocation_list::CertificateRevocationList;
 
 use super::backend_tls::check_authorities;
-use super::{Lookup, Outcome};
+use super::{Lookup, Resolution};
 use crate::fixed::TrustedClients;
 use crate::problem::ProblemKind;
 use crate::rule::ClientTrust;
@@ -18,7 +18,7 @@ use crate::rule::ClientTrust;
 const ANNOTATION: &str = "auth-tls-secret";
 
 /// Reads the Secret. `None`: none is named.
-pub(super) fn resolve(lookup: &Lookup<'_>, outcome: &mut Outcome<'_>) -> Option<ClientTrust> {
+pub(super) fn resolve(lookup: &Lookup<'_>, outcome: &mut Resolution<'_>) -> Option<ClientTrust> {
     // The parser has said what is wrong with a value that names none.
     let ClientCa::Secret(reference) = lookup.spec.client_tls.auth_tls_secret.as_ref()? else { return Some(ClientTrust::Unusable) };
     let read = || {

@@ -1,11 +1,11 @@
 //! The Service that answers errors (`default-backend`).
 
-use super::{Lookup, Outcome};
+use super::{Lookup, Resolution};
 use crate::key::{BackendId, BackendPort, ObjectKey};
 use crate::problem::ProblemKind;
 
 /// Its first port. None where the Service does not exist.
-pub(super) fn resolve(lookup: &Lookup<'_>, outcome: &mut Outcome<'_>) -> Option<BackendId> {
+pub(super) fn resolve(lookup: &Lookup<'_>, outcome: &mut Resolution<'_>) -> Option<BackendId> {
     let name = lookup.spec.errors.default_backend.as_ref()?;
     let service = ObjectKey::new(lookup.ingress.namespace.clone(), name.as_str());
     if !lookup.snapshot.services.contains_key(&service) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::ConfigMap;
 use ngx_value::{FastcgiName, FastcgiValue, Invalid};
 
-use super::{Lookup, Outcome};
+use super::{Lookup, Resolution};
 use crate::key::ObjectKey;
 use crate::problem::ProblemKind;
 use crate::rule::FastcgiSettings;
@@ -14,7 +14,7 @@ const ANNOTATION: &str = "fastcgi-params-configmap";
 
 /// Reads the parameters. Another namespace: nothing of the group counts. No such ConfigMap: the locations are closed. An unusable entry:
 /// the Ingress is not served.
-pub(super) fn read(lookup: &Lookup<'_>, outcome: &mut Outcome<'_>) -> FastcgiSettings {
+pub(super) fn read(lookup: &Lookup<'_>, outcome: &mut Resolution<'_>) -> FastcgiSettings {
     let fastcgi = &lookup.spec.fastcgi;
     let mut settings = FastcgiSettings { index: fastcgi.fastcgi_index.clone(), params: Arc::default() };
     let Some(reference) = &fastcgi.fastcgi_params_configmap else { return settings };

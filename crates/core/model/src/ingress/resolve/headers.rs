@@ -3,7 +3,7 @@
 use k8s_openapi::api::core::v1::ConfigMap;
 use ngx_value::{HeaderName, HeaderValue};
 
-use super::{Lookup, Outcome};
+use super::{Lookup, Resolution};
 use crate::key::ObjectKey;
 use crate::live::Header;
 
@@ -12,7 +12,7 @@ const ANNOTATION: &str = "custom-headers";
 /// The headers in order of their names. Anything wrong closes the locations: what the headers were to protect is not known.
 ///
 /// The ConfigMap may be of any namespace, as only headers that the administrator lists come out of it.
-pub(super) fn resolve(lookup: &Lookup<'_>, outcome: &mut Outcome<'_>) -> Vec<Header> {
+pub(super) fn resolve(lookup: &Lookup<'_>, outcome: &mut Resolution<'_>) -> Vec<Header> {
     let Some(reference) = &lookup.spec.headers.custom_headers else { return Vec::new() };
     let Ok((namespace, name)) = reference.resolve(&lookup.ingress.namespace, true) else { return Vec::new() };
     let key = ObjectKey::new(namespace, name);

@@ -2,13 +2,13 @@
 
 use settings::Effective;
 
-use super::{Lookup, Outcome};
+use super::{Lookup, Resolution};
 use crate::modules::Module;
 use crate::options::BuildOptions;
 use crate::problem::ProblemKind;
 
 /// Reports them. What was to be guarded by the firewall is closed.
-pub(super) fn check(lookup: &Lookup<'_>, outcome: &mut Outcome<'_>) {
+pub(super) fn check(lookup: &Lookup<'_>, outcome: &mut Resolution<'_>) {
     let lacks = |module: Module| lookup.options.missing.contains(&module).then(|| format!("NGINX lacks {}", module.describe()));
     if lookup.spec.client_tls.ssl_passthrough
         && let Some(what) = no_passthrough(lookup.options)

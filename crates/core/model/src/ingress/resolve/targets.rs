@@ -4,11 +4,11 @@ use std::net::IpAddr;
 
 use ngx_value::{UrlTemplate, is_local_name};
 
-use super::{Lookup, Outcome};
+use super::{Lookup, Resolution};
 use crate::problem::ProblemKind;
 
 /// Refuses a `mirror-target` that can't be used. An `auth-url` that can't closes the locations.
-pub(super) fn check(lookup: &Lookup<'_>, outcome: &mut Outcome<'_>) {
+pub(super) fn check(lookup: &Lookup<'_>, outcome: &mut Resolution<'_>) {
     let refusal = |url: &Option<UrlTemplate>| url.as_ref().and_then(|url| refusal(lookup, url));
     if let Some(what) = refusal(&lookup.spec.external_auth.auth_url) {
         outcome.deny("auth-url", &what);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::Secret;
 use settings::{AuthScheme, SecretLayout};
 
-use super::{Lookup, Outcome};
+use super::{Lookup, Resolution};
 use crate::key::ObjectKey;
 use crate::live::{UsersRecord, bytes_of};
 use crate::problem::ProblemKind;
@@ -21,7 +21,7 @@ const FILE_KEY: &str = "auth";
 const NO_HASH: &str = "*";
 
 /// Reads the users. `None` where no password is asked for, or the Ingress is denied.
-pub(super) fn resolve(lookup: &Lookup<'_>, outcome: &mut Outcome<'_>) -> Option<Users> {
+pub(super) fn resolve(lookup: &Lookup<'_>, outcome: &mut Resolution<'_>) -> Option<Users> {
     let auth = &lookup.spec.basic_auth;
     let scheme = auth.auth_type?;
     // Without a reference that can be read the parser has denied the Ingress.
@@ -67,7 +67,7 @@ fn map(secret: &Secret) -> Vec<Vec<u8>> {
 }
 
 /// Users and hashes; of two lines for one user the first counts.
-fn read(lines: &[Vec<u8>], scheme: AuthScheme, key: &ObjectKey, outcome: &mut Outcome<'_>) -> UsersRecord {
+fn read(lines: &[Vec<u8>], scheme: AuthScheme, key: &ObjectKey, outcome: &mut Resolution<'_>) -> UsersRecord {
     let mut users = BTreeMap::new();
     for (number, line) in lines.iter().enumerate() {
         match std::str::from_utf8(line).ok().and_then(|line| entry(line, scheme)) {

@@ -35,7 +35,7 @@ fn root<'a, 'b>(drafts: &'a [Draft<'b>]) -> Option<&'a Draft<'b>> {
 
 fn ignored(host: &str, draft: &Draft<'_>) -> Option<Problem> {
     let detail = format!(
-        "{:?} holds for plain HTTP only: TLS connections to host {host:?} go undecrypted to the backend of \"/\", as ssl-passthrough says",
+        "{:?} applies to plain HTTP only: TLS connections to host {host:?} go undecrypted to the backend of \"/\", as ssl-passthrough says",
         draft.path
     );
     draft.problem(ProblemKind::Surprise, detail)

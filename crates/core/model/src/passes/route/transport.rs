@@ -28,7 +28,7 @@ pub(super) fn apply(location: &Location<'_>, policy: &mut Policy, profile: &mut 
     mirror(location, policy, profile);
 }
 
-/// What holds for TLS to a Service. `host_tls`: the policy of the oldest object of the host with CAs for its backends, which decides for
+/// What applies to TLS to a Service. `host_tls`: the policy of the oldest object of the host with CAs for its backends, which decides for
 /// locations that have none of their own.
 pub(crate) fn backend_tls(
     given: &rule::Policy,

@@ -3,7 +3,7 @@ use std::num::NonZeroU32;
 use super::super::testing::{bad, good};
 use super::*;
 use crate::parse::FindingKind::{Invalid, Surprise};
-use crate::parse::Verdict::{Accepted, Denied};
+use crate::parse::ParseVerdict::{Accepted, Denied};
 
 const URL: (&str, &str) = ("auth-url", "http://10.0.0.1/basic-auth/user/password");
 

@@ -2,7 +2,7 @@ use super::*;
 use crate::config::Config;
 use crate::groups::testing::{bad, good};
 use crate::parse::FindingKind::Invalid as Bad;
-use crate::parse::Verdict::Accepted;
+use crate::parse::ParseVerdict::Accepted;
 
 #[track_caller]
 fn proxy(name: &str, value: &str) -> Proxy {

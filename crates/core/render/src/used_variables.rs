@@ -1,4 +1,4 @@
-//! What a text asks of Lua: variables that only Lua can set, each of which costs every request.
+//! Variables of a text that only Lua can set. Each costs every request.
 
 use ngx_value::{refers_to, rename_variable};
 
@@ -15,18 +15,18 @@ const UNSEEN: [&str; 5] = ["_by_lua_file", "ngx.var", "ngx.ctx", "js_", "perl"];
 /// How the line of ours ends that includes a file.
 const OWN_INCLUDE: &str = "/fastcgi_params\";";
 
-/// What a text asks for.
+/// The variables that a text uses.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Asked {
+pub(crate) struct UsedVariables {
     /// The host of the rule.
     pub(crate) server_name: bool,
     /// Which of [`ROUTE_VARIABLES`]; `None` for a draft, which does not declare them, so that each occurrence is a use.
     pub(crate) route: Option<Vec<&'static str>>,
 }
 
-impl Asked {
-    /// What a draft asks for.
-    pub(crate) fn by(draft: &str) -> Self {
+impl UsedVariables {
+    /// The variables that a draft uses.
+    pub(crate) fn of(draft: &str) -> Self {
         let unseen = draft.lines().any(|line| includes(line) || UNSEEN.iter().any(|word| line.contains(word)));
         let route = ROUTE_VARIABLES.into_iter().filter(|name| unseen || refers_to(draft, name)).collect();
         Self { server_name: refers_to(draft, SERVER_NAME), route: Some(route) }
@@ -50,7 +50,7 @@ mod tests {
 
     #[track_caller]
     fn check(draft: &str, expected: &[&str]) {
-        assert_eq!(Asked::by(draft).route.unwrap_or_default(), expected, "{draft}");
+        assert_eq!(UsedVariables::by(draft).route.unwrap_or_default(), expected, "{draft}");
     }
 
     #[test]

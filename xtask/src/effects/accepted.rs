@@ -1,0 +1,94 @@
+//! NGINX accepts what is rendered with the example of each row.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Context, Result};
+use model::{Built, ObjectKey, ProblemKind};
+use nginx::{Options, Supervisor};
+use settings::{CONFIG_KEYS, descriptions};
+use tempfile::TempDir;
+use testkit::Ports;
+
+use super::*;
+
+/// A real NGINX that tests configurations in a directory of its own.
+struct Tester {
+    options: BuildOptions,
+    capabilities: Capabilities,
+    paths: Paths,
+    supervisor: Supervisor,
+    _dir: TempDir,
+}
+
+impl Tester {
+    async fn new() -> Result<Self> {
+        let ports = Ports::take(3)?;
+        let dir = tempfile::tempdir()?;
+        let paths = Paths::new(dir.path());
+        Ok(Self {
+            options: BuildOptions { http_port: ports[0], https_port: ports[1], passthrough_port: Some(ports[2]), ..options() },
+            capabilities: nginx::detect(None).await.context("this test needs a real NGINX")?,
+            supervisor: Supervisor::open(Options::new(nginx::find_binary(None)?, paths.clone())).await?,
+            paths,
+            _dir: dir,
+        })
+    }
+
+    /// Builds a world with these settings, and has NGINX test the text. Gives what was built.
+    async fn test(&mut self, world: &Snapshot, data: &Pairs<'_>) -> Result<Built> {
+        let built = Builder::new(self.options.clone()).build(&with_settings(world, data)?);
+        let set = render::render(&built.model.fixed, &self.capabilities, &self.paths).context("render")?;
+        let patience = self.supervisor.patience();
+        self.supervisor.test(&set, patience).await.context("nginx -t")?;
+        Ok(built)
+    }
+}
+
+/// Problems of a value, with the object.
+fn refused(built: &Built) -> Vec<String> {
+    built.problems().iter().filter(|problem| problem.kind == ProblemKind::AnnotationParsingFailed).map(ToString::to_string).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nginx_accepts_the_example_of_each_annotation() {
+    let mut tester = Tester::new().await.unwrap();
+    let objects = Objects::new().unwrap();
+    let mut complaints = Vec::new();
+    for annotation in descriptions() {
+        for given in [None, Some(("backend-protocol", "HTTPS"))] {
+            let annotations: Vec<_> = given.into_iter().chain(annotation.example.iter().copied()).collect();
+            let mut world = objects.0.clone();
+            world.ingresses.extend(read(&[ingress("b", "b.example.com", "s", &annotations)]).unwrap().ingresses);
+            match tester.test(&world, &PERMISSIVE.into()).await {
+                Ok(built) => complaints.extend(refused(&built).into_iter().map(|what| format!("{}: {what}", annotation.name))),
+                Err(error) => complaints.push(format!("{} after {given:?}: {error:#}", annotation.name)),
+            }
+        }
+    }
+    assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nginx_accepts_the_example_of_each_key() {
+    let mut tester = Tester::new().await.unwrap();
+    let mut world = Objects::new().unwrap().0;
+    world.ingresses.extend(read(&[ingress("b", "b.example.com", "s", &[])]).unwrap().ingresses);
+    let mut complaints = Vec::new();
+    for key in CONFIG_KEYS.iter() {
+        match tester.test(&world, &[(key.name, key.example)].into()).await {
+            Ok(built) => complaints.extend(built.problems().iter().map(|problem| format!("{}: {problem}", key.name))),
+            Err(error) => complaints.push(format!("{}: {error:#}", key.name)),
+        }
+    }
+    assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nginx_accepts_all_examples_at_once() {
+    let mut tester = Tester::new().await.unwrap();
+    let world = Objects::new().unwrap().with_every_annotation().unwrap();
+    let built = tester.test(&world, &PERMISSIVE.into()).await.unwrap();
+    let served: BTreeSet<&ObjectKey> = built.ingresses().collect();
+    let missing: Vec<&ObjectKey> = world.ingresses.keys().filter(|key| !served.contains(key)).collect();
+    assert!(missing.is_empty(), "not served: {missing:?}");
+}
