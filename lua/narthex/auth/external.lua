@@ -9,6 +9,7 @@ local backend = require("narthex.balance.backend")
 local context = require("narthex.request.context")
 local expand = require("narthex.request.expand")
 local outside = require("narthex.balance.outside")
+local proxying = require("narthex.route.proxying")
 local route_identity = require("narthex.route.identity")
 local store = require("narthex.state.store")
 local verdicts = require("narthex.auth.verdicts")
@@ -190,6 +191,10 @@ function M.admit()
     else
       ngx.req.clear_header(name)
     end
+  end
+  local prefix = context.get(var).prefix
+  if prefix then
+    proxying.set_prefix(prefix)
   end
   local pool = backend.get(var.narthex_backend, store.revision())
   -- With a status for it, copies are made first.

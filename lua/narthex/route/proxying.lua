@@ -84,4 +84,10 @@ function M.copy()
   var.narthex_mirror_target, var.narthex_mirror_name = url, host
 end
 
+--- Sets the header with the prefix that the rewrite cut off. Phase: rewrite, access.
+-- @tparam string value empty: the backend gets none, not even the client's
+function M.set_prefix(value)
+  ngx.req.set_header("X-Forwarded-Prefix", value ~= "" and value or nil)
+end
+
 return M

@@ -129,10 +129,15 @@ local function answer_early(var, route, extra, uri)
   end
 end
 
---- Tells the backend what the rewrite cut off.
-local function set_prefix(var, prefix, captures)
-  local value = expand.line(prefix, var, captures)
-  ngx.req.set_header("X-Forwarded-Prefix", value ~= "" and value or nil)
+--- Sets the header with the prefix that the rewrite cut off. It is for the backend alone: where an authentication service is asked before,
+-- it gets the client's.
+local function set_prefix(var, extra, captures)
+  local value = expand.line(extra.prefix, var, captures)
+  if extra.access and extra.access.external then
+    context.open(var).prefix = value
+  else
+    proxying.set_prefix(value)
+  end
 end
 
 --- Sets what differs from the global settings.
@@ -153,7 +158,7 @@ local function prepare(var, extra, uri)
   if extra.rewrite then
     local captures = not extra.rewrite.redirect and rewrite.apply(extra.rewrite, var, uri, extra.log_rewrite) or nil
     if extra.prefix then
-      set_prefix(var, extra.prefix, captures)
+      set_prefix(var, extra, captures)
     end
   end
   if extra.timeouts then

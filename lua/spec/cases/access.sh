@@ -116,6 +116,8 @@ asks redirect.test /redirect
 check "X-Auth-Request-Redirect" 200 "$(code redirect.test '/p?q=1')"
 asks fixed.test /redirect '"auth_request_redirect":"/p?q=1"'
 check "another one" 200 "$(code fixed.test /)"
+put h prefixed.test '{"regex":[["/p(/|$)(.*)",0]],"policies":[{"namespace":"n","external_auth":{"auth_url":"'"$AUTH_URL"'/prefix","host":"127.0.0.1"}}],"locations":[{"path":"/p(/|$)(.*)","service":"a","port":"80","profile":"asks","rewrite_target":"/$2","x_forwarded_prefix":"/cut"}]}'
+check "the prefix that a rewrite cut off is for the backend alone" "prefix=/cut uri=/own" "$(get prefixed.test /p/own -H 'X-Forwarded-Prefix: theirs')"
 check "a request with a body" "200 401" "$(code ext.test / -u foo:secret -d body) $(code ext.test / -d body)"
 check "over HTTP/2" "200 401" "$(tls ext.test / -u foo:secret --http2 -o /dev/null -w '%{http_code}') $(tls ext.test / --http2 -o /dev/null -w '%{http_code}')"
 route variable.test '"external_auth":{"auth_url":"http://127.0.0.1:'"$AUTH"'$http_x_path","host":"127.0.0.1"}' '"profile":"asks"'

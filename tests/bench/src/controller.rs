@@ -10,6 +10,9 @@ use testkit::bed::Bed;
 use testkit::http::Request;
 use testkit::ports::Ports;
 
+/// Flags of a controller that writes nothing to the cluster.
+pub const QUIET: [&str; 2] = ["--update-status=false", "--disable-sync-events"];
+
 /// A running `narthex run`. Dropping it ends it.
 pub struct Controller {
     child: Option<Child>,
@@ -26,10 +29,10 @@ impl Controller {
     /// # Errors
     /// When it does not get healthy.
     pub async fn start(bed: &Bed, namespace: &str) -> anyhow::Result<Self> {
-        Self::start_with(bed, namespace, &[]).await
+        Self::start_with(bed, namespace, &QUIET.map(str::to_owned)).await
     }
 
-    /// The same with more flags.
+    /// The same with these flags in the place of [`QUIET`].
     ///
     /// # Errors
     /// As [`Self::start`].
@@ -55,7 +58,7 @@ impl Controller {
         let binary = std::env::var_os("NARTHEX_BIN").context("NARTHEX_BIN names no binary: run `make bench`")?;
         let log = std::fs::File::options().create(true).append(true).open(self.scratch.path().join("log"))?;
         let child = Command::new(binary)
-            .args(["run", "--drain-timeout=1", "--update-status=false", "--disable-sync-events", "--enable-metrics"])
+            .args(["run", "--drain-timeout=1", "--enable-metrics"])
             .arg(format!("--kubeconfig={}", self.kubeconfig.display()))
             .arg(format!("--watch-namespace={}", self.namespace))
             .arg(format!("--work-dir={}", self.work_dir().display()))

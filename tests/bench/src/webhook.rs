@@ -11,7 +11,7 @@ use testkit::kube::{PathType, mk_certificate, mk_ingress};
 use testkit::ports::Ports;
 use tokio::task::JoinSet;
 
-use crate::controller::Controller;
+use crate::controller::{Controller, QUIET};
 use crate::measure::percentile;
 use crate::report::{BenchReport, ms};
 use crate::world;
@@ -36,11 +36,12 @@ pub async fn measure(bed: &Bed, namespace: &str, count: usize, report: &mut Benc
         std::fs::write(&path, text).map(|()| path)
     });
     let address = SocketAddr::from(([127, 0, 0, 1], Ports::one()?));
-    let flags = [
+    let mut flags = QUIET.map(str::to_owned).to_vec();
+    flags.extend([
         format!("--validating-webhook={address}"),
         format!("--validating-webhook-certificate={}", certificate?.display()),
         format!("--validating-webhook-key={}", key?.display()),
-    ];
+    ]);
     let controller = Controller::start_with(bed, namespace, &flags).await?;
     let mut callers = JoinSet::new();
     for caller in 0..CALLERS {

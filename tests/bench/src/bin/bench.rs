@@ -1,7 +1,9 @@
 //! The end-to-end benchmarks; run by `make bench` inside the bed.
 //!
 //! Usage: `bench OUT.md [CRITERION.md]`, or one part alone, without a file: `bench hostile` for what tenants notice of a hostile one,
-//! `bench throughput` for requests a second, `bench webhook` for admission reviews. `BENCH_SIZES=1000,10000` chooses the numbers of Ingresses; none: only plain NGINX is measured.
+//! `bench throughput` for requests a second, `bench webhook` for admission reviews,
+//! `bench statuses` for new Ingresses while statuses are written. `BENCH_SIZES=1000,10000` chooses the numbers of Ingresses; none: only
+//! plain NGINX is measured.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -23,13 +25,17 @@ use testkit::bed::Bed;
 use testkit::echo::{self, Identity};
 use testkit::kube::{Namespace, create_all, mk_ingress_class};
 
+/// The address in statuses.
+const STATUS: &str = "10.77.9.99";
+
 /// Changes measured for each figure.
 const SAMPLES: usize = 200;
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() -> anyhow::Result<()> {
     let mut args = std::env::args_os().skip(1).map(PathBuf::from);
-    let out = args.next().context("usage: bench OUT.md [CRITERION.md], bench hostile, bench throughput or bench webhook")?;
+    let out =
+        args.next().context("usage: bench OUT.md [CRITERION.md], bench hostile, bench throughput, bench webhook or bench statuses")?;
     let mut report = BenchReport::default();
     if out.as_os_str() == "hostile" {
         return bench::hostile::measure(&mut report).await;
@@ -44,8 +50,9 @@ async fn main() -> anyhow::Result<()> {
     let b = echo::start(address(12, ports[0]), Identity::named("b")).await?;
     let narthex = std::env::var("NARTHEX_BIN").context("NARTHEX_BIN names no binary: run `make bench`")?;
     let only_webhook = out.as_os_str() == "webhook";
+    let only_statuses = out.as_os_str() == "statuses";
     let only_throughput = out.as_os_str() == "throughput";
-    if !only_throughput && !only_webhook {
+    if !(only_throughput || only_webhook || only_statuses) {
         bench::follow::measure(&mut report, &narthex).await?;
         bench::leave::measure(&mut report, &narthex).await?;
     }
@@ -62,6 +69,10 @@ async fn main() -> anyhow::Result<()> {
         world.grow(10_000).await?;
         return bench::webhook::measure(&bed, world.namespace.name(), world.count, &mut report).await;
     }
+    if only_statuses {
+        world.grow(10_000).await?;
+        return world.beside_statuses(&mut report).await;
+    }
     for size in sizes.split(',').filter(|size| !size.is_empty()) {
         world.grow(size.trim().parse()?).await?;
         let mut controller = Controller::start(&bed, world.namespace.name()).await?;
@@ -77,7 +88,9 @@ async fn main() -> anyhow::Result<()> {
             world.new_profiles(&controller, &mut report).await?;
             world.cold_start(&mut controller, &mut report).await?;
             footprint(&controller, &mut report).await?;
+            controller.stop()?;
             bench::webhook::measure(&bed, world.namespace.name(), world.count, &mut report).await?;
+            world.beside_statuses(&mut report).await?;
             world.annotate(&mut controller, &mut report).await?;
         }
     }
@@ -194,6 +207,26 @@ impl World<'_> {
         let met = p50 <= Duration::from_millis(limit) && p99 <= Duration::from_millis(100) && reloads == 0.0;
         let figure = format!("p50 {}, p99 {}, {reloads} reloads", ms(p50), ms(p99));
         report.add(format!("new Ingress served, known profile, {} Ingresses", self.count), figure, target, met, peer);
+        Ok(())
+    }
+
+    /// New Ingresses while a controller writes the statuses of all others, and their Events.
+    async fn beside_statuses(&mut self, report: &mut BenchReport) -> anyhow::Result<()> {
+        let flags = [format!("--publish-status-address={STATUS}"), "--election-id=bench".to_owned()];
+        let controller = Controller::start_with(self.bed, self.namespace.name(), &flags).await?;
+        let written = |ingress: &Ingress| serde_json::to_value(&ingress.status).is_ok_and(|status| status.to_string().contains(STATUS));
+        let api = self.namespace.api::<Ingress>();
+        while !written(&api.get("i0").await?) {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        let mut samples = self.create_and_wait(&controller, SAMPLES, |ingress| ingress, Duration::ZERO).await?;
+        let list = api.list(&kube::api::ListParams::default()).await?;
+        let left = list.items.iter().filter(|ingress| !written(ingress)).count();
+        let (p50, p99) = (percentile(&mut samples, 50.0), percentile(&mut samples, 99.0));
+        let what = format!("new Ingress served while the statuses of {} are written", self.count);
+        let figure = format!("p50 {}, p99 {}, {left} statuses left then", ms(p50), ms(p99));
+        let met = p50 <= Duration::from_millis(10) && p99 <= Duration::from_millis(30) && left > 0;
+        report.add(what, figure, "p50 ≤ 10 ms, p99 ≤ 30 ms", met, "");
         Ok(())
     }
 
