@@ -1,6 +1,6 @@
 --- Digest authentication (RFC 7616 with MD5, the one that clients have).
 --
--- A nonce is a time, a number that no other has, and a keyed digest of both, so those that were not used are kept nowhere. It is good for five
+-- A nonce is a time, a number that no other has, and a keyed digest of both, so unused ones are kept nowhere. It is good for five
 -- minutes, and with each count (`nc`) once, in any order: what was accepted is kept that long, in a dictionary of which each namespace
 -- has its share; one that has used it up loses its own oldest.
 -- @module narthex.auth.digest

@@ -58,8 +58,8 @@ local function increment(owner, key)
   return nil, err
 end
 
---- Fewer. A count that stays at 0 expires; a request that counts meanwhile makes it stay, and the second look makes up for an expiry that was
--- set just after that.
+--- Fewer. A count that stays at 0 expires; a request that counts meanwhile makes it stay, and the second look makes up for an expiry
+-- that was set just after that.
 local function decrement(key, by)
   local count = counts:incr(key, -by)
   if count and count <= 0 then

@@ -64,7 +64,7 @@ function M.filter()
     if state.affinity then
       affinity_cookie.set(var, state.affinity)
     end
-    if state.redirects and not state.is_error_page then
+    if state.redirects then
       own_host.filter(var, state.redirects)
     end
     response.filter(state)

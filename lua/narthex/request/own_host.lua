@@ -4,9 +4,13 @@
 local ngx = ngx
 
 local byte = string.byte
+local find = string.find
+local sub = string.sub
 local type = type
 
 local SLASH = byte("/")
+--- Before a path that `proxy_redirect` made.
+local MARK = "narthex-path:"
 
 local M = {}
 
@@ -40,15 +44,33 @@ function M.url(var, path, use_port)
   return var.scheme .. "://" .. authority(var, use_port) .. path
 end
 
---- Gives a redirect to a path that `proxy_redirect` made of the backend's the form that the route asks for; NGINX would give it the global
--- one. A path that the backend sent stays a path, as NGINX leaves it. Phase: header_filter.
+--- Marks what `proxy_redirect` puts in the place of a path's beginning, where that is a path as well: NGINX would make an absolute URL of it
+-- with the global settings, and may change the backend's header in place, so that neither value says what happened. Phase: rewrite.
+-- @tparam table var `ngx.var`
+function M.mark(var)
+  local to = var.narthex_location_to
+  if to and byte(to) == SLASH then
+    var.narthex_location_to = MARK .. to
+  end
+end
+
+--- Gives a redirect to a path that `proxy_redirect` made of the backend's the form that the route asks for. A path that the backend sent
+-- stays a path, as NGINX leaves it. Phase: header_filter.
 -- @tparam table var `ngx.var`
 -- @tparam table rules of the route, from `narthex.route.redirect`
 function M.filter(var, rules)
-  local path = ngx.header["Location"]
-  if type(path) == "string" and byte(path) == SLASH and path ~= var.upstream_http_location then
+  local location = ngx.header["Location"]
+  if type(location) == "string" and sub(location, 1, #MARK) == MARK then
+    local path = sub(location, #MARK + 1)
     -- What Lua sets is not made absolute again.
     ngx.header["Location"] = rules.relative and path or M.url(var, path, rules.use_port)
+  end
+  local refresh = ngx.header["Refresh"]
+  if type(refresh) == "string" then
+    local from, to = find(refresh, MARK, 1, true)
+    if from then
+      ngx.header["Refresh"] = sub(refresh, 1, from - 1) .. sub(refresh, to + 1)
+    end
   end
 end
 

@@ -19,6 +19,7 @@ local limits = require("narthex.limits.limits")
 local locations = require("narthex.route.locations")
 local metrics = require("narthex.metrics.metrics")
 local missing = require("narthex.route.missing")
+local own_host = require("narthex.request.own_host")
 local proxying = require("narthex.route.proxying")
 local redirect = require("narthex.route.redirect")
 local request_id = require("narthex.request.request_id")
@@ -172,6 +173,7 @@ local function prepare(var, extra, uri)
   end
   if extra.redirects and extra.redirects.has_own_form then
     context.open(var).redirects = extra.redirects
+    own_host.mark(var)
   end
   if extra.bandwidth then
     set_bandwidth(var, extra.bandwidth)

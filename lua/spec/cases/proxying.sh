@@ -12,6 +12,9 @@ check "a location that becomes a path carries the port where the route says so" 
 put h pathed.test '{"prefix":{"/":0},"policies":[{"namespace":"n","replacements":{"proxy_redirect":["http://in/","/"]},"redirects":{"relative_redirects":true}}],"locations":[{"path":"/","service":"a","port":"80","profile":"proxying"}]}'
 check "and stays a path where the route says so" "/x" "$(header pathed.test Location)"
 put h global.test '{"prefix":{"/":0},"policies":[{"namespace":"n","replacements":{"proxy_redirect":["http://in/","/"]}}],"locations":[{"path":"/","service":"a","port":"80","profile":"proxying"}]}'
+put h same.test '{"prefix":{"/":0},"policies":[{"namespace":"n","replacements":{"proxy_redirect":["http://in/","/four/ten/"]},"redirects":{"use_port_in_redirects":true}}],"locations":[{"path":"/","service":"a","port":"80","profile":"proxying"}]}'
+check "also where NGINX changes the backend's header in place" "http://same.test:$HTTP/four/ten/x" "$(header same.test Location)"
+check "a refresh names the path alone" "5; url=/four/ten/x" "$(header same.test Refresh)"
 check "and is as the settings say otherwise" "http://global.test/x" "$(header global.test Location)"
 check "without a rule nothing is replaced" "a=b; Domain=localhost; Path=/one/two" "$(header plain.test Set-Cookie)"
 check "without a rule the location stays" "http://in/x" "$(header plain.test Location)"

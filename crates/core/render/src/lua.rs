@@ -234,6 +234,12 @@ mod tests {
     use model::Globals;
 
     use super::*;
+    use crate::used_variables::UsedVariables;
+
+    fn configuration_of(fixed: &Fixed, caps: &Capabilities) -> String {
+        let (paths, used) = (crate::Paths::new("/var/lib/narthex"), UsedVariables::default());
+        configuration(Input { fixed, caps, paths: &paths, revision: "00ff", used: &used })
+    }
 
     #[test]
     fn lua_is_told_the_settings_in_its_units() {
@@ -245,12 +251,7 @@ mod tests {
         };
         let fixed = Fixed { globals: Arc::new(globals), ..Fixed::default() };
         assert_eq!(
-            configuration(
-                &fixed,
-                &Capabilities { name_servers: vec!["10.0.0.10".parse().unwrap()], ..Capabilities::assumed() },
-                "00ff",
-                &UsedVariables::default()
-            ),
+            configuration_of(&fixed, &Capabilities { name_servers: vec!["10.0.0.10".parse().unwrap()], ..Capabilities::assumed() }),
             concat!(
                 r#"{"revision":"00ff","profiles":["base"],"ssl_redirect":true,"force_ssl_redirect":false,"preserve_trailing_slash":false,"#,
                 r#""http_redirect_code":308,"https_port":443,"use_port_in_redirects":false,"relative_redirects":false,"#,
@@ -277,12 +278,7 @@ mod tests {
             size: bounds("10,1e+06"),
         };
         let globals = Globals { counting: Some(counting), ..Globals::default() };
-        let text = configuration(
-            &Fixed { globals: Arc::new(globals), ..Fixed::default() },
-            &Capabilities::assumed(),
-            "00ff",
-            &UsedVariables::default(),
-        );
+        let text = configuration_of(&Fixed { globals: Arc::new(globals), ..Fixed::default() }, &Capabilities::assumed());
         let metrics =
             r#""metrics":{"key":"0.005,1 10 10,1000000","time":[5.0,1000.0],"length":[10.0],"size":[10.0,1000000.0],"unknown":"skip"}}"#;
         assert!(text.ends_with(metrics), "{text}");

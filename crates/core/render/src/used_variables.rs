@@ -50,7 +50,7 @@ mod tests {
 
     #[track_caller]
     fn check(draft: &str, expected: &[&str]) {
-        assert_eq!(UsedVariables::by(draft).route.unwrap_or_default(), expected, "{draft}");
+        assert_eq!(UsedVariables::of(draft).route.unwrap_or_default(), expected, "{draft}");
     }
 
     #[test]

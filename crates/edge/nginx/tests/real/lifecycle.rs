@@ -269,7 +269,7 @@ async fn a_control_socket_that_was_deleted_leads_to_a_new_master() {
 #[tokio::test(flavor = "multi_thread")]
 async fn quit_lets_a_request_in_flight_finish() {
     let bed = Bed::new().await;
-    let mut supervisor = bed.serving().await;
+    let supervisor = bed.serving().await;
     let master = bed.master();
     let mut stream = TcpStream::connect(("127.0.0.1", bed.port)).unwrap();
     stream.write_all(b"GET / HTTP/1.0\r\nX-Half: ").unwrap();
@@ -289,7 +289,7 @@ async fn quit_lets_a_request_in_flight_finish() {
 #[tokio::test(flavor = "multi_thread")]
 async fn quit_does_not_wait_for_ever() {
     let bed = Bed::new().await;
-    let mut supervisor = bed.serving().await;
+    let supervisor = bed.serving().await;
     let master = bed.master();
     let mut stream = TcpStream::connect(("127.0.0.1", bed.port)).unwrap();
     stream.write_all(b"GET / HTTP/1.0\r\nX-Half: ").unwrap();
