@@ -1,6 +1,8 @@
 {{/* What values say without an effect, a line each. */}}
 {{- define "narthex.notes" -}}
 {{- $c := .Values.controller }}
+{{- $args := default dict $c.extraArgs }}
+{{- $streams := dict "tcp" (default dict .Values.tcp) "udp" (default dict .Values.udp) }}
 {{- range (.Files.Get "values.idle.yaml" | fromYaml).idle }}
 {{- $value := $.Values }}
 {{- range splitList "." .path }}
@@ -17,17 +19,17 @@
 {{- end }}
 {{- end }}
 {{- range $protocol := list "tcp" "udp" }}
-{{- if get $.Values $protocol }}
+{{- if get $streams $protocol }}
 - {{ $protocol }} has ports, a ConfigMap and a flag, but the controller does NOT SERVE {{ upper $protocol }} services yet: nothing answers there
 {{- end }}
 {{- end }}
 {{- range $protocol := list "tcp" "udp" }}
-{{- if and (not (get $.Values $protocol)) (or (get $c $protocol).annotations (get $c $protocol).configMapNamespace) }}
+{{- if and (not (get $streams $protocol)) (or (get (default dict (get $c $protocol)) "annotations") (get (default dict (get $c $protocol)) "configMapNamespace")) }}
 - controller.{{ $protocol }} is for the ConfigMap that {{ $protocol }} makes, which is empty
 {{- end }}
 {{- range $which, $nodePorts := dict "controller.service.nodePorts" $c.service.nodePorts "controller.service.internal.nodePorts" $c.service.internal.nodePorts }}
-{{- range $port, $nodePort := get $nodePorts $protocol }}
-{{- if not (hasKey (get $.Values $protocol) $port) }}
+{{- range $port, $nodePort := default dict (get (default dict $nodePorts) $protocol) }}
+{{- if not (hasKey (get $streams $protocol) $port) }}
 - {{ $which }}.{{ $protocol }}.{{ $port }} is {{ $nodePort }}, but {{ $protocol }} has no such port
 {{- end }}
 {{- end }}
@@ -65,11 +67,11 @@
 - controller.metrics.{{ $which }}.enabled is true, but controller.metrics.enabled is false
 {{- end }}
 {{- end }}
-{{- if and $c.metrics.enabled (ne (toString (default 10254 (get $c.extraArgs "healthz-port"))) (toString $c.metrics.port)) }}
-- controller.metrics.port is {{ $c.metrics.port }}, but the metrics are at {{ default 10254 (get $c.extraArgs "healthz-port") }}: set controller.extraArgs.healthz-port
+{{- if and $c.metrics.enabled (ne (toString (default 10254 (get $args "healthz-port"))) (toString $c.metrics.port)) }}
+- controller.metrics.port is {{ $c.metrics.port }}, but the metrics are at {{ default 10254 (get $args "healthz-port") }}: set controller.extraArgs.healthz-port
 {{- end }}
 {{- range $name, $port := dict "http" 80 "https" 443 }}
-{{- $flag := toString (default $port (get $c.extraArgs (printf "%s-port" $name))) }}
+{{- $flag := toString (default $port (get $args (printf "%s-port" $name))) }}
 {{- if ne $flag (toString (get $c.containerPort $name)) }}
 - controller.containerPort.{{ $name }} is {{ get $c.containerPort $name }}, but the controller listens at {{ $flag }}: set controller.extraArgs.{{ $name }}-port
 {{- end }}
@@ -85,7 +87,7 @@
 - controller.healthCheckPath is {{ $c.healthCheckPath }}, but controller.{{ $probe }}.httpGet.path is {{ $path }}: the probe fails
 {{- end }}
 {{- end }}
-{{- range $which, $namespace := dict "controller.configMapNamespace" $c.configMapNamespace "controller.tcp.configMapNamespace" $c.tcp.configMapNamespace "controller.udp.configMapNamespace" $c.udp.configMapNamespace }}
+{{- range $which, $namespace := dict "controller.configMapNamespace" $c.configMapNamespace "controller.tcp.configMapNamespace" (get (default dict $c.tcp) "configMapNamespace") "controller.udp.configMapNamespace" (get (default dict $c.udp) "configMapNamespace") }}
 {{- if and $namespace (ne $namespace (include "narthex.namespace" $)) }}
 - {{ $which }} is {{ $namespace }}, where the controller reads the ConfigMap; this chart makes it in {{ include "narthex.namespace" $ }}
 {{- end }}

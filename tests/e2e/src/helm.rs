@@ -89,8 +89,8 @@ impl Helm {
     /// # Errors
     /// Helm refuses it: the values, kinds and fields that the API server does not have, names that others own.
     pub fn notes(&self, release: &str, values: &Value) -> anyhow::Result<String> {
-        let args = ["install", release, &chart().to_string_lossy(), "--namespace", "default", "--dry-run=server"];
-        let printed = self.run(&args, values)?;
+        let chart = chart();
+        let printed = self.run(&["install", release, &chart.to_string_lossy(), "--namespace", "default", "--dry-run=server"], values)?;
         Ok(printed.split_once("\nNOTES:\n").map(|(_, notes)| notes.to_owned()).unwrap_or_default())
     }
 

@@ -20,7 +20,7 @@
 - {{ printf "--configmap=%s/%s" (default "$(POD_NAMESPACE)" $c.configMapNamespace) $name | quote }}
 {{- range $protocol := list "tcp" "udp" }}
 {{- if get $.Values $protocol }}
-- {{ printf "--%s-services-configmap=%s/%s-%s" $protocol (default "$(POD_NAMESPACE)" (get $c $protocol).configMapNamespace) (include "narthex.fullname" $) $protocol | quote }}
+- {{ printf "--%s-services-configmap=%s/%s-%s" $protocol (default "$(POD_NAMESPACE)" (get (default dict (get $c $protocol)) "configMapNamespace")) (include "narthex.fullname" $) $protocol | quote }}
 {{- end }}
 {{- end }}
 {{- if $c.scope.enabled }}

@@ -88,14 +88,14 @@ true
 
 {{/* Whether the status of Ingresses is written; empty: no. */}}
 {{- define "narthex.controller.writesStatus" -}}
-{{- if ne (toString (get .Values.controller.extraArgs "update-status")) "false" -}}
+{{- if ne (toString (get (default dict .Values.controller.extraArgs) "update-status")) "false" -}}
 true
 {{- end -}}
 {{- end -}}
 
 {{/* Whether the status has addresses of nodes; empty: no. */}}
 {{- define "narthex.controller.publishesNodes" -}}
-{{- $fixed := get .Values.controller.extraArgs "publish-status-address" -}}
+{{- $fixed := get (default dict .Values.controller.extraArgs) "publish-status-address" -}}
 {{- if and (include "narthex.controller.writesStatus" .) (not (include "narthex.controller.publishService" .)) (not $fixed) -}}
 true
 {{- end -}}

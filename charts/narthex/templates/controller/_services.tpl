@@ -26,8 +26,8 @@ allocateLoadBalancerNodePorts: {{ .own.allocateLoadBalancerNodePorts }}
 {{- range $name := list "http" "https" }}
 {{- if get $s (ternary "enableHttp" "enableHttps" (eq $name "http")) }}
 - name: {{ $name }}
-  port: {{ default (get $s.ports $name) (get $own.ports $name) }}
-  targetPort: {{ default (get $s.targetPorts $name) (get $own.targetPorts $name) }}
+  port: {{ default (get $s.ports $name) (get (default dict $own.ports) $name) }}
+  targetPort: {{ default (get $s.targetPorts $name) (get (default dict $own.targetPorts) $name) }}
   protocol: TCP
   {{- if $own.appProtocol }}
   appProtocol: {{ $name }}
@@ -38,7 +38,7 @@ allocateLoadBalancerNodePorts: {{ .own.allocateLoadBalancerNodePorts }}
 {{- end }}
 {{- end }}
 {{- range $protocol := list "tcp" "udp" }}
-{{- range $port, $service := get $.root.Values $protocol }}
+{{- range $port, $service := default dict (get $.root.Values $protocol) }}
 {{- $name := include "narthex.controller.portName" (dict "root" $.root "port" $port "protocol" $protocol) }}
 - name: {{ $name | quote }}
   port: {{ $port }}
