@@ -94,7 +94,7 @@ impl Helm {
         Ok(printed.split_once("\nNOTES:\n").map(|(_, notes)| notes.to_owned()).unwrap_or_default())
     }
 
-    /// Objects in the namespace `default` as the API server would store them, which it does not.
+    /// The names of the objects in the namespace `default`, a line each, that the API server would store; it stores none.
     ///
     /// # Errors
     /// The API server refuses one of them.

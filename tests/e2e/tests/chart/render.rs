@@ -72,7 +72,10 @@ fn values_of_other_types_and_other_names_are_refused() -> anyhow::Result<()> {
         (json!({"tcp": {"dns": "dns/dns:53"}}), "invalid propertyName 'dns'"),
         (json!({"udp": {"53": ""}}), "'/udp/53': minLength: got 0, want 1"),
         (json!({"defaultBackend": {"imge": {}}}), "'/defaultBackend': additional properties 'imge' not allowed"),
-        (json!({"defaultBackend": {"livenessProbe": {"path": "/"}}}), "'/defaultBackend/livenessProbe': additional properties 'path' not allowed"),
+        (
+            json!({"defaultBackend": {"livenessProbe": {"path": "/"}}}),
+            "'/defaultBackend/livenessProbe': additional properties 'path' not allowed",
+        ),
         (json!({"controller": {"keda": {"enable": true}}}), "'/controller/keda': additional properties 'enable' not allowed"),
         (json!({"controller": {"extraModules": [{"name": "m"}]}}), "'/controller/extraModules/0': missing property 'image'"),
         (json!({"controller": {"service": {"nodePorts": {"tcp": {"9000": "high"}}}}}), "'/controller/service/nodePorts/tcp/9000'"),

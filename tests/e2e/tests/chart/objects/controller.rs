@@ -191,16 +191,28 @@ fn rights_are_no_wider_than_the_scope() -> anyhow::Result<()> {
             .adds(&["Role narthex", "RoleBinding narthex"])
             .adds(&["Deployment narthex-defaultbackend", "Service narthex-defaultbackend", "ServiceAccount narthex-backend"])
             .has("Role narthex", "/metadata/namespace", json!("narthex"))
-            .has("Role narthex", "/rules/*", named("services", json!(["narthex-controller", "narthex-defaultbackend"]), json!(["list", "watch"])))
-            .has("Role narthex", "/rules/*", json!({"apiGroups": ["discovery.k8s.io"], "resources": ["endpointslices"], "verbs": ["list", "watch"]})),
+            .has(
+                "Role narthex",
+                "/rules/*",
+                named("services", json!(["narthex-controller", "narthex-defaultbackend"]), json!(["list", "watch"])),
+            )
+            .has(
+                "Role narthex",
+                "/rules/*",
+                json!({"apiGroups": ["discovery.k8s.io"], "resources": ["endpointslices"], "verbs": ["list", "watch"]}),
+            ),
     ])
 }
 
 #[test]
 fn the_webhook_has_rights_for_one_secret_and_one_registration() -> anyhow::Result<()> {
     const OBJECTS: [&str; 2] = ["Service narthex-controller-admission", "ValidatingWebhookConfiguration narthex-admission"];
-    const RIGHTS: [&str; 4] =
-        ["ClusterRole narthex-admission", "ClusterRoleBinding narthex-admission", "Role narthex-admission", "RoleBinding narthex-admission"];
+    const RIGHTS: [&str; 4] = [
+        "ClusterRole narthex-admission",
+        "ClusterRoleBinding narthex-admission",
+        "Role narthex-admission",
+        "RoleBinding narthex-admission",
+    ];
     const SECRET: &str = "Secret narthex-admission-certificate";
     const SOURCE: &str = "/spec/template/spec/volumes/2/secret";
     let webhook = |more: Value| {
@@ -222,9 +234,18 @@ fn the_webhook_has_rights_for_one_secret_and_one_registration() -> anyhow::Resul
         // The operator's own certificate.
         files(webhook(json!({"patch": {"enabled": false}})))
             .has(DEPLOYMENT, "/spec/template/spec/volumes/2/secret/secretName", json!("narthex-admission"))
-            .has(DEPLOYMENT, "/spec/template/spec/volumes/2/secret/items", json!([{"key": "cert", "path": "cert"}, {"key": "key", "path": "key"}])),
+            .has(
+                DEPLOYMENT,
+                "/spec/template/spec/volumes/2/secret/items",
+                json!([{"key": "cert", "path": "cert"}, {"key": "key", "path": "key"}]),
+            ),
         files(webhook(json!({"certManager": {"enabled": true}})))
-            .adds(&["Certificate narthex-admission", "Certificate narthex-root-cert", "Issuer narthex-root-issuer", "Issuer narthex-self-signed-issuer"])
+            .adds(&[
+                "Certificate narthex-admission",
+                "Certificate narthex-root-cert",
+                "Issuer narthex-root-issuer",
+                "Issuer narthex-self-signed-issuer",
+            ])
             .has("Certificate narthex-root-cert", "/spec/duration", json!("43800h0m0s"))
             .has("Certificate narthex-admission", "/spec/duration", json!("8760h0m0s"))
             .has("Certificate narthex-admission", "/metadata/labels", Value::Null)

@@ -12,7 +12,8 @@ const REFUSED: &str = "values don't meet the specifications of the schema";
 
 /// Values with which the others have an effect: what excludes each other is in different ones.
 fn settings() -> anyhow::Result<[Value; 3]> {
-    let monitors = json!({"enabled": true, "serviceMonitor": {"enabled": true}, "prometheusRule": {"enabled": true, "rules": [{"alert": "A"}]}});
+    let monitors =
+        json!({"enabled": true, "serviceMonitor": {"enabled": true}, "prometheusRule": {"enabled": true, "rules": [{"alert": "A"}]}});
     let rollout = json!({"enabled": true, "alerts": {"enabled": true, "webhookUrl": "https://a"}, "serviceMonitor": {"enabled": true}});
     let full = with(&file("deployment.yaml")?, json!({"controller": {"metrics": monitors}, "rollout": rollout}));
     let plain = json!({
@@ -43,8 +44,25 @@ fn unique(current: &Value, number: usize) -> Option<Value> {
 /// Values to try in its place: the schema takes one of them.
 fn candidates(current: &Value, number: usize) -> Vec<Value> {
     let texts = [
-        "/s", "7s", "a/b", "https://s", "NodePort", "LoadBalancer", "Local", "ClientIP", "PreferDualStack", "Ignore", "Always", "DaemonSet", "QUFB",
-        "keda.k8s.io/v1alpha1", "annotations", "nginx", "secrets", "slack", "text",
+        "/s",
+        "7s",
+        "a/b",
+        "https://s",
+        "NodePort",
+        "LoadBalancer",
+        "Local",
+        "ClientIP",
+        "PreferDualStack",
+        "Ignore",
+        "Always",
+        "DaemonSet",
+        "QUFB",
+        "keda.k8s.io/v1alpha1",
+        "annotations",
+        "nginx",
+        "secrets",
+        "slack",
+        "text",
     ];
     let mut all: Vec<Value> = unique(current, number).into_iter().collect();
     match current {
@@ -86,7 +104,8 @@ fn without_trace(helm: &Helm, base: &Value, current: &Value, all: Vec<Leaf>) -> 
         }
         match helm.manifest("edge", &values) {
             Ok(text) => {
-                let seen = |leaf: &Leaf| text.contains(&format!("s{:04}", leaf.number)) || text.contains(&(20_000 + leaf.number).to_string());
+                let seen =
+                    |leaf: &Leaf| text.contains(&format!("s{:04}", leaf.number)) || text.contains(&(20_000 + leaf.number).to_string());
                 rest.extend(tried.into_iter().filter(|leaf| !seen(leaf)));
                 return Ok(rest);
             }
