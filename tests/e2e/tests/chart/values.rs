@@ -107,6 +107,18 @@ fn the_api_server_takes_what_is_rendered() -> anyhow::Result<()> {
 }
 
 #[test]
+fn fields_that_a_version_of_kubernetes_lacks_are_left_out() -> anyhow::Result<()> {
+    const FIELDS: [&str; 3] = ["matchConditions:", "trafficDistribution:", "resizePolicy:"];
+    let (helm, values, chart) = (helm()?, file("deployment.yaml")?, chart());
+    for (version, known) in [("1.29.0", 0), ("1.30.0", 1), ("1.31.0", 2), ("1.33.0", 3)] {
+        let text = helm.run(&["template", "edge", &chart.to_string_lossy(), "--kube-version", version], &values)?;
+        let written: Vec<&str> = FIELDS.into_iter().filter(|field| text.contains(field)).collect();
+        assert_eq!(written, FIELDS[..known], "Kubernetes {version}");
+    }
+    Ok(())
+}
+
+#[test]
 fn values_without_a_meaning_are_named_and_change_nothing() -> anyhow::Result<()> {
     let helm = helm()?;
     let defaults = read(&chart().join("values.yaml"))?;

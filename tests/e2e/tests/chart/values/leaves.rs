@@ -110,10 +110,15 @@ fn without_trace(helm: &Helm, base: &Value, current: &Value, all: Vec<Leaf>) -> 
                 return Ok(rest);
             }
             Err(error) => {
-                let paths = refused(&error.to_string());
-                ensure!(!paths.is_empty(), "{error}");
-                let (no, yes) = tried.into_iter().partition(|leaf| paths.iter().any(|path| path.starts_with(&leaf.path)));
-                rest.extend::<Vec<Leaf>>(no);
+                let message = error.to_string();
+                let paths = refused(&message);
+                // Names of map entries that the schema refuses have no path.
+                let is_refused = |leaf: &Leaf| {
+                    paths.iter().any(|path| path.starts_with(&leaf.path)) || message.contains(&format!("'s{:04}'", leaf.number))
+                };
+                let (no, yes): (Vec<Leaf>, Vec<Leaf>) = tried.into_iter().partition(is_refused);
+                ensure!(!no.is_empty(), "{message}");
+                rest.extend(no);
                 tried = yes;
             }
         }
