@@ -34,15 +34,34 @@ app.kubernetes.io/managed-by: {{ .Release.Service | quote }}
 {{- end }}
 {{- end -}}
 
-{{/* The name of an image. Input: a dict of `root` and `image`. */}}
-{{- define "narthex.image" -}}
-{{- $name := .image.repository -}}
-{{- if not $name -}}
-{{- $registry := default .root.Values.global.image.registry .image.registry -}}
-{{- $name = ternary (printf "%s/%s" $registry .image.image) .image.image (ne (default "" $registry) "") -}}
+{{/* The registry before the images of this project: the global one, but for the Kubernetes project's, which has none of them. */}}
+{{- define "narthex.registry" -}}
+{{- $registry := dig "image" "registry" "" (default dict .Values.global) -}}
+{{- if ne (default "" $registry) "registry.k8s.io" -}}
+{{- $registry -}}
 {{- end -}}
-{{- $name -}}:{{ default .root.Chart.AppVersion .image.tag }}
-{{- with .image.digest }}@{{ . }}{{ end -}}
+{{- end -}}
+
+{{/* The name of an image. Input: a dict of `image`, and of `registry` and `tag` for an image that has none. */}}
+{{- define "narthex.imageName" -}}
+{{- $name := get .image "repository" -}}
+{{- if not $name -}}
+{{- $name = list (default .registry (get .image "registry")) .image.image | compact | join "/" -}}
+{{- end -}}
+{{- $name -}}
+{{- with default .tag (get .image "tag") }}:{{ . }}{{ end -}}
+{{- with get .image "digest" }}@{{ . }}{{ end -}}
+{{- end -}}
+
+{{/* The name of an image of this project. Input: a dict of `root` and `image`. */}}
+{{- define "narthex.image" -}}
+{{- include "narthex.imageName" (dict "image" .image "registry" (include "narthex.registry" .root) "tag" .root.Chart.AppVersion) -}}
+{{- end -}}
+
+{{/* The labels of a component's objects. Input: a dict of `root` and `component`. */}}
+{{- define "narthex.componentLabels" -}}
+{{ include "narthex.labels" .root }}
+app.kubernetes.io/component: {{ .component }}
 {{- end -}}
 
 {{/* Flags of a map: `--key=value`, or `--key` for an empty value. */}}
@@ -50,4 +69,23 @@ app.kubernetes.io/managed-by: {{ .Release.Service | quote }}
 {{- range $key, $value := . }}
 - {{ ternary (printf "--%s" $key) (printf "--%s=%v" $key $value) (eq (toString $value) "") | quote }}
 {{- end }}
+{{- end -}}
+
+{{/* Metrics by which an autoscaler counts. Input: its values. */}}
+{{- define "narthex.utilization" -}}
+{{- range $name := list "memory" "cpu" }}
+{{- with get $ (ternary "targetCPUUtilizationPercentage" "targetMemoryUtilizationPercentage" (eq $name "cpu")) }}
+- type: Resource
+  resource:
+    name: {{ $name }}
+    target:
+      type: Utilization
+      averageUtilization: {{ . }}
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{/* Kubernetes 1.21 and 1.22 have the beta alone. */}}
+{{- define "narthex.autoscaling" -}}
+{{- ternary "autoscaling/v2" "autoscaling/v2beta2" (.Capabilities.APIVersions.Has "autoscaling/v2") -}}
 {{- end -}}

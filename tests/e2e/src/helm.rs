@@ -1,7 +1,9 @@
 //! Helm, and the chart.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Context, bail};
 use k8s_openapi::api::apps::v1::Deployment;
@@ -12,6 +14,9 @@ use serde_json::{Value, json};
 use testkit::bed::Bed;
 
 use crate::Case;
+
+/// Helms that run at a time.
+const WORKERS: usize = 4;
 
 /// The chart's directory.
 pub fn chart() -> PathBuf {
@@ -45,15 +50,16 @@ impl Helm {
     /// # Errors
     /// When it fails: the error is what it says.
     pub fn run(&self, args: &[&str], values: &Value) -> anyhow::Result<String> {
-        let file = self.scratch.path().join("values.json");
-        std::fs::write(&file, values.to_string())?;
+        // One for each call: they may run side by side.
+        let mut file = tempfile::Builder::new().suffix(".json").tempfile_in(self.scratch.path())?;
+        file.write_all(values.to_string().as_bytes())?;
         let mut command = Command::new(&self.binary);
         for name in ["HELM_CACHE_HOME", "HELM_CONFIG_HOME", "HELM_DATA_HOME"] {
             command.env(name, self.scratch.path());
         }
         command.env("KUBECONFIG", &self.kubeconfig).args(args);
         if !["uninstall", "version"].contains(&args[0]) {
-            command.arg("--values").arg(&file);
+            command.arg("--values").arg(file.path());
         }
         let output = command.output().with_context(|| format!("{} (`make bed` builds it)", self.binary.display()))?;
         if !output.status.success() {
@@ -67,10 +73,62 @@ impl Helm {
     /// # Errors
     /// The chart refuses the values.
     pub fn render(&self, release: &str, values: &Value) -> anyhow::Result<Vec<DynamicObject>> {
-        let chart = chart();
-        let text = self.run(&["template", release, &chart.to_string_lossy(), "--namespace", release], values)?;
-        testkit::kube::read(&text)
+        testkit::kube::read(&self.manifest(release, values)?)
     }
+
+    /// The text of the objects of [`Self::render`].
+    ///
+    /// # Errors
+    /// The chart refuses the values.
+    pub fn manifest(&self, release: &str, values: &Value) -> anyhow::Result<String> {
+        self.run(&["template", release, &chart().to_string_lossy(), "--namespace", release], values)
+    }
+
+    /// What an installation into `default` prints below `NOTES:`. Helm asks the API server, and nothing is installed.
+    ///
+    /// # Errors
+    /// Helm refuses it: the values, kinds and fields that the API server does not have, names that others own.
+    pub fn notes(&self, release: &str, values: &Value) -> anyhow::Result<String> {
+        let chart = chart();
+        let printed = self.run(&["install", release, &chart.to_string_lossy(), "--namespace", "default", "--dry-run=server"], values)?;
+        Ok(printed.split_once("\nNOTES:\n").map(|(_, notes)| notes.to_owned()).unwrap_or_default())
+    }
+
+    /// The names of the objects in the namespace `default`, a line each, that the API server would store; it stores none.
+    ///
+    /// # Errors
+    /// The API server refuses one of them.
+    pub fn stored(&self, release: &str, values: &Value) -> anyhow::Result<String> {
+        let text = self.run(&["template", release, &chart().to_string_lossy(), "--namespace", "default"], values)?;
+        let mut command = Command::new(self.binary.with_file_name("kubectl"));
+        command.args(["create", "--dry-run=server", "--validate=strict", "--output=name", "--filename=-"]);
+        let mut child =
+            command.env("KUBECONFIG", &self.kubeconfig).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+        child.stdin.take().context("a pipe")?.write_all(text.as_bytes())?;
+        let output = child.wait_with_output()?;
+        if !output.status.success() {
+            bail!("{}", String::from_utf8_lossy(&output.stderr));
+        }
+        Ok(String::from_utf8(output.stdout)?)
+    }
+}
+
+/// Does something for all items, some at a time. The first error counts.
+///
+/// # Errors
+/// Those of `work`.
+pub fn side_by_side<T: Sync>(items: &[T], work: impl Fn(&T) -> anyhow::Result<()> + Sync) -> anyhow::Result<()> {
+    let next = AtomicUsize::new(0);
+    let worker = || {
+        while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
+            work(item)?;
+        }
+        anyhow::Ok(())
+    };
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..WORKERS).map(|_| scope.spawn(worker)).collect();
+        workers.into_iter().try_for_each(|worker| worker.join().expect("a worker that panics is a failed test"))
+    })
 }
 
 /// These values without the controller.

@@ -2,6 +2,8 @@
 
 mod chart {
     mod controller;
+    mod objects;
     mod render;
     mod rollout;
+    mod values;
 }

@@ -18,7 +18,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 pub use build::{IngressBuilder, PathType, mk_deployment, mk_ingress, mk_ingress_class, mk_service, mk_slice};
-pub use manifest::{apply, read};
+pub use manifest::{apply, documents, read};
 pub use namespace::Namespace;
 pub use tls::{Authority, Certificate, mk_authority, mk_certificate, mk_tls_secret};
 

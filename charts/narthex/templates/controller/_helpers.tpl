@@ -7,12 +7,34 @@
 app.kubernetes.io/component: controller
 {{- end -}}
 
+{{/* Of Services, the ServiceMonitor and the PrometheusRule, which have labels of their own instead of controller.labels. */}}
+{{- define "narthex.controller.commonLabels" -}}
+{{ include "narthex.componentLabels" (dict "root" . "component" "controller") }}
+{{- end -}}
+
 {{- define "narthex.controller.labels" -}}
-{{ include "narthex.labels" . }}
-app.kubernetes.io/component: controller
+{{ include "narthex.controller.commonLabels" . }}
 {{- with .Values.controller.labels }}
 {{ toYaml . }}
 {{- end }}
+{{- end -}}
+
+{{/* The image. That of ingress-nginx, which complete values of its chart name, is no controller of this chart: its name and version don't count. */}}
+{{- define "narthex.controller.image" -}}
+{{- $image := .Values.controller.image -}}
+{{- if include "narthex.controller.foreignImage" . -}}
+{{- $registry := get $image "registry" -}}
+{{- $image = dict "image" "narthex" "registry" (ternary "" $registry (eq (toString $registry) "registry.k8s.io")) -}}
+{{- end -}}
+{{- include "narthex.image" (dict "root" . "image" $image) -}}
+{{- end -}}
+
+{{/* The values name the image of ingress-nginx; empty: no. */}}
+{{- define "narthex.controller.foreignImage" -}}
+{{- $image := .Values.controller.image -}}
+{{- if and (not (get $image "repository")) (has $image.image (list "ingress-nginx/controller" "ingress-nginx/controller-chroot")) -}}
+true
+{{- end -}}
 {{- end -}}
 
 {{- define "narthex.controller.serviceAccountName" -}}
@@ -66,193 +88,69 @@ true
 
 {{/* Whether the status of Ingresses is written; empty: no. */}}
 {{- define "narthex.controller.writesStatus" -}}
-{{- if ne (toString (get .Values.controller.extraArgs "update-status")) "false" -}}
+{{- if ne (toString (get (default dict .Values.controller.extraArgs) "update-status")) "false" -}}
 true
 {{- end -}}
 {{- end -}}
 
 {{/* Whether the status has addresses of nodes; empty: no. */}}
 {{- define "narthex.controller.publishesNodes" -}}
-{{- $fixed := get .Values.controller.extraArgs "publish-status-address" -}}
+{{- $fixed := get (default dict .Values.controller.extraArgs) "publish-status-address" -}}
 {{- if and (include "narthex.controller.writesStatus" .) (not (include "narthex.controller.publishService" .)) (not $fixed) -}}
 true
 {{- end -}}
 {{- end -}}
 
-{{/* Whether there is an admission webhook; empty: no. */}}
-{{- define "narthex.controller.webhook" -}}
-{{- $w := .Values.controller.admissionWebhooks -}}
-{{- if and .Values.controller.enabled $w.enabled -}}
-{{- if and .Values.rbac.scope (not $w.certManager.enabled) -}}
-{{- fail "controller.admissionWebhooks.enabled and rbac.scope are true: expected controller.admissionWebhooks.certManager.enabled as well, because the controller may not change the registration" -}}
-{{- end -}}
-true
-{{- end -}}
-{{- end -}}
-
-{{- define "narthex.controller.webhook.fullname" -}}
-{{- printf "%s-%s" (include "narthex.fullname" .) .Values.controller.admissionWebhooks.name | trunc 63 | trimSuffix "-" -}}
-{{- end -}}
-
-{{- define "narthex.controller.webhook.labels" -}}
-{{ include "narthex.labels" . }}
-app.kubernetes.io/component: admission-webhook
-{{- end -}}
-
-{{- define "narthex.controller.webhook.args" -}}
-{{- $w := .Values.controller.admissionWebhooks -}}
-{{- $service := printf "%s-admission" (include "narthex.controller.fullname" .) -}}
-{{- $namespace := include "narthex.namespace" . -}}
-{{- $name := include "narthex.controller.webhook.fullname" . }}
-- {{ printf "--validating-webhook=:%v" $w.port | quote }}
-{{- if $w.certManager.enabled }}
-- {{ printf "--validating-webhook-certificate=%s" $w.certificate | quote }}
-- {{ printf "--validating-webhook-key=%s" $w.key | quote }}
-{{- else }}
-- {{ printf "--validating-webhook-secret=$(POD_NAMESPACE)/%s" $name | quote }}
-- {{ printf "--validating-webhook-configuration=%s" $name | quote }}
-- {{ printf "--validating-webhook-names=%s,%s.%s,%s.%s.svc" $service $service $namespace $service $namespace | quote }}
-{{- end }}
-{{- end -}}
-
-{{- define "narthex.controller.args" -}}
+{{/* The number of replicas that a PodDisruptionBudget counts on. */}}
+{{- define "narthex.controller.replicas" -}}
 {{- $c := .Values.controller -}}
-{{- $name := include "narthex.controller.fullname" . -}}
-- run
-- --work-dir=/run/narthex
-{{- if not $c.enableAnnotationValidations }}
-- --enable-annotation-validation=false
-{{- end }}
-{{- with include "narthex.controller.publishService" . }}
-- {{ printf "--publish-service=%s" . | quote }}
-{{- end }}
-- {{ printf "--election-id=%s" (include "narthex.controller.electionID" .) | quote }}
-- {{ printf "--controller-class=%s" $c.ingressClassResource.controllerValue | quote }}
-{{- with $c.ingressClass }}
-- {{ printf "--ingress-class=%s" . | quote }}
-{{- end }}
-- {{ printf "--configmap=%s/%s" (default "$(POD_NAMESPACE)" $c.configMapNamespace) $name | quote }}
-{{- if $c.scope.enabled }}
-- {{ printf "--watch-namespace=%s" (default "$(POD_NAMESPACE)" $c.scope.namespace) | quote }}
-{{- else if $c.scope.namespaceSelector }}
-- {{ printf "--watch-namespace-selector=%s" $c.scope.namespaceSelector | quote }}
-{{- end }}
-{{- if include "narthex.controller.webhook" . }}
-{{- include "narthex.controller.webhook.args" . }}
-{{- end }}
-{{- with $c.healthCheckHost }}
-- {{ printf "--healthz-host=%s" . | quote }}
-{{- end }}
-{{- if ne $c.healthCheckPath "/healthz" }}
-- {{ printf "--health-check-path=%s" $c.healthCheckPath | quote }}
-{{- end }}
-{{- range $flag, $value := dict
-  "ingress-class-by-name" $c.ingressClassByName
-  "watch-ingress-without-class" $c.watchIngressWithoutClass
-  "enable-metrics" $c.metrics.enabled
-  "enable-topology-aware-routing" $c.enableTopologyAwareRouting
-}}
-{{- if $value }}
-- {{ printf "--%s=true" $flag | quote }}
-{{- end }}
-{{- end }}
-{{- include "narthex.extraArgs" $c.extraArgs }}
+{{- if and $c.autoscaling.enabled (not $c.keda.enabled) -}}
+{{- int $c.autoscaling.minReplicas -}}
+{{- else if and $c.keda.enabled (not $c.autoscaling.enabled) -}}
+{{- int $c.keda.minReplicas -}}
+{{- else -}}
+{{- int $c.replicaCount -}}
+{{- end -}}
 {{- end -}}
 
-{{/* The rights in what is watched. */}}
-{{- define "narthex.controller.rules" -}}
-# Settings, certificates, users, headers.
-- apiGroups: [""]
-  resources: [configmaps, secrets]
-  verbs: [get, list, watch]
-- apiGroups: [""]
-  resources: [services]
-  verbs: [list, watch]
-- apiGroups: [discovery.k8s.io]
-  resources: [endpointslices]
-  verbs: [list, watch]
-- apiGroups: [networking.k8s.io]
-  resources: [ingresses]
-  verbs: [list, watch]
-{{- if include "narthex.controller.writesStatus" . }}
-- apiGroups: [networking.k8s.io]
-  resources: [ingresses/status]
-  verbs: [patch]
-{{- end }}
-- apiGroups: [""]
-  resources: [events]
-  verbs: [create, patch]
-{{- end -}}
-
-{{/* The rights in the release's namespace. */}}
-{{- define "narthex.controller.ownRules" -}}
-# Our own Pod: Events about it, its zone.
-- apiGroups: [""]
-  resources: [pods]
-  verbs: {{ ternary (list "get" "list") (list "get") (ne (include "narthex.controller.publishesNodes" .) "") | toJson }}
-{{- $watched := include "narthex.controller.watched" . }}
-{{- if and $watched (ne $watched (include "narthex.namespace" .)) }}
-- apiGroups: [""]
-  resources: [events]
-  verbs: [create, patch]
-# The settings, and the Service whose addresses are published.
-- apiGroups: [""]
-  resources: [configmaps]
-  resourceNames: [{{ include "narthex.controller.fullname" . | quote }}]
-  verbs: [get, list, watch]
-{{- if include "narthex.controller.publishService" . }}
-- apiGroups: [""]
-  resources: [services]
-  resourceNames: [{{ include "narthex.controller.publishService" . | splitList "/" | last | quote }}]
-  verbs: [list, watch]
-{{- end }}
-{{- end }}
-{{- if and (include "narthex.controller.webhook" .) (not .Values.controller.admissionWebhooks.certManager.enabled) }}
-# The certificate of the webhook.
-- apiGroups: [""]
-  resources: [secrets]
-  resourceNames: [{{ include "narthex.controller.webhook.fullname" . | quote }}]
-  verbs: [get, update]
-{{- end }}
-{{- if include "narthex.controller.writesStatus" . }}
-- apiGroups: [coordination.k8s.io]
-  resources: [leases]
-  verbs: [create]
-- apiGroups: [coordination.k8s.io]
-  resources: [leases]
-  resourceNames: [{{ include "narthex.controller.electionID" . | quote }}]
-  verbs: [get, update]
+{{/* The container's securityContext. */}}
+{{- define "narthex.controller.securityContext" -}}
+{{- with .Values.controller.containerSecurityContext -}}
+{{ toYaml . }}
+{{- else -}}
+{{- with .Values.controller.image -}}
+runAsNonRoot: {{ .runAsNonRoot }}
+runAsUser: {{ .runAsUser }}
+runAsGroup: {{ .runAsGroup }}
+allowPrivilegeEscalation: {{ .allowPrivilegeEscalation }}
+readOnlyRootFilesystem: {{ .readOnlyRootFilesystem }}
+capabilities:
+  drop: [ALL]
+  add: [NET_BIND_SERVICE]
+{{- with .seccompProfile }}
+seccompProfile:
+  {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end -}}
-
-{{/* Fields of a Service that are written when they are set. Input: its values. */}}
-{{- define "narthex.serviceFields" -}}
-{{- range $key := list "clusterIP" "clusterIPs" "externalIPs" "loadBalancerIP" "loadBalancerSourceRanges" "loadBalancerClass" "healthCheckNodePort" "externalTrafficPolicy" "sessionAffinity" "trafficDistribution" "ipFamilyPolicy" "ipFamilies" }}
-{{- with get $ $key }}
-{{ $key }}: {{ toJson . }}
-{{- end }}
-{{- end }}
-{{- if hasKey . "allocateLoadBalancerNodePorts" }}
-allocateLoadBalancerNodePorts: {{ .allocateLoadBalancerNodePorts }}
-{{- end }}
+{{- end -}}
 {{- end -}}
 
-{{/* Ports of the external or the internal Service. Input: a dict of `service` and `own`. */}}
-{{- define "narthex.controller.servicePorts" -}}
-{{- $s := .service -}}
-{{- $own := .own -}}
-{{- range $name := list "http" "https" }}
-{{- if get $s (ternary "enableHttp" "enableHttps" (eq $name "http")) }}
-- name: {{ $name }}
-  port: {{ default (get $s.ports $name) (get $own.ports $name) }}
-  targetPort: {{ default (get $s.targetPorts $name) (get $own.targetPorts $name) }}
-  protocol: TCP
-  {{- if $own.appProtocol }}
-  appProtocol: {{ $name }}
-  {{- end }}
-  {{- if and (has (default $s.type $own.type) (list "NodePort" "LoadBalancer")) (get $own.nodePorts $name) }}
-  nodePort: {{ get $own.nodePorts $name }}
-  {{- end }}
+{{/* An init container that puts a module for NGINX into a volume. Input: a dict of `root` and `module`. */}}
+{{- define "narthex.controller.module" -}}
+{{- $module := .module -}}
+name: {{ $module.name | quote }}
+image: {{ include "narthex.imageName" (dict "image" $module.image "registry" (dig "image" "registry" "" (default dict .root.Values.global)) "tag" "") | quote }}
+imagePullPolicy: {{ .root.Values.controller.image.pullPolicy }}
+command: {{ ternary (list "/init_module") (list "sh" "-c" "/usr/local/bin/init_module.sh") (eq (toString (get $module.image "distroless")) "true") | toJson }}
+{{- with default .root.Values.controller.containerSecurityContext (get $module "containerSecurityContext") }}
+securityContext:
+  {{- toYaml . | nindent 2 }}
 {{- end }}
+{{- with get $module "resources" }}
+resources:
+  {{- toYaml . | nindent 2 }}
 {{- end }}
+volumeMounts:
+  - name: modules
+    mountPath: /modules_mount
 {{- end -}}

@@ -186,15 +186,16 @@ async fn the_webhook_needs_one_secret_and_one_registration() -> anyhow::Result<(
         Ok(())
     })
     .await?;
-    let secret = case.namespace.api::<Secret>().get(&name).await?;
+    let own = format!("{name}-certificate");
+    let secret = case.namespace.api::<Secret>().get(&own).await?;
     assert_eq!(secret.data.unwrap_or_default().into_keys().collect::<Vec<_>>(), ["ca", "cert", "key"]);
     let log = controller.log();
     assert!(!log.contains("forbidden"), "{log}");
     let rights = rights(kubeconfig.path(), case.ns()).await?;
-    let of_webhook: Vec<&String> = rights.iter().filter(|right| right.contains("-admission ")).collect();
+    let of_webhook: Vec<&String> = rights.iter().filter(|right| right.contains("-admission")).collect();
     let registration = format!("admissionregistration.k8s.io/validatingwebhookconfigurations/{name}");
     let expected =
-        [format!("/secrets/{name} get"), format!("/secrets/{name} update"), format!("{registration} get"), format!("{registration} patch")];
+        [format!("/secrets/{own} get"), format!("/secrets/{own} update"), format!("{registration} get"), format!("{registration} patch")];
     assert_eq!(of_webhook, expected.iter().collect::<Vec<_>>());
     Ok(())
 }

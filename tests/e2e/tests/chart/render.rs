@@ -62,14 +62,33 @@ fn values_of_other_types_and_other_names_are_refused() -> anyhow::Result<()> {
             "'/controller/admissionWebhooks/failurePolicy': value must be one of 'Fail', 'Ignore'",
         ),
         (
-            json!({"controller": {"enabled": true, "scope": {"enabled": true}, "admissionWebhooks": {"enabled": true}}, "rbac": {"scope": true}}),
-            "expected controller.admissionWebhooks.certManager.enabled as well",
+            json!({"controller": {"enabled": true, "admissionWebhooks": {"enabled": true, "key": "/b/key", "certManager": {"enabled": true}}}}),
+            "expected the same directory, because one volume holds both",
         ),
         (
             json!({"controller": {"enabled": true, "scope": {"enabled": true, "namespace": "a"}, "addHeaders": {"A": "b"}}}),
             "reads nothing but its own settings",
         ),
-        (json!({"tcp": {"53": "dns/dns:53"}}), "'/tcp': maxProperties: got 1, want 0"),
+        (json!({"tcp": {"dns": "dns/dns:53"}}), "invalid propertyName 'dns'"),
+        (json!({"udp": {"53": ""}}), "'/udp/53': minLength: got 0, want 1"),
+        (json!({"defaultBackend": {"imge": {}}}), "'/defaultBackend': additional properties 'imge' not allowed"),
+        (
+            json!({"defaultBackend": {"livenessProbe": {"path": "/"}}}),
+            "'/defaultBackend/livenessProbe': additional properties 'path' not allowed",
+        ),
+        (json!({"controller": {"keda": {"enable": true}}}), "'/controller/keda': additional properties 'enable' not allowed"),
+        (json!({"controller": {"extraModules": [{"name": "m"}]}}), "'/controller/extraModules/0': missing property 'image'"),
+        (json!({"controller": {"service": {"nodePorts": {"tcp": {"9000": "high"}}}}}), "'/controller/service/nodePorts/tcp/9000'"),
+        (json!({"controller": {"electionTTL": "soon"}}), "'/controller/electionTTL': 'soon' does not match"),
+        (json!({"controller": {"hostname": {"a": "b"}}}), "'/controller/hostname'"),
+        (
+            json!({"controller": {"admissionWebhooks": {"patch": {"imag": {}}}}}),
+            "'/controller/admissionWebhooks/patch': additional properties 'imag' not allowed",
+        ),
+        (
+            json!({"controller": {"admissionWebhooks": {"createSecretJob": {"resource": {}}}}}),
+            "'/controller/admissionWebhooks/createSecretJob': additional properties 'resource' not allowed",
+        ),
         (json!({"controller": {"enabled": true}, "rbac": {"scope": true}}), "rbac.scope is true and controller.scope.enabled is false"),
     ] {
         let refusal = helm.render("shop", &alone(values.clone())).err().with_context(|| format!("{values} was not refused"))?;
@@ -244,7 +263,7 @@ fn the_webhook_has_the_objects_that_its_values_ask_for() -> anyhow::Result<()> {
     let own = render(json!({"timeoutSeconds": 3, "port": 9443, "objectSelector": {"matchLabels": {"a": "b"}}}))?;
     for name in [
         "Service shop-narthex-controller-admission",
-        "Secret shop-narthex-admission",
+        "Secret shop-narthex-admission-certificate",
         "ValidatingWebhookConfiguration shop-narthex-admission",
     ] {
         assert!(names(&own).contains(&name.to_owned()), "{name} is not in {:?}", names(&own));
@@ -264,7 +283,7 @@ fn the_webhook_has_the_objects_that_its_values_ask_for() -> anyhow::Result<()> {
     let args = container["args"].as_array().context("args")?;
     for arg in [
         "--validating-webhook=:9443",
-        "--validating-webhook-secret=$(POD_NAMESPACE)/shop-narthex-admission",
+        "--validating-webhook-secret=$(POD_NAMESPACE)/shop-narthex-admission-certificate",
         "--validating-webhook-configuration=shop-narthex-admission",
     ] {
         assert!(args.contains(&json!(arg)), "{arg} is not in {args:?}");
@@ -284,7 +303,7 @@ fn the_webhook_has_the_objects_that_its_values_ask_for() -> anyhow::Result<()> {
     ] {
         assert!(names(&managed).contains(&name.to_owned()), "{name} is not in {:?}", names(&managed));
     }
-    assert!(!names(&managed).contains(&"Secret shop-narthex-admission".to_owned()));
+    assert!(!names(&managed).iter().any(|name| name.starts_with("Secret")));
     let registration = of_kind(&managed, "ValidatingWebhookConfiguration").remove(0);
     assert_eq!(registration["annotations"]["cert-manager.io/inject-ca-from"], "shop/shop-narthex-admission");
     let deployment = of_kind(&managed, "Deployment").remove(0);

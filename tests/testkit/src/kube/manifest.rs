@@ -10,12 +10,20 @@ use serde_json::Value;
 /// Field manager of what tests apply.
 const MANAGER: &str = "testkit";
 
+/// The documents of a YAML or JSON text, in its order.
+///
+/// # Errors
+/// When it isn't YAML.
+pub fn documents(text: &str) -> anyhow::Result<Vec<Value>> {
+    Ok(serde_saphyr::from_multiple(text)?)
+}
+
 /// Reads YAML (several documents) or JSON; `List`s are taken apart, empty documents passed over.
 ///
 /// # Errors
 /// When it isn't YAML, or a document isn't an object with `apiVersion`, `kind` and a name.
 pub fn read(text: &str) -> anyhow::Result<Vec<DynamicObject>> {
-    let documents: Vec<Value> = serde_saphyr::from_multiple(text).context("manifest is not YAML")?;
+    let documents = documents(text).context("manifest is not YAML")?;
     let mut objects = Vec::new();
     for mut document in documents.into_iter().filter(|document| !document.is_null()) {
         match document.get_mut("items").map(Value::take) {

@@ -1,0 +1,197 @@
+//! The values file of the predecessor, values without a meaning, and that no value is ignored silently.
+
+mod leaves;
+
+use anyhow::{Context, ensure};
+use e2e::helm::{Helm, chart, side_by_side};
+use serde_json::{Value, json};
+use testkit::bed::Bed;
+
+fn helm() -> anyhow::Result<Helm> {
+    Helm::of(&Bed::from_env()?)
+}
+
+/// The content of a YAML file with one document.
+fn read(path: &std::path::Path) -> anyhow::Result<Value> {
+    let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
+    testkit::kube::documents(&text)?.into_iter().next().context("a document")
+}
+
+/// One of the files in `values/`.
+fn file(name: &str) -> anyhow::Result<Value> {
+    read(&std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/chart/values").join(name))
+}
+
+/// The paths of values and the values; an empty map and a node selector are one value.
+fn flat(value: &Value, path: &str, into: &mut Vec<(String, Value)>) {
+    match value {
+        Value::Object(map) if !map.is_empty() && !path.ends_with("nodeSelector") => {
+            for (key, value) in map {
+                flat(value, &if path.is_empty() { key.clone() } else { format!("{path}.{key}") }, into);
+            }
+        }
+        value => into.push((path.to_owned(), value.clone())),
+    }
+}
+
+fn leaves(value: &Value) -> Vec<(String, Value)> {
+    let mut all = Vec::new();
+    flat(value, "", &mut all);
+    all
+}
+
+/// A value at a path of its own, ready to be merged.
+fn at(path: &str, value: Value) -> Value {
+    path.rsplit('.').fold(value, |value, key| json!({key: value}))
+}
+
+fn with(base: &Value, more: Value) -> Value {
+    let mut all = base.clone();
+    e2e::rollout::merge(&mut all, more);
+    all
+}
+
+/// Values without a meaning, with their defaults.
+fn idle() -> anyhow::Result<Vec<(String, Value)>> {
+    let list = read(&chart().join("values.idle.yaml"))?;
+    let mut all = Vec::new();
+    for entry in list["idle"].as_array().context("a list")? {
+        flat(&entry["default"], entry["path"].as_str().context("a path")?, &mut all);
+    }
+    Ok(all)
+}
+
+/// What a note of an installation names.
+fn noted(notes: &str) -> Vec<&str> {
+    notes.lines().filter_map(|line| line.strip_prefix("- ")?.split(' ').next()).collect()
+}
+
+#[test]
+fn the_values_file_of_the_predecessor_installs_unchanged() -> anyhow::Result<()> {
+    let (helm, theirs) = (helm()?, file("ingress-nginx.yaml")?);
+    let ours = leaves(&read(&chart().join("values.yaml"))?);
+    let names: Vec<String> = leaves(&theirs).into_iter().map(|(path, _)| path).collect();
+    assert_eq!(names.len(), 345);
+    for name in &names {
+        ensure!(ours.iter().any(|(own, _)| own == name), "{name} is not in values.yaml");
+    }
+    // Their defaults are ours, but for the webhook.
+    let usual = helm.manifest("edge", &json!({"controller": {"admissionWebhooks": {"enabled": true}}}))?;
+    ensure!(helm.manifest("edge", &theirs)? == usual, "other objects than by default");
+    helm.run(&["lint", "--strict", &chart().to_string_lossy()], &theirs)?;
+    let notes = helm.notes("edge", &theirs)?;
+    let expected = [
+        "controller.image.digestChroot",
+        "controller.admissionWebhooks.patch.image.digest",
+        "controller.admissionWebhooks.patch.image.image",
+        "controller.admissionWebhooks.patch.image.tag",
+        "controller.image",
+    ];
+    assert_eq!(noted(&notes), expected, "{notes}");
+    Ok(())
+}
+
+#[test]
+fn the_api_server_takes_what_is_rendered() -> anyhow::Result<()> {
+    let helm = helm()?;
+    let mut sets = vec![json!({}), json!({"rollout": {"enabled": true}})];
+    for name in ["ingress-nginx.yaml", "deployment.yaml", "daemonset.yaml"] {
+        sets.push(file(name)?);
+    }
+    side_by_side(&sets, |values| {
+        helm.notes("edge", values).with_context(|| values.to_string())?;
+        let stored = helm.stored("edge", values).with_context(|| values.to_string())?;
+        ensure!(stored.lines().count() > 6, "{stored}");
+        Ok(())
+    })
+}
+
+#[test]
+fn fields_that_a_version_of_kubernetes_lacks_are_left_out() -> anyhow::Result<()> {
+    const FIELDS: [&str; 3] = ["matchConditions:", "trafficDistribution:", "resizePolicy:"];
+    let (helm, values, chart) = (helm()?, file("deployment.yaml")?, chart());
+    for (version, known) in [("1.29.0", 0), ("1.30.0", 1), ("1.31.0", 2), ("1.33.0", 3)] {
+        let text = helm.run(&["template", "edge", &chart.to_string_lossy(), "--kube-version", version], &values)?;
+        let written: Vec<&str> = FIELDS.into_iter().filter(|field| text.contains(field)).collect();
+        assert_eq!(written, FIELDS[..known], "Kubernetes {version}");
+    }
+    Ok(())
+}
+
+#[test]
+fn values_without_a_meaning_are_named_and_change_nothing() -> anyhow::Result<()> {
+    let helm = helm()?;
+    let defaults = read(&chart().join("values.yaml"))?;
+    let usual = json!({"controller": {"admissionWebhooks": {"enabled": true}}});
+    let (mut values, idle) = (usual.clone(), idle()?);
+    for (path, default) in &idle {
+        let own = defaults.pointer(&format!("/{}", path.replace('.', "/")));
+        ensure!(own == Some(default), "{path}: {own:?} in values.yaml, {default} in values.idle.yaml");
+        let other = match default {
+            Value::Bool(value) => json!(!value),
+            Value::Number(_) => json!(7),
+            Value::Array(_) if path.ends_with("drop") => json!(["other"]),
+            Value::Array(_) => json!([{"name": "other"}]),
+            Value::Object(_) => json!({"other": "other"}),
+            _ if path.to_lowercase().contains("digest") => json!(format!("sha256:{}", "7".repeat(64))),
+            _ if path.ends_with("pullPolicy") => json!("Always"),
+            _ => json!("other"),
+        };
+        e2e::rollout::merge(&mut values, at(path, other));
+    }
+    let notes = helm.notes("edge", &values)?;
+    for (path, _) in &idle {
+        ensure!(noted(&notes).iter().any(|noted| *noted == path || noted.starts_with(&format!("{path}."))), "{path} is not in {notes}");
+    }
+    ensure!(helm.manifest("edge", &values)? == helm.manifest("edge", &usual)?, "a value without a meaning changes an object");
+    let quiet = helm.notes("edge", &usual)?;
+    ensure!(noted(&quiet).is_empty(), "{quiet}");
+    Ok(())
+}
+
+#[test]
+fn combinations_without_an_effect_are_named() -> anyhow::Result<()> {
+    let helm = helm()?;
+    let cases = [
+        (json!({"tcp": {"9000": "a/b:1"}}), "the controller does NOT SERVE TCP services yet"),
+        (json!({"udp": {"9000": "a/b:1"}}), "the controller does NOT SERVE UDP services yet"),
+        (json!({"portNamePrefix": "x"}), "portNamePrefix is for the ports of tcp and udp"),
+        (json!({"controller": {"tcp": {"annotations": {"a": "b"}}}}), "controller.tcp is for the ConfigMap that tcp makes"),
+        (
+            json!({"controller": {"service": {"nodePorts": {"tcp": {"9000": 30000}}}}}),
+            "controller.service.nodePorts.tcp.9000 is 30000, but tcp has no such port",
+        ),
+        (json!({"global": {"image": {"registy": "x"}}}), "global.image.registy is no value of this chart"),
+        (json!({"controller": {"image": {"image": "ingress-nginx/controller"}}}), "the image is narthex:0.1.0"),
+        (json!({"controller": {"autoscaling": {"enabled": true}, "keda": {"enabled": true}}}), "are both true: neither object is made"),
+        (
+            json!({"controller": {"kind": "DaemonSet", "autoscaling": {"enabled": true}}}),
+            "scale a Deployment, and controller.kind is DaemonSet",
+        ),
+        (
+            json!({"controller": {"service": {"internal": {"enabled": true}}}}),
+            "no internal Service without controller.service.internal.annotations",
+        ),
+        (
+            json!({"controller": {"reportNodeInternalIp": true}}),
+            "controller.reportNodeInternalIp has an effect with controller.hostNetwork only",
+        ),
+        (
+            json!({"controller": {"scope": {"namespace": "a"}}}),
+            "controller.scope.namespace has an effect with controller.scope.enabled only",
+        ),
+        (json!({"controller": {"metrics": {"serviceMonitor": {"enabled": true}}}}), "controller.metrics.enabled is false"),
+        (json!({"controller": {"metrics": {"enabled": true, "port": 9}}}), "set controller.extraArgs.healthz-port"),
+        (json!({"controller": {"containerPort": {"http": 8080}}}), "set controller.extraArgs.http-port"),
+        (json!({"controller": {"hostPort": {"ports": {"other": 7}}}}), "controller.hostPort.ports.other is 7"),
+        (json!({"controller": {"healthCheckPath": "/h"}}), "controller.livenessProbe.httpGet.path is /healthz: the probe fails"),
+        (json!({"controller": {"configMapNamespace": "there"}}), "this chart makes it in default"),
+        (json!({"controller": {"maxmindLicenseKey": "k"}}), "downloads no databases yet"),
+        (json!({"controller": {"admissionWebhooks": {"enabled": true, "key": "/k/key"}}}), "controller.admissionWebhooks.key is /k/key"),
+    ];
+    side_by_side(&cases, |(values, expected)| {
+        let notes = helm.notes("edge", values).with_context(|| values.to_string())?;
+        ensure!(notes.contains(expected), "{values}: {notes}");
+        Ok(())
+    })
+}
