@@ -44,8 +44,8 @@ function M.url(var, path, use_port)
   return var.scheme .. "://" .. authority(var, use_port) .. path
 end
 
---- Marks what `proxy_redirect` puts in the place of a path's beginning, where that is a path as well: NGINX would make an absolute URL of it
--- with the global settings, and may change the backend's header in place, so that neither value says what happened. Phase: rewrite.
+--- Marks what `proxy_redirect` puts in the place of a path's beginning, where that is a path as well: NGINX would make an absolute URL
+-- of it with the global settings, and may change the backend's header in place, so that neither value says what happened. Phase: rewrite.
 -- @tparam table var `ngx.var`
 function M.mark(var)
   local to = var.narthex_location_to
