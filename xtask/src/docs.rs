@@ -1,7 +1,8 @@
-//! What is generated: the reference pages from the tables in `annotations`, the Lua module and the tables of the protocol from the declarations in
-//! `model`, the values of the chart from its `values.yaml`.
+//! What is generated: the reference pages from the tables in `settings` and of flags, the Lua module and the tables of the protocol from the
+//! declarations in `model`, the values of the chart from its `values.yaml`.
 
 mod annotation;
+mod flags;
 mod schema;
 mod snippets;
 mod values;
@@ -34,6 +35,7 @@ fn pages(root: &Path) -> Result<Pages> {
         ("docs/reference/annotations.md", annotation::page()),
         ("docs/reference/annotations.schema.json", schema::page()),
         ("docs/reference/configmap.md", configmap_page()),
+        ("docs/reference/flags.md", flags::page(root)?),
         ("docs/reference/snippets.md", snippets::page()),
     ]))
 }

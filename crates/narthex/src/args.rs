@@ -4,11 +4,14 @@ mod api;
 mod compare;
 mod controller;
 mod duration;
+mod end;
 mod http;
 mod metrics;
+mod predecessor;
 mod rollout;
 mod selector;
 mod switch;
+mod values;
 mod watch;
 mod webhook;
 
@@ -19,12 +22,16 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use api::ApiArgs;
 pub(crate) use compare::{AskArgs, CompareArgs};
 pub(crate) use controller::{ModelArgs, SourceArgs, StatusArgs, key};
+pub(crate) use end::EndArgs;
 pub(crate) use http::HttpArgs;
 pub(crate) use metrics::MetricsArgs;
+pub(crate) use predecessor::IdleArgs;
 pub(crate) use rollout::RolloutArgs;
 pub(crate) use switch::SwitchArgs;
 pub(crate) use watch::{QuitArgs, WatchArgs};
 pub(crate) use webhook::WebhookArgs;
+
+use values::{boolean, seconds};
 
 /// The command that goes where another process is (see `nginx_watch::run_helper`).
 pub(crate) const HELPER: &str = "within";
@@ -51,6 +58,9 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
+/// What is logged unless anything else is asked for.
+const DEFAULT_LEVEL: &str = "info";
+
 /// How to log.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct LogArgs {
@@ -58,7 +68,7 @@ pub(crate) struct LogArgs {
     #[arg(long, global = true, value_enum, default_value = "text", value_name = "FORM")]
     pub(crate) log_format: LogFormat,
     /// What to log: error, warn, info, debug, trace, or a filter such as `info,controller=debug`
-    #[arg(long, global = true, default_value = "info", value_name = "LEVEL", env = "NARTHEX_LOG")]
+    #[arg(long, global = true, default_value = DEFAULT_LEVEL, value_name = "LEVEL", env = "NARTHEX_LOG")]
     pub(crate) log_level: String,
 }
 
@@ -122,7 +132,7 @@ pub(crate) enum Command {
   # With a URL that makes NGINX read certificates and other files on shared storage again
   narthex run --listen unix:/run/narthex.sock && curl -X POST --unix-socket /run/narthex.sock http://narthex/reload
 
-Signals: TERM and INT end it, HUP reads every file of --manifests again (a cluster is followed as it is).
+Signals: TERM, INT and QUIT end it, a second one shortens each step; HUP reads every file of --manifests again (a cluster is followed as it is).
 
 What changes live and what needs a reload: narthex plan --help")]
 #[command(args_override_self = true)]
@@ -144,22 +154,35 @@ pub(crate) struct RunArgs {
     /// Reloads a second, at most. Endpoints, certificates and routes don't wait for it
     #[arg(long, default_value_t = 0.3, value_name = "RATE")]
     pub(crate) sync_rate_limit: f64,
-    /// How long old connections may drain when the controller is stopped, in seconds
-    #[arg(long, default_value_t = 240, value_name = "SECONDS")]
-    pub(crate) drain_timeout: u64,
-    /// How long to wait between the signal to stop and stopping, in seconds
-    #[arg(long, default_value_t = 0, value_name = "SECONDS")]
-    pub(crate) shutdown_grace_period: u64,
-    /// Stop only the controller and leave NGINX serving; the next one adopts it by the work directory
-    #[arg(long)]
-    pub(crate) leave_nginx: bool,
+    /// How long NGINX may take to answer a request of the controller through its own listener, before it counts as failed, in seconds
+    #[arg(long, default_value = "2", value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
+    pub(crate) health_check_timeout: u64,
+    /// Verbosity as ingress-nginx has it: from 3 on as --log-level=debug, unless that says otherwise
+    #[arg(short = 'v', long = "v", default_value = "0", value_name = "LEVEL", allow_negative_numbers = true)]
+    pub(crate) verbosity: i64,
     /// Don't write an Event (Sync) on each Ingress that is taken over or changed. Warnings, and reloads on our own Pod, are written all the same
-    #[arg(long, num_args = 0..=1, default_value_t = false, default_missing_value = "true", require_equals = true, action = clap::ArgAction::Set)]
+    #[arg(long, num_args = 0..=1, default_value_t = false, default_missing_value = "true", require_equals = true, action = clap::ArgAction::Set, value_parser = boolean())]
     pub(crate) disable_sync_events: bool,
     #[command(flatten)]
     pub(crate) http: HttpArgs,
     #[command(flatten)]
     pub(crate) webhook: WebhookArgs,
+    #[command(flatten)]
+    pub(crate) end: EndArgs,
+    #[command(flatten)]
+    pub(crate) idle: IdleArgs,
+}
+
+/// Verbosity from which on details are logged.
+const DETAILS: i64 = 3;
+
+impl RunArgs {
+    /// How to log, by `-v` as well.
+    pub(crate) fn log(&self, log: &LogArgs) -> LogArgs {
+        let is_default = log.log_level == DEFAULT_LEVEL;
+        let level = if self.verbosity >= DETAILS && is_default { "debug" } else { &log.log_level };
+        LogArgs { log_level: level.to_owned(), ..log.clone() }
+    }
 }
 
 /// The NGINX to run.
@@ -356,6 +379,21 @@ mod tests {
         ]);
         let Command::Rollout(args) = cli.command else { panic!("not rollout") };
         assert_eq!((&*args.guard.check, args.replicas.enable_ha, &*cli.log.log_level), ("none", false, "warn"));
+    }
+
+    #[test]
+    fn verbosity_is_a_level_where_none_is_given() {
+        for (flags, level) in [
+            (&["-v=3"][..], "debug"),
+            (&["-v", "5"], "debug"),
+            (&["--v=2"], "info"),
+            (&["-v=9", "--log-level=warn"], "warn"),
+            (&[], "info"),
+        ] {
+            let cli = Cli::try_parse_from(["narthex", "run"].iter().chain(flags)).unwrap();
+            let Command::Run(args) = &cli.command else { panic!("not run") };
+            assert_eq!(args.log(&cli.log).log_level, level, "{flags:?}");
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@
 
 mod account;
 mod answers;
+mod ending;
 pub mod helm;
 pub mod hostile;
 mod live;
@@ -220,9 +221,10 @@ impl Controller {
         let binary = std::env::var_os("NARTHEX_BIN").context("NARTHEX_BIN names no binary: run the cases with `make e2e`")?;
         let log = File::options().create(true).append(true).open(self.log_path())?;
         let mut command = Command::new(binary);
-        command.arg("run").args(&self.args).arg("--work-dir").arg(&self.work_dir);
+        command.args(["run", "--drain-timeout=1", "--shutdown-grace-period=0", "--post-shutdown-grace-period=0", "--log-level=info"]);
+        command.args(&self.args).arg("--work-dir").arg(&self.work_dir);
         command.arg(format!("--http-port={}", self.http().port())).arg(format!("--https-port={}", self.https().port()));
-        command.arg(format!("--healthz-port={}", self.health().port())).args(["--drain-timeout=1", "--log-level=info"]);
+        command.arg(format!("--healthz-port={}", self.health().port()));
         command.envs(self.env.iter().map(|(name, value)| (name, value))).stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
         self.child = Some(command.spawn()?);
         Ok(())

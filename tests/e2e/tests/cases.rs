@@ -24,6 +24,7 @@ mod cases {
     mod icon;
     mod lb;
     mod life;
+    mod lifecycle;
     mod limit;
     mod local;
     mod log;
@@ -38,6 +39,7 @@ mod cases {
     mod pssl;
     mod redir;
     mod retries;
+    mod rights;
     mod rw;
     mod sec;
     mod serve;

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use imbl::OrdSet;
+use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::networking::v1::{Ingress, IngressLoadBalancerIngress, IngressLoadBalancerStatus, IngressStatus};
 use kube::api::{Patch, PatchParams, PostParams};
 use kube::{Api, Client};
@@ -37,6 +38,10 @@ const PARALLEL: usize = 10;
 const ROUND: usize = 200;
 /// Longest wait for one write.
 const TIMEOUT: Duration = Duration::from_secs(10);
+/// Longest time of emptying all statuses.
+const CLEAR: Duration = Duration::from_secs(30);
+/// Phases of Pods that have ended.
+const ENDED: [&str; 2] = ["Succeeded", "Failed"];
 /// Labels that differ between the replicas of two versions of one Deployment or DaemonSet.
 const VERSION_LABELS: [&str; 3] = ["pod-template-hash", "controller-revision-hash", "pod-template-generation"];
 
@@ -66,7 +71,7 @@ pub struct StatusHandle {
 }
 
 impl StatusHandle {
-    /// Stops writing. Empties the statuses when that is asked for, at most one address is in use, and no other Pod like ours is there. Returns when that is done.
+    /// Stops writing. Empties the statuses when that is asked for, at most one address is in use, and no other Pod like ours stays. Returns when that is done.
     pub async fn stop(self) {
         let (done, finished) = oneshot::channel();
         if self.stop.send(done).is_ok() {
@@ -177,7 +182,8 @@ impl Writer {
             return;
         }
         match timeout(TIMEOUT, replicas(&self.pen.client, &self.options.pod, &VERSION_LABELS)).await {
-            Ok(Ok(pods)) if pods.len() <= 1 => {}
+            Ok(Ok(pods)) if !pods.iter().any(|pod| stays(pod, &self.options.pod.name)) => {}
+            // It has the addresses from now on, or will have them.
             Ok(Ok(_)) => return,
             Ok(Err(error)) => {
                 tracing::warn!(error = chain(&error), "it can't be found out whether other replicas run; Ingress status is left as it is");
@@ -189,14 +195,21 @@ impl Writer {
         let owned = self.owned.borrow().clone();
         let filled = owned.into_iter().filter(|key| statuses.get(key).is_some_and(|addresses| !addresses.is_empty()));
         let pen = &self.pen;
-        futures::stream::iter(filled)
-            .for_each_concurrent(PARALLEL, |key| async move {
-                if let Err(error) = pen.write(&key, &[]).await {
-                    tracing::warn!(ingress = %key, error, "the status can't be emptied");
-                }
-            })
-            .await;
+        let writes = futures::stream::iter(filled).for_each_concurrent(PARALLEL, |key| async move {
+            if let Err(error) = pen.write(&key, &[]).await {
+                tracing::warn!(ingress = %key, error, "the status can't be emptied");
+            }
+        });
+        if timeout(CLEAR, writes).await.is_err() {
+            tracing::warn!("not every status of an Ingress could be emptied within {} s", CLEAR.as_secs());
+        }
     }
+}
+
+/// Whether a Pod is another one than ours and goes on: neither ended nor about to.
+fn stays(pod: &Pod, own: &str) -> bool {
+    let ended = pod.status.as_ref().and_then(|status| status.phase.as_deref()).is_some_and(|phase| ENDED.contains(&phase));
+    pod.metadata.name.as_deref() != Some(own) && pod.metadata.deletion_timestamp.is_none() && !ended
 }
 
 /// Writes one status.

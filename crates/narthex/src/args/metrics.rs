@@ -4,21 +4,23 @@ use anyhow::{Context, bail};
 use clap::{ArgAction, Args};
 use model::options::{RequestCounting, UnknownHosts};
 
+use super::values::boolean;
+
 /// Metrics of requests and NGINX.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Metrics")]
 pub(crate) struct MetricsArgs {
     /// Count requests, and show what NGINX uses; the metrics of the controller itself are always there
-    #[arg(long, num_args = 0..=1, default_value_t = false, default_missing_value = "true", require_equals = true, action = ArgAction::Set)]
+    #[arg(long, num_args = 0..=1, default_value_t = false, default_missing_value = "true", require_equals = true, action = ArgAction::Set, value_parser = boolean())]
     pub(crate) enable_metrics: bool,
     /// Give request metrics the label `host`
-    #[arg(long, num_args = 0..=1, default_value_t = true, default_missing_value = "true", require_equals = true, action = ArgAction::Set)]
+    #[arg(long, num_args = 0..=1, default_value_t = true, default_missing_value = "true", require_equals = true, action = ArgAction::Set, value_parser = boolean())]
     pub(crate) metrics_per_host: bool,
     /// Count requests for hosts that no Ingress has, and all under the name that the client gives
-    #[arg(long, num_args = 0..=1, default_value_t = false, default_missing_value = "true", require_equals = true, action = ArgAction::Set)]
+    #[arg(long, num_args = 0..=1, default_value_t = false, default_missing_value = "true", require_equals = true, action = ArgAction::Set, value_parser = boolean())]
     pub(crate) metrics_per_undefined_host: bool,
     /// Count 2xx, 3xx, ... instead of each status
-    #[arg(long, num_args = 0..=1, default_value_t = false, default_missing_value = "true", require_equals = true, action = ArgAction::Set)]
+    #[arg(long, num_args = 0..=1, default_value_t = false, default_missing_value = "true", require_equals = true, action = ArgAction::Set, value_parser = boolean())]
     pub(crate) report_status_classes: bool,
     /// Request metrics to leave out, with or without the prefix nginx_ingress_controller_, separated by commas
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
@@ -32,9 +34,6 @@ pub(crate) struct MetricsArgs {
     /// Buckets of the metric bytes_sent, in bytes
     #[arg(long, value_name = "BYTES", default_value = "10,100,1000,10000,100000,1e+06,1e+07")]
     pub(crate) size_buckets: String,
-    /// Accepted for the predecessor's sake, without effect: nothing is dropped, however many requests there are
-    #[arg(long, value_name = "NUMBER", default_value_t = 10000)]
-    pub(crate) monitor_max_batch_size: u32,
 }
 
 impl MetricsArgs {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::duration::duration;
+use super::values::boolean;
 use super::{ApiArgs, Format, HttpArgs};
 
 #[derive(Debug, Args)]
@@ -41,7 +42,7 @@ pub(crate) struct WatchArgs {
     #[command(flatten)]
     pub(crate) api: ApiArgs,
     /// Don't write Events on this Pod (POD_NAME, POD_NAMESPACE) about failures and their end
-    #[arg(long, num_args = 0..=1, default_value_t = false, default_missing_value = "true", require_equals = true, action = clap::ArgAction::Set, help_heading = "Cluster")]
+    #[arg(long, num_args = 0..=1, default_value_t = false, default_missing_value = "true", require_equals = true, action = clap::ArgAction::Set, value_parser = boolean(), help_heading = "Cluster")]
     pub(crate) disable_sync_events: bool,
     /// Write the last result to this file, as JSON
     #[arg(long, value_name = "FILE", help_heading = "Results")]

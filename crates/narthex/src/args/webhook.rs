@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use clap::{ArgAction, Args};
+use clap::Args;
 
 use super::duration::duration;
 
@@ -31,7 +31,4 @@ pub(crate) struct WebhookArgs {
     /// Life of that certificate; a third of it before its end comes the next one
     #[arg(long, value_name = "TIME", default_value = "2160h", value_parser = duration)]
     pub(crate) validating_webhook_lifetime: Duration,
-    /// No effect: a review builds only what its object touches
-    #[arg(long, num_args = 0..=1, default_value_t = false, default_missing_value = "true", require_equals = true, action = ArgAction::Set)]
-    pub(crate) disable_full_test: bool,
 }

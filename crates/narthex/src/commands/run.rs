@@ -41,7 +41,8 @@ pub(crate) fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
 
 /// Runs until a signal ends it.
 pub(crate) fn run(args: RunArgs, log: &LogArgs) -> anyhow::Result<ExitCode> {
-    crate::logging::init(log)?;
+    crate::logging::init(&args.log(log))?;
+    args.idle.announce();
     runtime()?.block_on(serve(args))
 }
 
@@ -109,7 +110,8 @@ async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
     }
     let stopping = Arc::new(AtomicBool::new(false));
     let (answers, answering) = watch::channel(probe::Answer::default());
-    tasks.spawn(probe::run(handle.built.clone(), handle.loaded.clone(), answers));
+    let patience = Duration::from_secs(args.health_check_timeout.max(1));
+    tasks.spawn(probe::run(handle.built.clone(), handle.loaded.clone(), patience, answers));
     let ops = Ops {
         health_path: args.model.health_check_path.clone(),
         health: Arc::new(health::alive(handle.clone(), stopping.clone())),
@@ -118,7 +120,9 @@ async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
         fetched: collector.map(|collector| collector as Arc<dyn ops::Fetched>),
     };
     info!(address = %ops_listener.local_addr()?, "health and metrics");
-    tasks.spawn(async move { match ops::serve(ops_listener, ops).await {} });
+    // Beside the others, as it ends last.
+    let mut operators = Tasks::new();
+    operators.spawn(async move { match ops::serve(ops_listener, ops).await {} });
     conf_socket(&paths, &capabilities, handle.clone(), &mut tasks)?;
     tasks.spawn(traces::run(control.clone(), handle.built.clone()));
     let (again, status) = (source.again, source.status);
@@ -129,15 +133,12 @@ async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
         let lock = http::lock(&args.http, &args.source.api).await?;
         http::serve(listener, &args.http, Arc::new(reloads), http::Means { lock, children: children.clone() }, &mut tasks)?;
     }
-    tasks.spawn(announce(handle, settings));
+    tasks.spawn(announce(handle.clone(), settings));
 
     let reason = loop {
         tokio::select! {
-            ended = tasks.join_next() => break Err(match ended {
-                Some(Ok(name)) => format!("the task {name:?} ended"),
-                Some(Err(error)) => format!("a task failed: {error}"),
-                None => "no task is left".to_owned(),
-            }),
+            ended = tasks.join_next() => break Err(unexpected(ended)),
+            ended = operators.join_next() => break Err(unexpected(ended)),
             event = signals.next() => match event {
                 shutdown::Event::Stop(name) => break Ok(name),
                 shutdown::Event::Reload => again.hang_up(),
@@ -146,9 +147,12 @@ async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
     };
     stopping.store(true, Ordering::Relaxed);
     children.stop();
+    let in_pod = in_pod();
     if let Ok(signal) = reason {
         info!(signal, "stopping");
-        signals.or_second(tokio::time::sleep(Duration::from_secs(args.shutdown_grace_period))).await;
+        if !args.end.leave_nginx {
+            shutdown::grace(args.end.grace(in_pod), &control, &mut signals).await;
+        }
     }
     if let Some(status) = status {
         signals.or_second(status.stop()).await;
@@ -156,15 +160,34 @@ async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
     // A command of --before keeps its lock until it is gone.
     signals.or_second(children.idle()).await;
     tasks.shutdown().await;
-    if args.leave_nginx {
+    let ended = if args.end.leave_nginx {
         info!("nginx is left serving; the next controller with this work directory adopts it");
+        Ok(())
     } else {
-        shutdown::quit(options, Duration::from_secs(args.drain_timeout), &mut signals).await?;
+        shutdown::quit(options, shutdown::drain(args.end.drain(), &handle), &mut signals).await
+    };
+    if reason.is_ok() && !args.end.leave_nginx {
+        shutdown::post_grace(args.end.post_grace(in_pod), &mut signals).await;
     }
+    ended?;
     match reason {
         Ok(_) => Ok(ExitCode::SUCCESS),
         Err(why) => bail!("{why}, which none may before the process does"),
     }
+}
+
+/// The end of a task that none may have before the process.
+fn unexpected(ended: Option<Result<&'static str, tokio::task::JoinError>>) -> String {
+    match ended {
+        Some(Ok(name)) => format!("the task {name:?} ended"),
+        Some(Err(error)) => format!("a task failed: {error}"),
+        None => "no task is left".to_owned(),
+    }
+}
+
+/// Whether this is a container of a Pod.
+fn in_pod() -> bool {
+    std::env::var_os("KUBERNETES_SERVICE_HOST").is_some()
 }
 
 fn nginx_options(args: &RunArgs, paths: &Paths, capabilities: &Capabilities) -> anyhow::Result<nginx::Options> {

@@ -96,7 +96,15 @@ impl Bed {
         command.arg("run").arg("--manifests").arg(manifests).arg("--work-dir").arg(work);
         command.args([format!("--http-port={}", self.ports[0]), format!("--https-port={}", self.ports[1])]);
         command.arg(format!("--healthz-port={}", self.ports[2]));
-        command.args(["--configmap=default/settings", "--drain-timeout=0", "--sync-rate-limit=100"]).args(more);
+        command
+            .args([
+                "--configmap=default/settings",
+                "--drain-timeout=0",
+                "--sync-rate-limit=100",
+                "--shutdown-grace-period=0",
+                "--post-shutdown-grace-period=0",
+            ])
+            .args(more);
         self.narthex = Some(command.stdin(Stdio::null()).stdout(out()).stderr(out()).spawn().unwrap());
     }
 

@@ -84,7 +84,7 @@ async fn the_first_snapshot_waits_for_every_kind_and_holds_referenced_secrets_on
     assert_eq!((snapshot.ingresses.len(), snapshot.secrets.len()), (10, 10));
     assert_eq!(snapshot.config_maps.keys().collect::<Vec<_>>(), [&key("main")]);
     assert_eq!(snapshot.ingress_classes.as_ref().map(|classes| classes.len()), Some(0));
-    assert_eq!(running.fake.requests("/secrets/"), 0, "the list had them all");
+    assert_eq!(running.fake.requests("/namespaces/shop/secrets?"), 0, "the list had them all");
     running.healthy().await;
 }
 
@@ -201,7 +201,7 @@ async fn a_secret_is_fetched_with_its_first_reference_and_dropped_with_its_last(
     running.until("an ingress without its secret", |snapshot| snapshot.ingresses.len() == 2 && snapshot.secrets.is_empty()).await;
     running.fake.put("secrets", secret("absent", "YQ=="));
     running.until("it came later", |snapshot| snapshot.secrets.len() == 1).await;
-    assert_eq!(running.fake.requests("/secrets/"), 2);
+    assert_eq!(running.fake.requests("/namespaces/shop/secrets?"), 2);
 }
 
 #[tokio::test]

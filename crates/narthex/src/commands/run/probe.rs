@@ -16,7 +16,6 @@ use tracing::{info, warn};
 const PERIOD: Duration = Duration::from_secs(5);
 /// After a failure.
 const SOON: Duration = Duration::from_secs(1);
-const PATIENCE: Duration = Duration::from_secs(2);
 /// Failures in a row that count: a worker may be asked while it is replaced.
 const FAILURES: u32 = 3;
 
@@ -33,10 +32,11 @@ impl Answer {
     }
 }
 
-/// Probes for as long as the process lives.
+/// Probes for as long as the process lives. `patience`: `--health-check-timeout`, the longest wait for an answer.
 pub(super) async fn run(
     built: watch::Receiver<Option<Arc<Built>>>,
     mut loaded: watch::Receiver<Loaded>,
+    patience: Duration,
     answers: watch::Sender<Answer>,
 ) -> &'static str {
     if loaded.wait_for(|loaded| loaded.starts > 0).await.is_err() {
@@ -48,7 +48,7 @@ pub(super) async fn run(
         let globals = built.borrow().as_ref().map(|built| built.model.fixed.globals.clone());
         let result = match &globals {
             Some(globals) => {
-                timeout(PATIENCE, ask(globals, &revision)).await.unwrap_or_else(|_| Err(format!("no answer within {PATIENCE:?}")))
+                timeout(patience, ask(globals, &revision)).await.unwrap_or_else(|_| Err(format!("no answer within {patience:?}")))
             }
             None => Ok(()),
         };

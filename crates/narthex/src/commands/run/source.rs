@@ -17,7 +17,7 @@ use model::{BuildOptions, ObjectKey, ObjectRef, Problem, Snapshot};
 use tokio::sync::watch;
 use tracing::{info, warn};
 
-use crate::args::{RunArgs, key};
+use crate::args::RunArgs;
 use crate::commands::pod::pod;
 
 /// A started source.
@@ -147,11 +147,16 @@ fn start_cluster(args: &RunArgs, settings: Arc<BuildOptions>, client: cluster::C
         let election = ElectionOptions {
             lease: ObjectKey::new(pod.namespace.clone(), args.status.election_id.as_str()),
             identity: pod.name.to_string(),
-            ttl: Duration::from_secs(30),
+            ttl: args.status.election_ttl,
         };
         let election = Election::spawn(client.clone(), election, tasks);
-        let options =
-            StatusOptions { addresses, interval: Duration::from_secs(60), pod, clear_on_shutdown: false, retry: cluster::Retry::default() };
+        let options = StatusOptions {
+            addresses,
+            interval: args.status.interval(),
+            pod,
+            clear_on_shutdown: args.status.update_status_on_shutdown,
+            retry: cluster::Retry::default(),
+        };
         let writer = StatusWriter::spawn(client, options, owned, handle.statuses.clone(), election.leader.clone(), tasks);
         status = Some(Status { election, writer });
     }
@@ -168,17 +173,22 @@ fn start_cluster(args: &RunArgs, settings: Arc<BuildOptions>, client: cluster::C
 /// Where the addresses for the status of Ingresses come from; `None` to write none.
 fn publish(args: &RunArgs, pod: Option<&ObjectKey>) -> anyhow::Result<Option<AddressSource>> {
     let status = &args.status;
+    let (addresses, service) = status.published()?;
     if !status.update_status {
         return Ok(None);
     }
-    if let Some(text) = status.publish_status_address.as_deref().filter(|text| !text.is_empty()) {
+    if status.disable_leader_election {
+        info!("--disable-leader-election: the status of Ingresses is not written, since it is the leader that does it");
+        return Ok(None);
+    }
+    if let Some(text) = addresses {
         return Ok(Some(AddressSource::Fixed(cluster::parse_addresses(text).context("--publish-status-address")?)));
     }
-    if let Some(service) = key("--publish-service", status.publish_service.as_deref())? {
+    if let Some(service) = service {
         return Ok(Some(AddressSource::Service(service)));
     }
     // Without a Pod of our own there are no nodes to publish.
-    Ok(pod.map(|pod| AddressSource::Nodes { pod: pod.clone(), internal: false }))
+    Ok(pod.map(|pod| AddressSource::Nodes { pod: pod.clone(), internal: status.report_node_internal_ip_address }))
 }
 
 struct DirectoryAddresses(Arc<manifests::SourceHandle>);

@@ -57,3 +57,18 @@ async fn obs_06_disable_sync_events_leaves_out_nothing_but_sync() -> anyhow::Res
     assert_eq!(events(&case, "ours").await?.len(), 1);
     Ok(())
 }
+
+#[tokio::test]
+async fn disable_sync_events_keeps_the_events_of_reloads_on_our_pod() -> anyhow::Result<()> {
+    let case = Case::new("obs-reload").await?;
+    let _servers = case.echo(1).await?;
+    case.serve("ours.com").await?;
+    let launch = case.controller().flag("--disable-sync-events=true").env("POD_NAME", "us").env("POD_NAMESPACE", case.ns());
+    let controller = launch.start().await?;
+    controller.until("ours.com", "/", 200).await?;
+    case.settings(&[("keep-alive", "61")]).await?;
+    let event = event_of(&case, "us", "RELOAD", 1).await?;
+    assert_eq!((event.involved_object.kind.as_deref(), event.type_.as_deref()), (Some("Pod"), Some("Normal")));
+    assert!(events(&case, "ours.com").await?.is_empty());
+    Ok(())
+}
