@@ -3,7 +3,7 @@
 # Settings, certificates, users, headers.
 - apiGroups: [""]
   resources: [configmaps, secrets]
-  verbs: [get, list, watch]
+  verbs: [list, watch]
 - apiGroups: [""]
   resources: [services]
   verbs: [list, watch]
@@ -25,10 +25,10 @@
 
 {{/* The rights in the release's namespace. */}}
 {{- define "narthex.controller.ownRules" -}}
-# Our own Pod: Events about it, its zone.
+# Our own Pod: Events about it, its zone. Our replicas: the addresses of their nodes, and whether one is left that keeps statuses.
 - apiGroups: [""]
   resources: [pods]
-  verbs: {{ ternary (list "get" "list") (list "get") (ne (include "narthex.controller.publishesNodes" .) "") | toJson }}
+  verbs: {{ ternary (list "get" "list") (list "get") (ne (include "narthex.controller.writesStatus" .) "") | toJson }}
 {{- $watched := include "narthex.controller.watched" . }}
 {{- if and $watched (ne $watched (include "narthex.namespace" .)) }}
 - apiGroups: [""]
@@ -38,7 +38,7 @@
 - apiGroups: [""]
   resources: [configmaps]
   resourceNames: [{{ include "narthex.controller.fullname" . | quote }}]
-  verbs: [get, list, watch]
+  verbs: [list, watch]
 {{- $services := list }}
 {{- with include "narthex.controller.publishService" . }}
 {{- $services = append $services (splitList "/" . | last) }}

@@ -46,11 +46,9 @@ fn sorted(rights: &[&str]) -> Vec<String> {
     all
 }
 
-const WATCHED: [&str; 15] = [
-    "/configmaps get",
+const WATCHED: [&str; 13] = [
     "/configmaps list",
     "/configmaps watch",
-    "/secrets get",
     "/secrets list",
     "/secrets watch",
     "/services list",
@@ -67,7 +65,13 @@ const WATCHED: [&str; 15] = [
 /// In the release's namespace: its Pod and its Lease.
 fn own(case: &Case) -> Vec<String> {
     let lease = format!("coordination.k8s.io/leases/{}-narthex-leader", case.ns());
-    vec!["/pods get".into(), "coordination.k8s.io/leases create".into(), format!("{lease} get"), format!("{lease} update")]
+    vec![
+        "/pods get".into(),
+        "/pods list".into(),
+        "coordination.k8s.io/leases create".into(),
+        format!("{lease} get"),
+        format!("{lease} update"),
+    ]
 }
 
 #[tokio::test]
