@@ -6,7 +6,7 @@ SHELL := /bin/bash
 CARGO ?= cargo
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: help run run-cluster test unit lua e2e lint fmt docs manifests bench bed release clean
+.PHONY: help run run-cluster test unit lua e2e lint fmt docs manifests bench bed release image image-test clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -62,6 +62,13 @@ bed: ## Build the API server that the tests run against
 
 release: ## Build the static, stripped binary for any Linux (target/narthex-ARCHITECTURE)
 	@scripts/release.sh
+
+image: ## Build the container image (IMAGE=, BASE=, BINARY=, ENGINE=: docs/image.md)
+	@scripts/image.sh
+
+image-test: ## Run the image that was built, in containers
+	@scripts/setup.sh container nextest
+	@scripts/image-test.sh
 
 clean: ## Remove what was built
 	$(CARGO) clean

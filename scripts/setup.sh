@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what a target needs and this machine lacks. Quick when nothing is missing.
-# Usage: setup.sh PART...   with PART: nginx, nextest, lint, go, bench, musl
+# Usage: setup.sh PART...   with PART: nginx, nextest, lint, go, bench, musl, image, container
 set -euo pipefail
 
 say() { printf 'setup: %s\n' "$*" >&2; }
@@ -76,6 +76,15 @@ for part in "$@"; do
       need_cargo
       command -v musl-gcc >/dev/null || apt_install musl-tools
       rustup target list --installed | grep -qx "$(uname -m)-unknown-linux-musl" || rustup target add "$(uname -m)-unknown-linux-musl"
+      ;;
+    image)
+      missing=()
+      command -v buildah >/dev/null || missing+=(buildah)
+      command -v debootstrap >/dev/null || missing+=(debootstrap)
+      [ ${#missing[@]} -eq 0 ] || apt_install "${missing[@]}"
+      ;;
+    container)
+      command -v crun >/dev/null || apt_install crun
       ;;
     *) fail "unknown part $part" ;;
   esac

@@ -2,6 +2,7 @@
 
 mod api;
 mod compare;
+mod container;
 mod controller;
 mod duration;
 mod end;
@@ -15,12 +16,14 @@ mod values;
 mod watch;
 mod webhook;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use nix::unistd::AccessFlags;
 
 pub(crate) use api::ApiArgs;
 pub(crate) use compare::{AskArgs, CompareArgs};
+pub(crate) use container::{DbgArgs, DbgBackends, DbgCerts, DbgSubject, WaitShutdownArgs};
 pub(crate) use controller::{ModelArgs, SourceArgs, StatusArgs, key};
 pub(crate) use end::EndArgs;
 pub(crate) use http::HttpArgs;
@@ -108,6 +111,10 @@ pub(crate) enum Command {
     Watch(Box<WatchArgs>),
     /// End any NGINX in order: open requests are finished
     Quit(QuitArgs),
+    /// Look at the state of a running NGINX, as with the tool /dbg of ingress-nginx
+    Dbg(DbgArgs),
+    /// Stop the controller of this container, and wait until it has ended: for preStop hooks
+    WaitShutdown(WaitShutdownArgs),
     /// Run a command where another process is
     #[command(name = HELPER, hide = true)]
     Within,
@@ -189,7 +196,7 @@ impl RunArgs {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "NGINX")]
 pub(crate) struct NginxArgs {
-    /// Directory for everything that is written: nginx.conf, sockets, certificates [default: /run/narthex as root, else $XDG_RUNTIME_DIR/narthex or a directory of yours in the temporary directory]
+    /// Directory for everything that is written: nginx.conf, sockets, certificates [default: /run/narthex as root, else $XDG_RUNTIME_DIR/narthex if that can be written to, else a directory of yours in the temporary directory]
     #[arg(long, value_name = "DIR")]
     pub(crate) work_dir: Option<PathBuf>,
     /// The NGINX binary [default: the first `nginx` on the PATH]
@@ -200,16 +207,28 @@ pub(crate) struct NginxArgs {
 impl NginxArgs {
     /// The work directory, absolute.
     pub(crate) fn work_dir(&self) -> anyhow::Result<PathBuf> {
-        let dir = match &self.work_dir {
-            Some(dir) => dir.clone(),
-            None if nix::unistd::geteuid().is_root() => "/run/narthex".into(),
-            None => match std::env::var_os("XDG_RUNTIME_DIR") {
-                Some(runtime) => PathBuf::from(runtime).join("narthex"),
-                None => std::env::temp_dir().join(format!("narthex-{}", nix::unistd::geteuid())),
-            },
-        };
-        Ok(std::path::absolute(dir)?)
+        work_dir(self.work_dir.as_deref())
     }
+}
+
+/// The work directory, absolute: the one of the flag, or the user's own.
+pub(crate) fn work_dir(flag: Option<&Path>) -> anyhow::Result<PathBuf> {
+    let own = || match std::env::var_os("XDG_RUNTIME_DIR").map(|runtime| PathBuf::from(runtime).join("narthex")) {
+        Some(dir) if may_write(&dir) => dir,
+        _ => std::env::temp_dir().join(format!("narthex-{}", nix::unistd::geteuid())),
+    };
+    let dir = match flag {
+        Some(dir) => dir.to_owned(),
+        None if nix::unistd::geteuid().is_root() => "/run/narthex".into(),
+        None => own(),
+    };
+    Ok(std::path::absolute(dir)?)
+}
+
+/// Whether we may write into the directory, or may make it.
+fn may_write(dir: &Path) -> bool {
+    let place = if dir.exists() { Some(dir) } else { dir.parent() };
+    place.is_some_and(|place| nix::unistd::access(place, AccessFlags::W_OK | AccessFlags::X_OK).is_ok())
 }
 
 #[derive(Debug, Args)]

@@ -3,6 +3,7 @@
 pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod conf;
+pub(crate) mod dbg;
 pub(crate) mod explain;
 pub(crate) mod http;
 pub(crate) mod lease;
@@ -14,4 +15,5 @@ pub(crate) mod rollout;
 pub(crate) mod run;
 pub(crate) mod switch;
 pub(crate) mod version;
+pub(crate) mod wait_shutdown;
 pub(crate) mod watch;

@@ -2,6 +2,7 @@
 
 mod args;
 mod commands;
+mod entry;
 mod fallback;
 mod logging;
 mod offline;
@@ -19,7 +20,7 @@ const FAILED: u8 = 1;
 const USAGE: u8 = 2;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::parse_from(entry::command_line(std::env::args_os()));
     let result = match cli.command {
         Command::Run(args) => commands::run::run(*args, &cli.log),
         Command::Render(args) => commands::render::render(&args, &cli.log),
@@ -29,6 +30,8 @@ fn main() -> ExitCode {
         Command::Rollout(args) => commands::rollout::rollout(*args, &cli.log),
         Command::Explain(args) => commands::explain::explain(&args),
         Command::Watch(args) => commands::watch::watch(&args, &cli.log),
+        Command::Dbg(args) => commands::dbg::dbg(&args),
+        Command::WaitShutdown(args) => commands::wait_shutdown::wait_shutdown(&args),
         Command::Quit(args) => commands::quit::quit(&args, &cli.log),
         Command::Within => Ok(ExitCode::from(nginx_watch::run_helper())),
         Command::Compare(args) => commands::compare::compare(&args),

@@ -124,9 +124,10 @@ fn core_rules() -> Vec<String> {
     found.unwrap_or_default().iter().map(|file| (*file).to_owned()).collect()
 }
 
-/// Reads `nginx version: nginx/1.22.1 (Debian)`; for a derivative, the version of NGINX in it.
+/// Reads `nginx version: nginx/1.22.1 (Debian)`; for a derivative, the version of NGINX in it. The dynamic linker may write before it, about
+/// a library of `LD_PRELOAD` that does not exist.
 fn version(text: &str) -> Option<(u32, u32, u32)> {
-    let rest = text.strip_prefix("nginx version: ")?.split_once('/')?.1;
+    let rest = text.lines().find_map(|line| line.strip_prefix("nginx version: "))?.split_once('/')?.1;
     let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
     let mut numbers = rest[..end].split('.').map(str::parse);
     Some((numbers.next()?.ok()?, numbers.next()?.ok()?, numbers.next()?.ok()?))
@@ -231,6 +232,8 @@ mod tests {
         assert_eq!(argument(text, "--modules-path"), Some("/usr/lib/nginx/modules"));
         assert_eq!(argument(text, "--with-compat"), None);
         assert_eq!(version("nginx version: openresty/1.25.3.1"), Some((1, 25, 3)));
+        let preload = "ERROR: ld.so: object '/x.so' from LD_PRELOAD cannot be preloaded (cannot open shared object file): ignored.\n";
+        assert_eq!(version(&format!("{preload}{text}")), Some((1, 26, 3)));
         assert_eq!(version("Apache/2.4"), None);
     }
 

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// The state of one worker, and of the dictionaries that all workers share.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NginxState {
     /// The revision of the file set that this worker runs.
     pub revision: String,
@@ -42,7 +42,7 @@ pub struct NginxState {
 }
 
 /// A server block of one host.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostServerState {
     /// All its names, as records are called.
     pub names: Vec<String>,
@@ -51,7 +51,7 @@ pub struct HostServerState {
 }
 
 /// Room in a shared dictionary.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dictionary {
     /// Its size in bytes.
     pub capacity: u64,

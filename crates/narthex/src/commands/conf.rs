@@ -1,4 +1,4 @@
-//! `narthex conf [HOST] [PATH]`.
+//! `narthex conf [HOST] [PATH]`, and what the controller answers on its socket.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use http_client::{Address, Call, Client, escape};
+use model::live::NO_CERTIFICATE;
 use model::{BuildOptions, Fixed, Model};
-use ops::ConfQuery;
+use ops::{ConfQuery, Question};
 use render::{Capabilities, Paths, Served};
 use serde_json::json;
 
@@ -27,7 +28,7 @@ pub(crate) fn conf(args: &ConfArgs, log: &LogArgs) -> anyhow::Result<ExitCode> {
     let query = ConfQuery { host: args.host.as_deref(), path: args.path.as_deref(), json: args.format == Format::Json };
     let offline = source.manifests.is_some() || source.api.names_one();
     if !offline {
-        let text = crate::commands::run::runtime()?.block_on(ask(&work_dir, query))?;
+        let text = crate::commands::run::runtime()?.block_on(ask(&work_dir, Question::Conf(query)))?;
         output::text(&text)?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -40,12 +41,30 @@ pub(crate) fn conf(args: &ConfArgs, log: &LogArgs) -> anyhow::Result<ExitCode> {
             crate::commands::run::runtime()?.block_on(offline::cluster(source, settings))?
         }
     };
-    output::text(answer(&built.model.fixed, &built.model, &capabilities, &Paths { work_dir }, query)?)?;
+    output::text(shown(&built.model.fixed, &built.model, &capabilities, &Paths { work_dir }, query)?)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// The answer to a query. `running` is the text of NGINX's workers, `model` the one that is applied to them.
-pub(crate) fn answer(running: &Fixed, model: &Model, caps: &Capabilities, paths: &Paths, query: ConfQuery<'_>) -> anyhow::Result<String> {
+/// The answer to a question. `running` is the text of NGINX's workers, `model` the one that is applied to them.
+pub(crate) fn answer(running: &Fixed, model: &Model, caps: &Capabilities, paths: &Paths, question: Question<'_>) -> anyhow::Result<String> {
+    match question {
+        Question::Conf(query) => shown(running, model, caps, paths, query),
+        Question::Certificate(host) => certificate(model, host),
+    }
+}
+
+/// The certificates of a name, as NGINX chooses them in the handshake: its own, else those of the wildcard above it.
+fn certificate(model: &Model, host: &str) -> anyhow::Result<String> {
+    let (live, host) = (&model.live, host.to_ascii_lowercase());
+    let above = host.split_once('.').map(|(_, rest)| format!("*.{rest}"));
+    let names = [Some(host.as_str()), above.as_deref()];
+    let key = names.into_iter().flatten().find_map(|name| live.servers.get(name)).filter(|key| ***key != *NO_CERTIFICATE);
+    let record = key.and_then(|key| live.certificates.get(key));
+    let record = record.with_context(|| format!("no certificate for the host {host:?}: its clients get the default one, `_`"))?;
+    Ok(record.0.chain.clone())
+}
+
+fn shown(running: &Fixed, model: &Model, caps: &Capabilities, paths: &Paths, query: ConfQuery<'_>) -> anyhow::Result<String> {
     let Some(host) = query.host else {
         let set = render::render(running, caps, paths)?;
         let conf = String::from_utf8_lossy(set.conf());
@@ -55,12 +74,15 @@ pub(crate) fn answer(running: &Fixed, model: &Model, caps: &Capabilities, paths:
     Ok(if query.json { serde_json::to_string_pretty(&served)? + "\n" } else { served.to_string() })
 }
 
-async fn ask(work_dir: &Path, query: ConfQuery<'_>) -> anyhow::Result<String> {
+/// The answer of the running controller.
+pub(crate) async fn ask(work_dir: &Path, question: Question<'_>) -> anyhow::Result<String> {
     let socket = work_dir.join(SOCKET);
-    let format = query.json.then_some("json");
-    let query = [("host", query.host), ("path", query.path), ("format", format)];
+    let (path, query) = match question {
+        Question::Conf(query) => ("conf", vec![("host", query.host), ("path", query.path), ("format", query.json.then_some("json"))]),
+        Question::Certificate(host) => ("certificate", vec![("host", Some(host))]),
+    };
     let query = query.into_iter().filter_map(|(key, value)| Some(format!("{key}={}", escape(value?))));
-    let target = format!("/conf?{}", query.collect::<Vec<_>>().join("&"));
+    let target = format!("/{path}?{}", query.collect::<Vec<_>>().join("&"));
     let answer = Client::new(Address::Unix(socket.clone())).call(&Call { target: &target, ..Call::default() }, PATIENCE).await;
     let answer = answer.with_context(|| {
         format!(

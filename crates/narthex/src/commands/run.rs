@@ -3,6 +3,7 @@
 mod adapter;
 mod descriptors;
 mod health;
+mod orphans;
 mod passthrough_map;
 mod probe;
 mod requested_reload;
@@ -67,6 +68,7 @@ async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
     let fallback = crate::fallback::load_or_generate(&paths.work_dir)?;
 
     let mut tasks = Tasks::new();
+    tasks.spawn(orphans::run());
     let (mut settings, client) = source::settings(&args, fallback).await?;
     settings.missing = capabilities.missing();
     if let Some(module) = settings.missing_for_passthrough().filter(|_| settings.passthrough_port.is_some()) {

@@ -90,22 +90,38 @@ impl Bed {
     }
 
     fn spawn(&mut self, more: &[&str], log: &impl AsFd) {
-        let out = || Stdio::from(log.as_fd().try_clone_to_owned().unwrap());
-        let (manifests, work) = (self.path("manifests"), self.path("work"));
         let mut command = Command::new(env!("CARGO_BIN_EXE_narthex"));
-        command.arg("run").arg("--manifests").arg(manifests).arg("--work-dir").arg(work);
-        command.args([format!("--http-port={}", self.ports[0]), format!("--https-port={}", self.ports[1])]);
-        command.arg(format!("--healthz-port={}", self.ports[2]));
-        command
-            .args([
-                "--configmap=default/settings",
-                "--drain-timeout=0",
-                "--sync-rate-limit=100",
-                "--shutdown-grace-period=0",
-                "--post-shutdown-grace-period=0",
-            ])
-            .args(more);
+        command.arg("run").args(self.flags()).args(more);
+        self.spawn_command(command, log);
+    }
+
+    fn spawn_command(&mut self, mut command: Command, log: &impl AsFd) {
+        let out = || Stdio::from(log.as_fd().try_clone_to_owned().unwrap());
         self.narthex = Some(command.stdin(Stdio::null()).stdout(out()).stderr(out()).spawn().unwrap());
+    }
+
+    /// The flags of every run.
+    pub(crate) fn flags(&self) -> Vec<String> {
+        let (manifests, work) = (self.path("manifests"), self.path("work"));
+        let directories = [format!("--manifests={}", manifests.display()), format!("--work-dir={}", work.display())];
+        let ports = ["http", "https", "healthz"].iter().zip(&self.ports).map(|(name, port)| format!("--{name}-port={port}"));
+        let graces = ["--drain-timeout=0", "--shutdown-grace-period=0", "--post-shutdown-grace-period=0"];
+        let others = graces.into_iter().chain(["--configmap=default/settings", "--sync-rate-limit=100"]).map(str::to_owned);
+        directories.into_iter().chain(ports).chain(others).collect()
+    }
+
+    /// Starts a command that is, or runs, the controller, and waits until that serves.
+    pub(crate) async fn start_command(&mut self, command: Command) {
+        let log = File::create(self.path("log")).unwrap();
+        self.spawn_command(command, &log);
+        self.serves().await;
+    }
+
+    /// The program by another name.
+    pub(crate) fn called(&self, name: &str) -> PathBuf {
+        let link = self.path(name);
+        std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_narthex"), &link).unwrap();
+        link
     }
 
     /// Waits for the end: the exit code.

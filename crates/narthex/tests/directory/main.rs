@@ -3,6 +3,7 @@
 
 mod asked;
 mod bed;
+mod container;
 mod endurance;
 mod fair;
 mod follow;
