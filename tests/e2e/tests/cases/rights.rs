@@ -110,8 +110,16 @@ async fn the_rights_of_ingress_nginx_are_enough() -> anyhow::Result<()> {
     let named = ingress.annotation("custom-headers", &format!("{}/headers", tenant.ns()));
     tenant.create(&named.build()).await?;
     controller.until_that("the header of the ConfigMap", HOST, "/", |answer| answer.header("x-right") == Some("yes")).await?;
-    let answer = controller.get_tls(HOST, "/").await?;
-    assert_eq!((answer.status, answer.certificates.first()), (200, Some(&certificate.der)));
+    poll(PATIENCE, || async {
+        let answer = controller.get_tls(HOST, "/").await?;
+        ensure!(
+            answer.status == 200 && answer.certificates.first() == Some(&certificate.der),
+            "{} with another certificate",
+            answer.status
+        );
+        Ok(())
+    })
+    .await?;
 
     status_is(&tenant, "tls", &["192.0.2.7"]).await?;
     let lease = case.namespace.api::<Lease>().get("ingress-nginx-leader").await?.spec.context("a spec")?;

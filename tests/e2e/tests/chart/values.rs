@@ -7,6 +7,7 @@ use e2e::helm::{Helm, chart, side_by_side};
 use serde_json::{Value, json};
 use testkit::bed::Bed;
 
+/// For what is only rendered. What asks the API server has a private one, without another installation's class.
 fn helm() -> anyhow::Result<Helm> {
     Helm::of(&Bed::from_env()?)
 }
@@ -66,9 +67,10 @@ fn noted(notes: &str) -> Vec<&str> {
     notes.lines().filter_map(|line| line.strip_prefix("- ")?.split(' ').next()).collect()
 }
 
-#[test]
-fn the_values_file_of_the_predecessor_installs_unchanged() -> anyhow::Result<()> {
-    let (helm, theirs) = (helm()?, file("ingress-nginx.yaml")?);
+#[tokio::test]
+async fn the_values_file_of_the_predecessor_installs_unchanged() -> anyhow::Result<()> {
+    let bed = Bed::start_private().await?;
+    let (helm, theirs) = (Helm::of(&bed)?, file("ingress-nginx.yaml")?);
     let ours = leaves(&read(&chart().join("values.yaml"))?);
     let names: Vec<String> = leaves(&theirs).into_iter().map(|(path, _)| path).collect();
     assert_eq!(names.len(), 345);
@@ -91,9 +93,10 @@ fn the_values_file_of_the_predecessor_installs_unchanged() -> anyhow::Result<()>
     Ok(())
 }
 
-#[test]
-fn the_api_server_takes_what_is_rendered() -> anyhow::Result<()> {
-    let helm = helm()?;
+#[tokio::test]
+async fn the_api_server_takes_what_is_rendered() -> anyhow::Result<()> {
+    let bed = Bed::start_private().await?;
+    let helm = Helm::of(&bed)?;
     let mut sets = vec![json!({}), json!({"rollout": {"enabled": true}})];
     for name in ["ingress-nginx.yaml", "deployment.yaml", "daemonset.yaml"] {
         sets.push(file(name)?);
@@ -118,9 +121,10 @@ fn fields_that_a_version_of_kubernetes_lacks_are_left_out() -> anyhow::Result<()
     Ok(())
 }
 
-#[test]
-fn values_without_a_meaning_are_named_and_change_nothing() -> anyhow::Result<()> {
-    let helm = helm()?;
+#[tokio::test]
+async fn values_without_a_meaning_are_named_and_change_nothing() -> anyhow::Result<()> {
+    let bed = Bed::start_private().await?;
+    let helm = Helm::of(&bed)?;
     let defaults = read(&chart().join("values.yaml"))?;
     let usual = json!({"controller": {"admissionWebhooks": {"enabled": true}}});
     let (mut values, idle) = (usual.clone(), idle()?);
@@ -149,9 +153,10 @@ fn values_without_a_meaning_are_named_and_change_nothing() -> anyhow::Result<()>
     Ok(())
 }
 
-#[test]
-fn combinations_without_an_effect_are_named() -> anyhow::Result<()> {
-    let helm = helm()?;
+#[tokio::test]
+async fn combinations_without_an_effect_are_named() -> anyhow::Result<()> {
+    let bed = Bed::start_private().await?;
+    let helm = Helm::of(&bed)?;
     let cases = [
         (json!({"tcp": {"9000": "a/b:1"}}), "the controller does NOT SERVE TCP services yet"),
         (json!({"udp": {"9000": "a/b:1"}}), "the controller does NOT SERVE UDP services yet"),
