@@ -174,9 +174,9 @@ fn agree(answers: &[Answer; 2]) -> bool {
         answer.headers.retain(|line| !line.starts_with(RULE_HEADER));
         answer
     };
-    // NGINX entered no location.
+    // NGINX entered no location; with 500 as the expression of one is too deep for the path, of which the router knows the rule.
     let outside = text.header(RULE_HEADER).is_none_or(|rule| rule.starts_with('|'));
-    router == text || outside && [301, 400, 413].contains(&text.status) && unnamed(router) == unnamed(text)
+    router == text || outside && [301, 400, 413, 500].contains(&text.status) && unnamed(router) == unnamed(text)
 }
 
 /// What the difference is, in a few words.
