@@ -178,8 +178,20 @@ impl<K: Resource + Clone + DeserializeOwned + Debug + Send + 'static, S: Sink<K>
             let mut stream = pin!(stream);
             let mut events = 0_u64;
             let silence = Duration::from_secs(WATCH_SECONDS.into()) + GRACE;
+            // After a failure: a watch that stays open works, although the first bookmark may be a minute away.
+            let mut is_new = self.failing.is_some();
             // `None`: the stream ended or fell silent; both are resumed at once.
-            while let Ok(Some(event)) = timeout(silence, stream.next()).await {
+            loop {
+                let event = match timeout(if is_new { SHORT } else { silence }, stream.next()).await {
+                    Ok(Some(event)) => event,
+                    Err(_) if is_new => {
+                        is_new = false;
+                        self.works();
+                        continue;
+                    }
+                    Ok(None) | Err(_) => break,
+                };
+                is_new = false;
                 events += 1;
                 match event {
                     Ok(WatchEvent::Added(object) | WatchEvent::Modified(object)) => {
