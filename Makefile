@@ -6,7 +6,7 @@ SHELL := /bin/bash
 CARGO ?= cargo
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: help run run-cluster test unit lua e2e lint fmt docs manifests bench bed release image image-test clean
+.PHONY: help run run-cluster test unit lua e2e lint fmt docs manifests bench bed bed-versions release image image-test clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -31,7 +31,7 @@ lua: ## Tests of the Lua modules in a real NGINX
 	lua/spec/run.sh
 
 e2e: bed ## End-to-end tests against a real API server and NGINX
-	@scripts/setup.sh nginx nextest
+	@scripts/setup.sh nginx nextest pages
 	@scripts/e2e.sh
 
 lint: ## Format, clippy, Lua, shell, dependency and repository checks
@@ -60,13 +60,16 @@ bed: ## Build the API server that the tests run against
 	@scripts/setup.sh go
 	@tests/bed/build.sh
 
+bed-versions: bed ## Build API servers of an older and a newer Kubernetes, for tests of the chart
+	@tests/bed/build.sh --versions
+
 release: ## Build the static, stripped binary for any Linux (target/narthex-ARCHITECTURE)
 	@scripts/release.sh
 
 image: ## Build the container image (IMAGE=, BASE=, BINARY=, ENGINE=: docs/image.md)
 	@scripts/image.sh
 
-image-test: ## Run the image that was built, in containers
+image-test: bed ## Run the image that was built, in containers and as Pods of releases
 	@scripts/setup.sh container nextest
 	@scripts/image-test.sh
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# `make bench`: criterion for the pure parts, then everything end to end in the bed; writes docs/benchmarks.md.
+# `make bench`: a newcomer's first minutes, criterion for the pure parts, then everything end to end in the bed; writes docs/benchmarks.md.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 target=${CARGO_TARGET_DIR:-target}
@@ -7,9 +7,11 @@ target=${CARGO_TARGET_DIR:-target}
 packages=(-p narthex -p bench -p testkit)
 cargo build --locked --release "${packages[@]}"
 criterion=$(mktemp)
+first=$(scripts/first-run.sh)
 trap 'rm -f "$criterion" "$criterion.md"' EXIT
 cargo bench --locked "${packages[@]}" --bench model -- --output-format bencher | tee "$criterion"
 {
+  printf '## First minutes\n\nRust and NGINX are there before (`scripts/first-run.sh`).\n\n| | | target | met |\n|---|---|---|---|\n%s\n\n' "$first"
   printf '## The pure parts\n\nOne thread, by criterion (`cargo bench -p bench`).\n\n| | time | target | met |\n|---|---|---|---|\n'
   # test model/build from nothing/1000 ... bench:   1234567 ns/iter (+/- 1234)
   sed -nE 's|^test model/(.*)/([0-9]+) \.\.\. bench: +([0-9,]+) ns/iter.*|\1, \2 Ingresses\t\3|p' "$criterion" |

@@ -7,4 +7,9 @@ cargo build --locked --workspace --bins --tests
 bin=${CARGO_TARGET_DIR:-target}/debug
 NARTHEX_BIN=$(realpath "$bin/narthex")
 export NARTHEX_BIN
+for pinned in tests/bed/kubernetes-*; do
+  version=${pinned##*-}
+  [[ -x ${CARGO_TARGET_DIR:-target}/bed/bin/kube-apiserver-$version ]] \
+    || echo "Kubernetes $version is left out: its API server is not built (make bed-versions)" >&2
+done
 exec "$bin/bed" run -- cargo nextest run --locked --workspace --profile e2e -E "package(e2e)" "$@"

@@ -129,6 +129,6 @@ esac
 scripts/image/unpack.sh "$out/narthex.tar" "$out/root"
 cp "$out/root/usr/share/narthex/sbom.spdx.json" "$out/sbom.spdx.json"
 
-say "$image: $(du -sm --apparent-size "$out/root" | cut -f1) MB, compressed $(($(gzip -c "$out/narthex.tar" | wc -c) / 1000000)) MB"
+say "$image: $(($(stat -c %s "$out/narthex.tar") / 1000000)) MB, compressed $(($(gzip -c "$out/narthex.tar" | wc -c) / 1000000)) MB"
 say "in $out: narthex.tar for docker load and podman load, sbom.spdx.json, the files in root/"
 [ "$engine" != buildah ] || say "to push it: ${buildah[*]} push $image docker://REGISTRY/NAME"

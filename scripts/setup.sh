@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what a target needs and this machine lacks. Quick when nothing is missing.
-# Usage: setup.sh PART...   with PART: nginx, nextest, lint, go, bench, musl, image, container
+# Usage: setup.sh PART...   with PART: nginx, nextest, lint, go, bench, musl, image, container, pages
 set -euo pipefail
 
 say() { printf 'setup: %s\n' "$*" >&2; }
@@ -35,6 +35,7 @@ for part in "$@"; do
       command -v cc >/dev/null || missing+=(gcc libc6-dev)
       command -v curl >/dev/null || missing+=(curl)
       command -v ip >/dev/null || missing+=(iproute2)
+      command -v openssl >/dev/null || missing+=(openssl)
       command -v nginx >/dev/null || [ -x /usr/sbin/nginx ] || missing+=(nginx)
       dpkg -s libnginx-mod-http-lua >/dev/null 2>&1 || missing+=(libnginx-mod-http-lua)
       dpkg -s lua-cjson >/dev/null 2>&1 || missing+=(lua-cjson)
@@ -70,6 +71,7 @@ for part in "$@"; do
       ;;
     bench)
       command -v wrk >/dev/null || apt_install wrk
+      command -v h2load >/dev/null || apt_install nghttp2-client
       command -v inotifywait >/dev/null || apt_install inotify-tools
       ;;
     musl)
@@ -85,6 +87,14 @@ for part in "$@"; do
       ;;
     container)
       command -v crun >/dev/null || apt_install crun
+      command -v ip >/dev/null || apt_install iproute2
+      ;;
+    pages)
+      # The commands of docs/ and the unit in deploy/ are tested with them.
+      missing=()
+      command -v systemd-analyze >/dev/null || missing+=(systemd)
+      command -v diff >/dev/null || missing+=(diffutils)
+      [ ${#missing[@]} -eq 0 ] || apt_install "${missing[@]}"
       ;;
     *) fail "unknown part $part" ;;
   esac

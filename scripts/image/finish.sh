@@ -6,6 +6,8 @@ seconds=$1
 find /usr/share/doc -type f ! -name copyright -delete
 find /usr/share/doc -type l -delete
 find /usr/share/doc -depth -type d -empty -delete
+# For those who build packages.
+rm -f /var/lib/dpkg/info/*.symbols /var/lib/dpkg/info/*.shlibs
 rm -rf /usr/share/man /usr/share/info /usr/share/locale /usr/share/lintian /usr/share/bash-completion /usr/share/bug
 rm -rf /var/lib/apt/lists /var/cache /var/log/apt /var/log/*.log /var/lib/dpkg/*-old /var/lib/systemd /etc/machine-id
 mkdir -p /var/cache

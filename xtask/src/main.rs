@@ -1,5 +1,6 @@
 //! Checks and generators of this repository: `cargo xtask docs [--check]` and `cargo xtask tidy`.
 
+mod chart;
 mod coverage;
 mod docs;
 mod effects;

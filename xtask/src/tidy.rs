@@ -22,6 +22,7 @@ pub(crate) fn check(root: &Path) -> Result<Vec<String>> {
     complaints.extend(crate::coverage::check(root)?);
     complaints.extend(crate::metrics::check(root)?);
     complaints.extend(crate::wire::check(root)?);
+    complaints.extend(crate::chart::check(root)?);
     for path in crates_below(&root.join(CORE))? {
         let name = &base_name(&path);
         let depended: BTreeSet<String> = dependencies(root, name)?;

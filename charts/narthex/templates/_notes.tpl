@@ -53,6 +53,26 @@
 {{- if and $c.service.internal.enabled (not $c.service.enabled) }}
 - controller.service.internal.enabled is true, but controller.service.enabled is false, which leaves out both Services
 {{- end }}
+{{- if $c.splitDataPlane }}
+{{- $given := list }}
+{{- range splitList "\n" (include "narthex.controller.harmlessMounts" .) }}
+{{- if contains "name: " . }}
+{{- $given = append $given (trim . | trimPrefix "name: ") }}
+{{- end }}
+{{- end }}
+{{- range $c.extraVolumeMounts }}
+{{- if not (has .name $given) }}
+- controller.extraVolumeMounts has {{ .name }}, whose volume may hold a Secret: the controller's container alone has it; NGINX's would have it by controller.dataPlane.extraVolumeMounts
+{{- end }}
+{{- end }}
+{{- else }}
+{{- $usual := dict "containerName" "nginx" "resources" (dict "requests" (dict "cpu" "100m" "memory" "90Mi")) }}
+{{- range $key, $value := omit $c.dataPlane "readinessProbe" }}
+{{- if ne (toJson (default "" $value)) (toJson (default "" (get $usual $key))) }}
+- controller.dataPlane.{{ $key }} has an effect with controller.splitDataPlane only
+{{- end }}
+{{- end }}
+{{- end }}
 {{- if and $c.reportNodeInternalIp (not $c.hostNetwork) }}
 - controller.reportNodeInternalIp has an effect with controller.hostNetwork only
 {{- end }}

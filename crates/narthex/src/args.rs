@@ -4,10 +4,13 @@ mod api;
 mod compare;
 mod container;
 mod controller;
+mod data_plane;
 mod duration;
 mod end;
 mod http;
 mod metrics;
+mod migrate;
+mod plugin;
 mod predecessor;
 mod rollout;
 mod selector;
@@ -25,9 +28,15 @@ pub(crate) use api::ApiArgs;
 pub(crate) use compare::{AskArgs, CompareArgs};
 pub(crate) use container::{DbgArgs, DbgBackends, DbgCerts, DbgSubject, WaitShutdownArgs};
 pub(crate) use controller::{ModelArgs, SourceArgs, StatusArgs, key};
+pub(crate) use data_plane::DataPlaneArgs;
 pub(crate) use end::EndArgs;
 pub(crate) use http::HttpArgs;
 pub(crate) use metrics::MetricsArgs;
+pub(crate) use migrate::{MigrateArgs, MigrateSubject, MigrateValuesArgs, ValuesFormat};
+pub(crate) use plugin::{
+    BackendsArgs, InfoArgs, IngressesArgs, KubectlArgs, LintArgs, LintCommand, LintSubject, Plugin, PluginArgs, PluginCommand, PodArgs,
+    TableFormat,
+};
 pub(crate) use predecessor::IdleArgs;
 pub(crate) use rollout::RolloutArgs;
 pub(crate) use switch::SwitchArgs;
@@ -107,14 +116,20 @@ pub(crate) enum Command {
     Compare(Box<CompareArgs>),
     /// Move Ingresses to another class, or a Service to other Pods, in steps that are checked and can be undone
     Switch(Box<SwitchArgs>),
+    /// Read the files of an installation of ingress-nginx, and say what is different here
+    Migrate(MigrateArgs),
     /// Make any NGINX follow its configuration files: test, reload, confirm, and keep the last good
     Watch(Box<WatchArgs>),
     /// End any NGINX in order: open requests are finished
     Quit(QuitArgs),
     /// Look at the state of a running NGINX, as with the tool /dbg of ingress-nginx
     Dbg(DbgArgs),
-    /// Stop the controller of this container, and wait until it has ended: for preStop hooks
+    /// Run NGINX for a controller in another container of the Pod, without access to an API server
+    DataPlane(DataPlaneArgs),
+    /// Stop the controller or the data plane of this container, and wait until it has ended: for preStop hooks
     WaitShutdown(WaitShutdownArgs),
+    /// Look into the controllers of a cluster, and check its Ingresses: what `kubectl narthex` does
+    Kubectl(Box<PluginArgs>),
     /// Run a command where another process is
     #[command(name = HELPER, hide = true)]
     Within,
@@ -139,7 +154,7 @@ pub(crate) enum Command {
   # With a URL that makes NGINX read certificates and other files on shared storage again
   narthex run --listen unix:/run/narthex.sock && curl -X POST --unix-socket /run/narthex.sock http://narthex/reload
 
-Signals: TERM, INT and QUIT end it, a second one shortens each step; HUP reads every file of --manifests again (a cluster is followed as it is).
+Signals: TERM, INT and QUIT end it, a second one shortens each step; USR1 ends it as well and never shortens anything (/wait-shutdown sends it); HUP reads every file of --manifests again (a cluster is followed as it is).
 
 What changes live and what needs a reload: narthex plan --help")]
 #[command(args_override_self = true)]
@@ -150,6 +165,9 @@ pub(crate) struct RunArgs {
     pub(crate) model: ModelArgs,
     #[command(flatten)]
     pub(crate) nginx: NginxArgs,
+    /// NGINX runs in another container of the Pod, under `narthex data-plane` with the same --work-dir
+    #[arg(long, help_heading = "NGINX", num_args = 0..=1, default_value_t = false, default_missing_value = "true", require_equals = true, action = clap::ArgAction::Set, value_parser = boolean())]
+    pub(crate) split_data_plane: bool,
     #[command(flatten)]
     pub(crate) status: StatusArgs,
     /// Port of health and metrics

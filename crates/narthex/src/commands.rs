@@ -3,11 +3,14 @@
 pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod conf;
+pub(crate) mod data_plane;
 pub(crate) mod dbg;
 pub(crate) mod explain;
 pub(crate) mod http;
 pub(crate) mod lease;
+pub(crate) mod migrate;
 pub(crate) mod plan;
+pub(crate) mod plugin;
 pub(crate) mod pod;
 pub(crate) mod quit;
 pub(crate) mod render;

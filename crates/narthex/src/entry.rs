@@ -4,6 +4,8 @@
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
+use crate::commands::plugin;
+
 /// A file name, and the command that it stands for.
 struct Entry {
     name: &'static str,
@@ -16,6 +18,27 @@ const ENTRIES: &[Entry] = &[
     Entry { name: "dbg", command: &["dbg"] },
     Entry { name: "wait-shutdown", command: &["wait-shutdown"] },
 ];
+
+/// The program by the name that it was called with.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Program {
+    /// `narthex`, with its whole command line.
+    Command(Vec<OsString>),
+    /// `kubectl-narthex`, with its whole command line.
+    Plugin(Vec<OsString>),
+    /// `kubectl_complete-narthex`, with the words to complete.
+    Completer(Vec<OsString>),
+}
+
+/// Tells them apart.
+pub(crate) fn program(words: Vec<OsString>) -> Program {
+    let called = |name: &str| words.first().and_then(|word| Path::new(word).file_name()).is_some_and(|called| called == name);
+    match () {
+        () if called(plugin::PROGRAM) => Program::Plugin(words),
+        () if called(plugin::COMPLETER) => Program::Completer(words.into_iter().skip(1).collect()),
+        () => Program::Command(command_line(words)),
+    }
+}
 
 /// The command line with the command in it, by the name that the program was called with.
 ///
@@ -56,6 +79,14 @@ mod tests {
     fn a_path_after_the_entry_point_of_an_image_counts_likewise() {
         check(&["/usr/bin/narthex", "/nginx-ingress-controller", "--http-port=81"], &["narthex", "run", "--http-port=81"]);
         check(&["narthex", "/usr/bin/dbg", "conf"], &["narthex", "dbg", "conf"]);
+    }
+
+    #[test]
+    fn the_plugin_of_kubectl_is_a_program_of_its_own() {
+        let words = |words: &[&str]| words.iter().map(OsString::from).collect::<Vec<_>>();
+        assert_eq!(program(words(&["/usr/bin/kubectl-narthex", "info"])), Program::Plugin(words(&["/usr/bin/kubectl-narthex", "info"])));
+        assert_eq!(program(words(&["kubectl_complete-narthex", "in", ""])), Program::Completer(words(&["in", ""])));
+        assert_eq!(program(words(&["/dbg", "conf"])), Program::Command(words(&["narthex", "dbg", "conf"])));
     }
 
     #[test]

@@ -13,6 +13,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 
 use args::{Cli, Command};
+use entry::Program;
 
 /// Exit code for findings or a failure.
 const FAILED: u8 = 1;
@@ -20,8 +21,19 @@ const FAILED: u8 = 1;
 const USAGE: u8 = 2;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse_from(entry::command_line(std::env::args_os()));
-    let result = match cli.command {
+    let result = match entry::program(std::env::args_os().collect()) {
+        Program::Command(words) => command(Cli::parse_from(words)),
+        Program::Plugin(words) => commands::plugin::program(words),
+        Program::Completer(words) => commands::plugin::complete(&words),
+    };
+    result.unwrap_or_else(|error| {
+        output::remark(format_args!("narthex: {}", cluster::chain(error.as_ref())));
+        ExitCode::from(FAILED)
+    })
+}
+
+fn command(cli: Cli) -> anyhow::Result<ExitCode> {
+    match cli.command {
         Command::Run(args) => commands::run::run(*args, &cli.log),
         Command::Render(args) => commands::render::render(&args, &cli.log),
         Command::Check(args) => commands::check::check(&args),
@@ -30,19 +42,18 @@ fn main() -> ExitCode {
         Command::Rollout(args) => commands::rollout::rollout(*args, &cli.log),
         Command::Explain(args) => commands::explain::explain(&args),
         Command::Watch(args) => commands::watch::watch(&args, &cli.log),
+        Command::DataPlane(args) => commands::data_plane::data_plane(&args, &cli.log),
         Command::Dbg(args) => commands::dbg::dbg(&args),
         Command::WaitShutdown(args) => commands::wait_shutdown::wait_shutdown(&args),
         Command::Quit(args) => commands::quit::quit(&args, &cli.log),
         Command::Within => Ok(ExitCode::from(nginx_watch::run_helper())),
         Command::Compare(args) => commands::compare::compare(&args),
+        Command::Migrate(args) => commands::migrate::migrate(&args),
         Command::Switch(args) => commands::switch::switch(&args),
         Command::Version(args) => commands::version::version(&args),
         Command::Completions { shell } => completions(shell),
-    };
-    result.unwrap_or_else(|error| {
-        output::remark(format_args!("narthex: {}", cluster::chain(error.as_ref())));
-        ExitCode::from(FAILED)
-    })
+        Command::Kubectl(args) => commands::plugin::plugin(&args),
+    }
 }
 
 fn completions(shell: clap_complete::Shell) -> anyhow::Result<ExitCode> {

@@ -121,6 +121,11 @@ impl Controller {
         self.address(0)
     }
 
+    /// Its listener of HTTPS.
+    pub fn https(&self) -> SocketAddr {
+        self.address(1)
+    }
+
     fn health(&self) -> SocketAddr {
         self.address(2)
     }

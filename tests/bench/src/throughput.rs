@@ -1,151 +1,132 @@
-//! Requests a second beside a plain NGINX proxy, in alternating rounds.
+//! Requests of all kinds beside plain NGINX, in alternating rounds, all with the same backend.
 
-use std::collections::BTreeSet;
 use std::net::SocketAddr;
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use anyhow::{Context, ensure};
+use anyhow::{bail, ensure};
+use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use k8s_openapi::api::networking::v1::Ingress;
+use kube::api::{Patch, PatchParams, PostParams};
+use serde_json::json;
+use testkit::http::Request;
+use testkit::kube::{Certificate, Namespace, PathType, mk_certificate, mk_ingress, mk_tls_secret};
 
-use crate::controller::cpu;
+use crate::controller::Controller;
+use crate::measure::Prober;
+use crate::plain::{Listen, Plain};
+use crate::report::BenchReport;
+use crate::traffic::{Proxy, Round, Traffic};
+use crate::world;
 
-const HEAD: &str = include_str!("plain/head.conf");
-const UPSTREAM: &str = include_str!("plain/upstream.conf");
-const BARE: &str = include_str!("plain/bare.conf");
-const ALIKE: &str = include_str!("plain/alike.conf");
-const BACKEND: &str = include_str!("plain/backend.conf");
+/// Host of the requests by TLS.
+const TLS_HOST: &str = "tls.example.com";
+/// Longest wait for it.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Rounds of small requests, and the length of one.
+const SMALL: (usize, Duration) = (5, Duration::from_secs(4));
+/// The same of the other kinds of traffic.
+const OTHER: (usize, Duration) = (3, Duration::from_secs(3));
 
-/// Plain NGINX: the references, and a backend that answers as quickly as NGINX can. Each is an NGINX of its own, as a backend is in life:
-/// in one process with its proxy it would be woken up together with it, which no other's is.
-pub struct Plain {
-    _backend: Instance,
-    proxies: [Instance; PROXIES],
-}
-
-/// Proxies to compare with.
-pub const PROXIES: usize = 3;
-
-/// Where they listen.
-#[derive(Debug, Clone, Copy)]
-pub struct Listen {
-    /// A proxy with keepalive and nothing else.
-    pub bare: SocketAddr,
-    /// A proxy with the headers that the controller's NGINX and its predecessor's send, and without a log.
-    pub headers: SocketAddr,
-    /// The same with the controller's access log: what text alone costs.
-    pub alike: SocketAddr,
-    /// The backend of all and of the controller.
-    pub backend: SocketAddr,
-}
-
-impl Plain {
-    /// Starts them. `conf` is the `nginx.conf` of the controller to be compared with, `workers` how many it has.
-    ///
-    /// # Errors
-    /// The controller's NGINX sends other headers than `plain/alike.conf`, or NGINX can't be started.
-    pub fn start(dir: &Path, listen: Listen, conf: &str, workers: usize) -> anyhow::Result<Self> {
-        // Otherwise the comparison would be with something else, unnoticed.
-        // The default profile has those of the http block; requests to authentication services come after it.
-        let (ours, plain) = (headers(conf.split("\n    server {").next().unwrap_or(conf)), headers(ALIKE));
-        ensure!(
-            ours == plain,
-            "the controller's NGINX sends the headers {ours:?}, tests/bench/src/plain/alike.conf {plain:?}: they must be the same"
-        );
-        let log_format = between(conf, "    log_format upstreaminfo", ";").context("nginx.conf has no log format upstreaminfo")?;
-        let log = between(conf, "    access_log ", " if=").context("nginx.conf has no access log")?.trim_start_matches("    access_log ");
-        let start = |name: &str, parts: &[&str], address: SocketAddr, workers: usize, log: &str| {
-            let dir = dir.join(name);
-            std::fs::create_dir(&dir)?;
-            let values = [
-                ("@dir@", dir.display().to_string()),
-                ("@workers@", workers.to_string()),
-                ("@log_format@", format!("{log_format};")),
-                ("@log@", log.to_owned()),
-                ("@address@", address.to_string()),
-                ("@backend@", listen.backend.to_string()),
-            ];
-            let text = values.iter().fold(parts.concat(), |text, (name, value)| text.replace(name, value));
-            Instance::start(&dir.join("nginx.conf"), &text)
-        };
-        let backend = start("backend", &[HEAD, BACKEND], listen.backend, 1, "off")?;
-        let proxies = [
-            start("bare", &[HEAD, UPSTREAM, BARE], listen.bare, workers, "off")?,
-            start("headers", &[HEAD, UPSTREAM, ALIKE], listen.headers, workers, "off")?,
-            start("alike", &[HEAD, UPSTREAM, ALIKE], listen.alike, workers, log)?,
-        ];
-        Ok(Self { _backend: backend, proxies })
-    }
-
-    /// The workers of the proxies, in the order of [`Listen`].
-    ///
-    /// # Errors
-    /// One of them has ended.
-    pub fn workers(&self) -> anyhow::Result<[Vec<u32>; PROXIES]> {
-        let [bare, headers, alike] = &self.proxies;
-        Ok([workers(bare.0.id())?, workers(headers.0.id())?, workers(alike.0.id())?])
-    }
-}
-
-/// The children of a master.
-fn workers(master: u32) -> anyhow::Result<Vec<u32>> {
-    let children = std::fs::read_to_string(format!("/proc/{master}/task/{master}/children"))?;
-    Ok(children.split_whitespace().filter_map(|pid| pid.parse().ok()).collect())
-}
-
-/// A running NGINX. Dropping it ends it.
-struct Instance(Child);
-
-impl Instance {
-    fn start(path: &Path, text: &str) -> anyhow::Result<Self> {
-        std::fs::write(path, text)?;
-        Ok(Self(Command::new("nginx").arg("-c").arg(path).stdout(Stdio::null()).spawn().context("nginx")?))
-    }
-}
-
-/// Names of the headers that a configuration sets in requests to backends.
-fn headers(conf: &str) -> BTreeSet<&str> {
-    conf.lines().filter_map(|line| line.trim().strip_prefix("proxy_set_header ")?.split(' ').next()).collect()
-}
-
-/// The text from `start` (included) to `end` (excluded).
-fn between<'a>(text: &'a str, start: &str, end: &str) -> Option<&'a str> {
-    let from = text.find(start)?;
-    let length = text[from..].find(end)?;
-    Some(&text[from..from + length])
-}
-
-impl Drop for Instance {
-    fn drop(&mut self) {
-        let _ = Command::new("kill").arg(self.0.id().to_string()).status();
-        let _ = self.0.wait();
-    }
-}
-
-/// A round of requests.
-#[derive(Debug, Clone, Copy)]
-pub struct Round {
-    /// Requests a second.
-    pub rate: f64,
-    /// Microseconds of CPU of the workers a request.
-    pub cost: f64,
-}
-
-/// Requests by wrk over 32 connections to an NGINX with these workers.
+/// Measures a controller of the first hosts of a [`world`]. `ports` are four free ones.
 ///
 /// # Errors
-/// wrk is missing or saw errors, or a worker has ended.
-pub fn round(address: SocketAddr, workers: &[u32], host: &str, duration: Duration) -> anyhow::Result<Round> {
-    let spent = || workers.iter().map(|pid| cpu(*pid)).sum::<anyhow::Result<Duration>>();
-    let before = spent()?;
-    let output = Command::new("wrk")
-        .args(["-t1", "-c32", &format!("-d{}s", duration.as_secs()), "-H", &format!("Host: {host}"), &format!("http://{address}/")])
-        .output()
-        .context("wrk is missing: apt-get install wrk")?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    ensure!(!text.contains("Non-2xx"), "wrk saw failures: {text}");
-    let spent = spent()? - before;
-    let rate = text.lines().find_map(|line| line.strip_prefix("Requests/sec:")).with_context(|| text.clone())?;
-    let count = text.lines().find_map(|line| line.trim().split_once(" requests in ")).with_context(|| text.clone())?.0;
-    Ok(Round { rate: rate.trim().parse()?, cost: spent.as_secs_f64() * 1e6 / count.parse::<f64>()? })
+/// A program of the load is missing, a request failed, or the references can't be started.
+pub async fn measure(namespace: &Namespace, controller: &Controller, ports: &[u16], report: &mut BenchReport) -> anyhow::Result<()> {
+    let &[backend, bare, headers, alike, tls] = ports else { bail!("{} ports: expected five", ports.len()) };
+    let local = |port| SocketAddr::from(([127, 0, 0, 1], port));
+    let backend = SocketAddr::from(([10, 77, 9, 13], backend));
+    let listen = Listen { bare: local(bare), headers: local(headers), alike: local(alike), tls: local(tls), backend };
+    let certificate = mk_certificate(&[TLS_HOST])?;
+    let conf = std::fs::read_to_string(controller.work_dir().join("nginx.conf"))?;
+    let (dir, workers) = (tempfile::tempdir()?, controller.nginx()?.1);
+    let plain = Plain::start(dir.path(), listen, &conf, workers.len(), &certificate)?;
+    let host = world::host(0);
+    Prober::new(listen.alike).until(&host, |response| response.status == 200).await?;
+    let patch = json!({ "endpoints": [{ "addresses": [backend.ip()], "conditions": { "ready": true } }] });
+    namespace.api::<EndpointSlice>().patch("s0-1", &PatchParams::default(), &Patch::Merge(patch)).await?;
+    Prober::new(controller.http()).until(&host, |response| response.text() == "ok").await?;
+    serve_tls(namespace, controller, &certificate).await?;
+
+    let [bare, headers, alike] = plain.workers()?;
+    let [bare, headers, alike] = [(listen.bare, bare), (listen.headers, headers), (listen.alike, alike)].map(|(http, workers)| Proxy {
+        http,
+        https: listen.tls,
+        workers,
+    });
+    let ours = Proxy { http: controller.http(), https: controller.https(), workers };
+    small([&bare, &headers, &alike, &ours], &host, report).await?;
+    others([&headers, &ours], report).await
+}
+
+/// Adds an Ingress for [`TLS_HOST`] and waits until its certificate is served.
+async fn serve_tls(namespace: &Namespace, controller: &Controller, certificate: &Certificate) -> anyhow::Result<()> {
+    namespace.api::<Secret>().create(&PostParams::default(), &mk_tls_secret("tls", certificate)).await?;
+    let ingress = mk_ingress("tls").class("nginx").host(TLS_HOST).path("/", PathType::Prefix, "s0", 80).tls(TLS_HOST, "tls");
+    // The kinds of traffic without TLS use the same host.
+    namespace.api::<Ingress>().create(&PostParams::default(), &ingress.annotation("ssl-redirect", "false").build()).await?;
+    let address = controller.https();
+    testkit::poll(PATIENCE, || async move {
+        let response = Request::get(address, "/").host(TLS_HOST).tls(TLS_HOST).send().await?;
+        ensure!(
+            response.status == 200 && response.certificates.first() == Some(&certificate.der),
+            "another certificate or {}",
+            response.status
+        );
+        Ok(())
+    })
+    .await
+}
+
+async fn small(proxies: [&Proxy; 4], host: &str, report: &mut BenchReport) -> anyhow::Result<()> {
+    let rounds = rounds(proxies, Traffic::Small, host, SMALL).await?;
+    let costs = [0, 1, 2, 3].map(|proxy| median(&rounds, |round| round[proxy].cost));
+    let what = "CPU of the workers a request: bare proxy / with the headers / with headers and access log / Narthex, metrics on";
+    let figure = costs.map(|cost| format!("{cost:.1}")).join(" / ");
+    let share = median(&rounds, |[_, headers, _, ours]| headers.cost / ours.cost);
+    report.add(what, format!("{figure} µs, the second is {share:.2} of ours"), "≥ 0.75", share >= 0.75, "95.6 µs, 0.33");
+    let rows =
+        [(0, "bare proxy", "", 0.0, ""), (1, "with the headers", "≥ 0.78", 0.78, "0.40"), (2, "with headers and access log", "", 0.0, "")];
+    for (proxy, what, target, least, peer) in rows {
+        let rate = median(&rounds, |round| round[3].rate / round[proxy].rate);
+        let what = format!("throughput, metrics on, plain NGINX {what} = 1");
+        report.add(what, format!("{rate:.2}"), target, rate >= least, peer);
+    }
+    Ok(())
+}
+
+async fn others(proxies: [&Proxy; 2], report: &mut BenchReport) -> anyhow::Result<()> {
+    for (traffic, what) in Traffic::OTHERS {
+        let rounds = rounds(proxies, traffic, TLS_HOST, OTHER).await?;
+        let [plain, ours] = [0, 1].map(|proxy| median(&rounds, |round| round[proxy].cost));
+        let share = median(&rounds, |[plain, ours]| plain.cost / ours.cost);
+        let rate = median(&rounds, |[plain, ours]| ours.rate / plain.rate);
+        let (target, least) = if traffic == Traffic::Handshakes { ("≥ 0.95 a second", 0.95) } else { ("", 0.0) };
+        let figure = format!("{plain:.0} / {ours:.0} µs, {share:.2}; {rate:.2} a second");
+        report.add(format!("{what}: plain NGINX with the headers / Narthex"), figure, target, rate >= least, "");
+    }
+    Ok(())
+}
+
+async fn rounds<const N: usize>(
+    proxies: [&Proxy; N],
+    traffic: Traffic,
+    host: &str,
+    (count, length): (usize, Duration),
+) -> anyhow::Result<Vec<[Round; N]>> {
+    let mut rounds = Vec::new();
+    for _ in 0..count {
+        let mut round = [Round { rate: 0.0, cost: 0.0 }; N];
+        for (proxy, result) in proxies.into_iter().zip(&mut round) {
+            *result = proxy.round(traffic, host, length).await?;
+        }
+        rounds.push(round);
+    }
+    Ok(rounds)
+}
+
+fn median<const N: usize>(rounds: &[[Round; N]], of: impl Fn(&[Round; N]) -> f64) -> f64 {
+    let mut values: Vec<f64> = rounds.iter().map(of).collect();
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
 }

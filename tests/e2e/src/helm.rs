@@ -58,7 +58,7 @@ impl Helm {
             command.env(name, self.scratch.path());
         }
         command.env("KUBECONFIG", &self.kubeconfig).args(args);
-        if !["uninstall", "version"].contains(&args[0]) {
+        if !["uninstall", "rollback", "version"].contains(&args[0]) {
             command.arg("--values").arg(file.path());
         }
         let output = command.output().with_context(|| format!("{} (`make bed` builds it)", self.binary.display()))?;
@@ -161,6 +161,15 @@ impl<'a> Release<'a> {
     /// As [`Self::install`].
     pub fn upgrade(&self, values: &Value) -> anyhow::Result<()> {
         self.change("upgrade", values)
+    }
+
+    /// Goes back to an earlier revision.
+    ///
+    /// # Errors
+    /// As [`Self::install`].
+    pub fn rollback(&self, revision: u32) -> anyhow::Result<()> {
+        let ns = self.case.ns();
+        self.helm.run(&["rollback", ns, &revision.to_string(), "--namespace", ns], &json!({})).map(drop)
     }
 
     fn change(&self, verb: &str, values: &Value) -> anyhow::Result<()> {

@@ -6,14 +6,17 @@ mod cases {
     mod aff;
     mod atls;
     mod auth;
+    mod away;
     mod bproto;
     mod can;
     mod class;
+    mod comp;
     mod cors;
     mod defb;
     mod dyn_config;
     mod err;
     mod faults;
+    mod fwd;
     mod gauth;
     mod golden;
     mod golden_routes;
@@ -46,6 +49,8 @@ mod cases {
     mod snip;
     mod status;
     mod svc;
+    mod tls;
+    mod tune;
     mod unlike;
     mod webhook;
 }

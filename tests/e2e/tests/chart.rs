@@ -5,5 +5,8 @@ mod chart {
     mod objects;
     mod render;
     mod rollout;
+    mod scaling;
     mod values;
+    mod versions;
+    mod webhook;
 }

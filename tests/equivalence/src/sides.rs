@@ -145,7 +145,9 @@ impl Side {
 
 impl Side {
     fn end(&self) {
-        if let Some(pid) = self.supervisor.pid() {
+        // NGINX removes the file when it ends.
+        let pid = std::fs::read_to_string(self.paths.pid()).ok().and_then(|text| text.trim().parse().ok());
+        if let Some(pid) = pid {
             // It may have ended meanwhile.
             let _ = kill(Pid::from_raw(pid), Signal::SIGTERM);
         }

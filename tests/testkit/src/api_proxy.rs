@@ -44,6 +44,8 @@ pub enum Fault {
     Unauthorized,
     /// Every watch is answered 410, in turn as its status and as an event; lists are answered.
     Expired,
+    /// No watch gets bookmarks.
+    NoBookmarks,
 }
 
 /// A running proxy, which speaks HTTP with its clients and HTTPS with the API server. Dropping it ends it, open connections included.
@@ -101,7 +103,7 @@ impl ApiProxy {
     pub fn set(&self, fault: Fault) {
         self.fault.send_replace(fault);
         // An open watch would not notice.
-        if matches!(fault, Fault::Gone | Fault::Unauthorized | Fault::Expired) {
+        if matches!(fault, Fault::Gone | Fault::Unauthorized | Fault::Expired | Fault::NoBookmarks) {
             self.cut();
         }
     }
@@ -200,14 +202,18 @@ impl Shared {
                 let event = json!({"type": "ERROR", "object": status_object(StatusCode::GONE, "Expired")});
                 answer(StatusCode::OK, format!("{event}\n"))
             }
-            _ => self.forward(request).await.unwrap_or_else(|error| {
+            _ => self.forward(request, fault != Fault::NoBookmarks).await.unwrap_or_else(|error| {
                 tracing::debug!(error = format!("{error:#}"), "the API server behind the proxy does not answer");
                 status(StatusCode::BAD_GATEWAY, "InternalError")
             }),
         }
     }
 
-    async fn forward(&self, request: Request<Incoming>) -> anyhow::Result<Answer> {
+    async fn forward(&self, mut request: Request<Incoming>, bookmarks: bool) -> anyhow::Result<Answer> {
+        if !bookmarks {
+            let uri = request.uri().to_string().replace("allowWatchBookmarks=true", "allowWatchBookmarks=false");
+            *request.uri_mut() = uri.parse().context("a target")?;
+        }
         let stream = TcpStream::connect(self.server).await.context("connect")?;
         let stream = connect_tls(stream, "", &[b"http/1.1"], None).await?;
         let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;

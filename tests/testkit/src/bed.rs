@@ -30,7 +30,7 @@ mod supervisor;
 mod terms;
 
 use std::io::{BufRead, BufReader, Write};
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -56,6 +56,9 @@ pub const BED_ENV: &str = "NARTHEX_BED";
 /// In the bed's directory: what [`ClusterInfo`] says, for programs that aren't Rust.
 const BED_JSON: &str = "bed.json";
 const CONTROL_SOCKET: &str = "control.sock";
+const ETCD_PORT: u16 = 2379;
+/// The program; with a dash and a version behind it those of other versions of Kubernetes.
+const API_SERVER: &str = "kube-apiserver";
 /// Longest wait for the API server to start or stop.
 const API_SERVER_TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -76,6 +79,10 @@ pub struct ClusterInfo {
     pub binaries: PathBuf,
     /// Directory of the log files.
     pub logs: PathBuf,
+    /// Directory with one for each Pod that has containers; see [`crate::kubelet`].
+    pub pods: PathBuf,
+    /// Requests of ServiceAccounts, an event of the API server's audit log a line.
+    pub audit_log: PathBuf,
     /// Processes by name, as they were when it became ready.
     pub pids: std::collections::BTreeMap<String, u32>,
 }
@@ -109,9 +116,35 @@ impl Bed {
     /// # Errors
     /// The process doesn't run in a bed, or the control plane doesn't start; the error holds the end of its log.
     pub async fn start_private() -> anyhow::Result<Self> {
+        Self::hold("/clusters".to_owned()).await
+    }
+
+    /// The same with the API server of another version of Kubernetes, one of [`Self::versions`].
+    ///
+    /// # Errors
+    /// As [`Self::start_private`].
+    pub async fn start_version(version: &str) -> anyhow::Result<Self> {
+        Self::hold(format!("/clusters/{version}")).await
+    }
+
+    /// The other versions of Kubernetes whose API servers are built (`make bed-versions`), such as `1.32`.
+    ///
+    /// # Errors
+    /// The directory of the programs can't be read.
+    pub fn versions(&self) -> anyhow::Result<Vec<String>> {
+        let mut versions = Vec::new();
+        for entry in std::fs::read_dir(&self.info.binaries).with_context(|| format!("directory {}", self.info.binaries.display()))? {
+            let name = entry?.file_name();
+            versions.extend(name.to_str().and_then(|name| name.strip_prefix(API_SERVER)?.strip_prefix('-')).map(str::to_owned));
+        }
+        versions.sort();
+        Ok(versions)
+    }
+
+    async fn hold(target: String) -> anyhow::Result<Self> {
         let socket = Self::from_env()?.socket;
         let path = socket.clone();
-        let (info, hold) = tokio::task::spawn_blocking(move || hold_private(&path)).await.context("the request panicked")??;
+        let (info, hold) = tokio::task::spawn_blocking(move || hold_private(&path, &target)).await.context("the request panicked")??;
         Ok(Self { info: Arc::new(info), socket, _hold: Some(Arc::new(hold)) })
     }
 
@@ -131,6 +164,22 @@ impl Bed {
     /// The kubeconfig can't be read.
     pub async fn client(&self) -> anyhow::Result<::kube::Client> {
         crate::kube::client(&self.info.kubeconfig).await
+    }
+
+    /// Makes etcd forget every revision but the newest of each object.
+    ///
+    /// # Errors
+    /// etcd refuses it or does not answer.
+    pub async fn compact(&self) -> anyhow::Result<()> {
+        let etcd = SocketAddr::from((Ipv4Addr::new(10, 77, 0, self.info.id), ETCD_PORT));
+        let post = async |target: &str, body: serde_json::Value| {
+            let request = Request::new("POST", etcd, target).host("etcd").body(body.to_string());
+            let answer = request.timeout(API_SERVER_TIMEOUT).send().await?;
+            anyhow::ensure!(answer.status == 200, "etcd: {target}: {} {}", answer.status, answer.text());
+            Ok(serde_json::from_slice::<serde_json::Value>(&answer.body)?)
+        };
+        let revision = post("/v3/maintenance/status", serde_json::json!({})).await?["header"]["revision"].clone();
+        post("/v3/kv/compaction", serde_json::json!({"revision": revision, "physical": true})).await.map(drop)
     }
 
     /// The processes of the API server.
@@ -239,10 +288,10 @@ impl ApiServer<'_> {
 }
 
 /// Asks for a private control plane over a connection that stays open as long as it is wanted.
-fn hold_private(socket: &Path) -> anyhow::Result<(ClusterInfo, UnixStream)> {
+fn hold_private(socket: &Path, target: &str) -> anyhow::Result<(ClusterInfo, UnixStream)> {
     let mut stream = UnixStream::connect(socket).with_context(|| format!("connect to {}", socket.display()))?;
     stream.set_read_timeout(Some(API_SERVER_TIMEOUT)).context("set a timeout")?;
-    stream.write_all(b"POST /clusters HTTP/1.1\r\nHost: bed\r\n\r\n").context("ask for a private control plane")?;
+    write!(stream, "POST {target} HTTP/1.1\r\nHost: bed\r\n\r\n").context("ask for a private control plane")?;
     // The body has no end; its first line is the answer.
     let mut lines = BufReader::new(stream.try_clone().context("share a connection")?).lines();
     let answer = lines.find_map(|line| line.map(|line| line.starts_with(['{', '!']).then_some(line)).transpose());

@@ -1,7 +1,7 @@
 //! gRPC as far as a proxy sees it: unary calls over HTTP/2 whose messages are plain text.
 //!
 //! The server answers every call with what it saw: a line `:authority=...`, `:path=...`, then each metadata as `name=value`. A call with the
-//! metadata `x-delay-ms` is answered so much later, and one of `/status/CODE` with this status of HTTP and nothing else.
+//! metadata `x-delay-ms` is answered so much later, one with `x-stream-ms` gets its message again and again for so long, and one of `/status/CODE` with this status of HTTP and nothing else.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -22,6 +22,9 @@ use crate::kube::Certificate;
 
 /// Compressed flag and length before a message.
 const PREFIX_BYTES: usize = 5;
+
+/// Between two messages of a stream.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// A running server. Dropping it ends it.
 #[derive(Debug)]
@@ -82,10 +85,8 @@ async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin) -> anyhow::Result<()
 async fn answer(request: Request<h2::RecvStream>, mut respond: SendResponse<Bytes>) -> anyhow::Result<()> {
     let (parts, mut body) = request.into_parts();
     read(&mut body).await?;
-    let delay = parts.headers.get("x-delay-ms").and_then(|value| value.to_str().ok()?.parse().ok());
-    if let Some(millis) = delay {
-        tokio::time::sleep(Duration::from_millis(millis)).await;
-    }
+    let time = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok()?.parse().ok()).map(Duration::from_millis);
+    tokio::time::sleep(time("x-delay-ms").unwrap_or_default()).await;
     if let Some(status) = parts.uri.path().strip_prefix("/status/") {
         respond.send_response(Response::builder().status(status).body(())?, true)?;
         return Ok(());
@@ -98,6 +99,11 @@ async fn answer(request: Request<h2::RecvStream>, mut respond: SendResponse<Byte
     let head = Response::builder().header("content-type", "application/grpc").body(())?;
     let mut stream = respond.send_response(head, false)?;
     stream.send_data(message(seen.as_bytes()), false)?;
+    let until = tokio::time::Instant::now() + time("x-stream-ms").unwrap_or_default();
+    while tokio::time::Instant::now() < until {
+        tokio::time::sleep(PAUSE).await;
+        stream.send_data(message(seen.as_bytes()), false)?;
+    }
     stream.send_trailers(HeaderMap::from_iter([("grpc-status".parse()?, HeaderValue::from_static("0"))]))?;
     Ok(())
 }

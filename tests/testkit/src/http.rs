@@ -5,7 +5,7 @@
 
 mod connection;
 mod head;
-mod tls;
+pub(crate) mod tls;
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -145,6 +145,15 @@ impl Request {
     #[must_use]
     pub fn source(mut self, address: impl Into<IpAddr>) -> Self {
         self.source = Some(address.into());
+        self
+    }
+
+    /// The same request to another address, at the port that it has.
+    #[must_use]
+    pub fn at(mut self, address: IpAddr) -> Self {
+        if let Peer::Tcp(peer) = &mut self.peer {
+            peer.set_ip(address);
+        }
         self
     }
 

@@ -1,8 +1,17 @@
-//! A kubelet without containers: every Pod is an echo server on an address of its own.
+//! A kubelet: Pods of the built image run as containers, every other Pod is an echo server on an address of its own.
 //!
-//! It makes Nodes, binds the Pods that want the default scheduler, really listens on each container port (8080 if there is none), reports
-//! status and readiness, and ends Pods as a kubelet does: while a Pod terminates it serves on and stays ready in its status, so that its
-//! endpoint is `serving` and `terminating`; then the listener closes, open requests end, and the Pod is deleted for good.
+//! It makes Nodes and binds the Pods that want the default scheduler.
+//!
+//! **Containers** ([`Image`], `crun`): where [`IMAGE_ENV`] names the unpacked image of `make image`, Pods with an image of one of its names
+//! (`narthex`, `ingress-nginx/controller`, of any registry and version) are run from it. Each has a network namespace with its address; its
+//! containers have their command, environment, user, capabilities, root, volumes and token, their probes decide its status, and they end as
+//! in any cluster: preStop hook, SIGTERM, SIGKILL after the grace period. They are started again when they end. Below `pods` in the bed's
+//! directory is one for each Pod (`<namespace>_<name>_<uid>/<container>`), with a log for each start (`0.log`) and the first process (`pid`).
+//! Without: control groups, seccomp profiles, init containers, later changes of mounted Secrets and ConfigMaps.
+//!
+//! **Echo servers**: it really listens on each container port (8080 if there is none), reports status and readiness, and ends Pods as a
+//! kubelet does: while a Pod terminates it serves on and stays ready in its status, so that its endpoint is `serving` and `terminating`; then
+//! the listener closes, open requests end, and the Pod is deleted for good.
 //!
 //! Annotations of a Pod change that:
 //!
@@ -14,14 +23,23 @@
 //! | `echo.narthex.dev/ready` | `false`: not ready; can be changed while it runs | `true` |
 //! | `echo.narthex.dev/grace-ms` | how long it serves on when it is deleted | its grace period, at most 1000 |
 //! | `echo.narthex.dev/unready-on-termination` | `true`: not ready from the deletion on | `false` |
+//! | `echo.narthex.dev/evict` | `true`: its containers are killed, and it has failed for want of memory | `false` |
 
 mod addresses;
 mod binding;
+mod container;
+mod containers;
+mod environment;
+mod image;
+mod network;
 mod options;
 mod pod;
+mod report;
 mod status;
+mod volumes;
 
 use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,6 +56,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 
 pub use addresses::Addresses;
+pub use image::{IMAGE_ENV, Image};
 
 /// Requests to the API server that are open at once.
 const REQUESTS: usize = 64;
@@ -53,6 +72,10 @@ pub struct Config {
     pub nodes: u8,
     /// The source of Pods' addresses.
     pub addresses: Arc<Addresses>,
+    /// Directory for the files of Pods with containers.
+    pub pods: PathBuf,
+    /// The image of Pods with containers; without it there are none.
+    pub image: Option<Arc<Image>>,
 }
 
 /// The common parts of all Pods' tasks.

@@ -5,14 +5,17 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use anyhow::Context;
 use parking_lot::RwLock;
 use tokio::task::JoinSet;
 
 use crate::http::{Connection, Request, Unanswered};
+use crate::service::Targets;
 
 /// A load: the requests, their rate, the number of keep-alive connections.
 #[derive(Debug, Clone)]
@@ -25,12 +28,20 @@ pub struct Load {
     pub connections: usize,
     /// The only status that is no failure.
     pub expected_status: u16,
+    /// The addresses of new connections, one after the other, in place of the request's own.
+    pub targets: Option<Arc<Targets>>,
 }
 
 impl Load {
     /// `rate` requests a second over 16 connections, each to be answered 200.
     pub fn new(request: Request, rate: u32) -> Self {
-        Self { request, rate, connections: 16, expected_status: 200 }
+        Self { request, rate, connections: 16, expected_status: 200, targets: None }
+    }
+
+    /// Over connections to the endpoints of a Service.
+    #[must_use]
+    pub fn to(self, targets: Arc<Targets>) -> Self {
+        Self { targets: Some(targets), ..self }
     }
 
     /// Starts to send, until [`Running::stop`].
@@ -125,6 +136,8 @@ pub struct Failure {
     pub at: Duration,
     /// The error, or the status.
     pub error: String,
+    /// The address that the request was sent to, if it was one of several.
+    pub target: Option<IpAddr>,
 }
 
 impl LoadReport {
@@ -188,7 +201,7 @@ struct Shared {
 async fn worker(shared: Arc<Shared>) -> LoadReport {
     let load = &shared.load;
     let mut report = LoadReport::default();
-    let mut connection = None;
+    let mut way = Way::default();
     while !shared.stop.load(Ordering::Relaxed) {
         let i = shared.next.fetch_add(1, Ordering::Relaxed);
         let at = Duration::from_secs_f64(i as f64 / f64::from(load.rate.max(1)));
@@ -197,34 +210,54 @@ async fn worker(shared: Arc<Shared>) -> LoadReport {
             break;
         }
         let request = Arc::clone(&shared.request.read());
-        let exchange = exchange(&mut connection, &request, &mut report.resent);
-        match tokio::time::timeout(request.timeout, exchange).await {
-            Ok(Ok(status)) if status == load.expected_status => report.latencies.push(shared.started.elapsed().saturating_sub(at)),
-            Ok(Ok(status)) => report.failures.push(Failure { at, error: format!("status {status}") }),
+        let exchange = way.exchange(load.targets.as_deref(), &request, &mut report.resent);
+        let error = match tokio::time::timeout(request.timeout, exchange).await {
+            Ok(Ok(status)) if status == load.expected_status => {
+                report.latencies.push(shared.started.elapsed().saturating_sub(at));
+                continue;
+            }
+            Ok(Ok(status)) => format!("status {status}"),
             Ok(Err(error)) => {
-                connection = None;
-                report.failures.push(Failure { at, error: format!("{error:#}") });
+                way.connection = None;
+                format!("{error:#}")
             }
             Err(_) => {
-                connection = None;
-                report.failures.push(Failure { at, error: format!("no whole answer within {:?}", request.timeout) });
+                way.connection = None;
+                format!("no whole answer within {:?}", request.timeout)
             }
-        }
+        };
+        report.failures.push(Failure { at, error, target: way.target });
     }
     report
 }
 
-async fn exchange(connection: &mut Option<Connection>, request: &Request, resent: &mut u64) -> anyhow::Result<u16> {
-    if let Some(kept) = connection.as_mut().and_then(|kept| kept.is_idle().then_some(kept)) {
-        match kept.send(request).await {
-            Ok(response) => return Ok(response.status),
-            // Not by the causes: a context is none of them.
-            Err(error) if error.is::<Unanswered>() => *resent += 1,
-            Err(error) => return Err(error),
+/// A worker's connection and where it leads to.
+#[derive(Default)]
+struct Way {
+    connection: Option<Connection>,
+    target: Option<IpAddr>,
+}
+
+impl Way {
+    async fn exchange(&mut self, targets: Option<&Targets>, request: &Request, resent: &mut u64) -> anyhow::Result<u16> {
+        if let Some(kept) = self.connection.as_mut().and_then(|kept| kept.is_idle().then_some(kept)) {
+            match kept.send(request).await {
+                Ok(response) => return Ok(response.status),
+                // Not by the causes: a context is none of them.
+                Err(error) if error.is::<Unanswered>() => *resent += 1,
+                Err(error) => return Err(error),
+            }
         }
+        let fresh = match targets {
+            Some(targets) => {
+                self.target = targets.pick();
+                let target = self.target.context("the Service has no endpoint")?;
+                Connection::open(&request.clone().at(target)).await?
+            }
+            None => Connection::open(request).await?,
+        };
+        Ok(self.connection.insert(fresh).send(request).await?.status)
     }
-    let fresh = connection.insert(Connection::open(request).await?);
-    Ok(fresh.send(request).await?.status)
 }
 
 #[cfg(test)]

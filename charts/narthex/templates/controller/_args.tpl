@@ -3,6 +3,9 @@
 {{- $name := include "narthex.controller.fullname" . -}}
 - run
 - --work-dir=/run/narthex
+{{- if include "narthex.controller.split" . }}
+- --split-data-plane
+{{- end }}
 {{- if not $c.enableAnnotationValidations }}
 - --enable-annotation-validation=false
 {{- end }}

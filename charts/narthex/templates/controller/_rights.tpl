@@ -34,10 +34,16 @@
 - apiGroups: [""]
   resources: [events]
   verbs: [create, patch]
-# The settings; the Service whose addresses are published, that of the default backend.
+# The settings and the headers that they name; the Service whose addresses are published, that of the default backend.
+{{- $maps := list (include "narthex.controller.fullname" .) }}
+{{- range $suffix, $headers := dict "custom-add-headers" .Values.controller.addHeaders "custom-proxy-headers" .Values.controller.proxySetHeaders }}
+{{- if $headers }}
+{{- $maps = append $maps (printf "%s-%s" (include "narthex.fullname" $) $suffix) }}
+{{- end }}
+{{- end }}
 - apiGroups: [""]
   resources: [configmaps]
-  resourceNames: [{{ include "narthex.controller.fullname" . | quote }}]
+  resourceNames: {{ toJson $maps }}
   verbs: [list, watch]
 {{- $services := list }}
 {{- with include "narthex.controller.publishService" . }}

@@ -25,6 +25,17 @@ secret
 {{- printf "%s-certificate" (include "narthex.controller.webhook.fullname" . | trunc 51) -}}
 {{- end -}}
 
+{{/* Namespaces whose Ingresses are reviewed, as a selector; empty: all. */}}
+{{- define "narthex.controller.webhook.namespaces" -}}
+{{- $watched := include "narthex.controller.watched" . -}}
+{{- if .Values.controller.admissionWebhooks.namespaceSelector -}}
+{{- toYaml .Values.controller.admissionWebhooks.namespaceSelector -}}
+{{- else if $watched -}}
+matchLabels:
+  kubernetes.io/metadata.name: {{ $watched | quote }}
+{{- end -}}
+{{- end -}}
+
 {{- define "narthex.controller.webhook.labels" -}}
 {{ include "narthex.componentLabels" (dict "root" . "component" "admission-webhook") }}
 {{- end -}}

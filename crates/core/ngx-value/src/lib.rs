@@ -60,7 +60,7 @@ pub use origin::Origin;
 pub use pattern::Pattern;
 pub use plain::{BasicText, CookieDomain, CookieName, CookiePath, RedirectUrl};
 pub use quote::{Text, json_in_lua, quote, quote_template, quote_text};
-pub use regex::PathRegex;
+pub use regex::{PathRegex, Regex};
 pub use rename::{refers_to, rename_variable};
 pub use replace::{CookieDomainReplacement, CookiePathReplacement, LocationPart};
 pub use size::Size;

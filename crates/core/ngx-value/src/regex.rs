@@ -13,7 +13,51 @@ use crate::Invalid;
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PathRegex(String);
 
+/// A regular expression for a whole argument of a directive.
+///
+/// It compiled with PCRE2, without regard to letter case; not empty, no NUL, CR or LF; at most 4000 bytes.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Regex(String);
+
 const MAX_BYTES: usize = 4000;
+const LIMITS: Invalid = Invalid::new("a regular expression of at most 4000 bytes without NUL and line breaks");
+
+impl Regex {
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for Regex {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        if text.is_empty() {
+            return Err(LIMITS);
+        }
+        compile(text, &[text])?;
+        Ok(Self(text.to_owned()))
+    }
+}
+
+impl fmt::Display for Regex {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Whether a text is within the limits, and whether these patterns of it compile.
+fn compile(text: &str, patterns: &[&str]) -> Result<(), Invalid> {
+    if text.len() > MAX_BYTES || text.contains(['\0', '\r', '\n']) {
+        return Err(LIMITS);
+    }
+    for pattern in patterns {
+        let compiled = RegexBuilder::new().caseless(true).build(pattern);
+        compiled.map_err(|error| Invalid::because(format!("a regular expression ({error})")))?;
+    }
+    Ok(())
+}
 
 impl PathRegex {
     /// The text, without the `^`.
@@ -32,16 +76,8 @@ impl FromStr for PathRegex {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        if text.len() > MAX_BYTES || text.contains(['\0', '\r', '\n']) {
-            return Err(Invalid::new("a regular expression of at most 4000 bytes without NUL and line breaks"));
-        }
         // Two positions, because a leading verb such as (*UTF) counts only at the very start.
-        for pattern in [text, &format!("^{text}")] {
-            RegexBuilder::new()
-                .caseless(true)
-                .build(pattern)
-                .map_err(|error| Invalid::because(format!("a regular expression ({error})")))?;
-        }
+        compile(text, &[text, &format!("^{text}")])?;
         Ok(Self(text.to_owned()))
     }
 }

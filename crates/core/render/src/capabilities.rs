@@ -5,13 +5,14 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use model::Module;
+use serde::{Deserialize, Serialize};
 
 use crate::firewall;
 use crate::globals::stream;
 use crate::passthrough;
 
 /// The NGINX binary, its modules and the machine it runs on.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Capabilities {
     /// Version of the binary: `(1, 22, 1)`.
     pub version: (u32, u32, u32),

@@ -13,7 +13,7 @@ use crate::Capabilities;
 use crate::files::File;
 use crate::profile::answers;
 use crate::render::Input;
-use crate::server::has_ipv6;
+use crate::server::resolves_ipv6;
 
 /// The modules of `lua/narthex`: path below the work directory, and content. In the order of names.
 const MODULES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/lua_modules.rs"));
@@ -165,7 +165,7 @@ fn host_servers(fixed: &Fixed) -> BTreeMap<&str, HostServerSettings<'_>> {
 /// The settings as JSON.
 pub(crate) fn configuration(Input { fixed, caps, revision, used, .. }: Input<'_>) -> String {
     let globals = &*fixed.globals;
-    let ipv6 = has_ipv6(globals, caps);
+    let ipv6 = resolves_ipv6(globals, caps);
     let config = &globals.config;
     let settings = Settings {
         revision,

@@ -43,6 +43,8 @@ pub(crate) struct HeadersView {
     /// Headers about the connection itself, which HTTP/2 forbids. The value of `Connection`.
     connection: Option<Printed>,
     forwarded_for: Printed,
+    /// Whether backends are to know requests that came in early data.
+    early_data: bool,
     original_uri: bool,
     original_forwarded_for: Printed,
     original_forwarded_host: Printed,
@@ -119,6 +121,7 @@ impl HeadersView {
             directive: Printed::fixed(if connection.is_some() { "proxy_set_header" } else { "grpc_set_header" }),
             connection,
             forwarded_for: Printed::fixed(if full_forwarded_for(config) { "$full_x_forwarded_for" } else { "$remote_addr" }),
+            early_data: config.ssl_early_data,
             original_uri: config.proxy_add_original_uri_header,
             original_forwarded_for: header_variable(config.forwarded_for_header.as_str())?,
             original_forwarded_host: header_variable(config.forwarded_host_header.as_str())?,

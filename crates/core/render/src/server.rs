@@ -273,6 +273,11 @@ pub(crate) fn has_ipv6(globals: &Globals, caps: &Capabilities) -> bool {
     caps.ipv6 && !globals.config.disable_ipv6
 }
 
+/// Whether to look up IPv6 addresses of names.
+pub(crate) fn resolves_ipv6(globals: &Globals, caps: &Capabilities) -> bool {
+    globals.config.disable_ipv6_dns.map_or(caps.ipv6, |disabled| !disabled)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,5 +1,6 @@
 //! The main ConfigMap: typed, merged over the defaults.
 
+mod affinity;
 mod dicts;
 pub(crate) mod grammar;
 mod headers;
@@ -18,6 +19,7 @@ use crate::groups::{ANNOTATIONS, GROUPS, misfits, unsendable_logs};
 use crate::known;
 use crate::table::Since;
 
+pub use affinity::CpuAffinity;
 pub use headers::HeaderDefaults;
 pub use keys::Config;
 pub use snippets::SnippetDefaults;

@@ -20,7 +20,8 @@ mod table;
 
 pub use arguments::Arguments;
 pub use config::{
-    CONFIG_KEYS, Config, ConfigEntry, ConfigFinding, Derived, Directive, HeaderBuffers, HeaderDefaults, SnippetDefaults, Workers,
+    CONFIG_KEYS, Config, ConfigEntry, ConfigFinding, CpuAffinity, Derived, Directive, HeaderBuffers, HeaderDefaults, SnippetDefaults,
+    Workers,
 };
 pub use describe::{Description, describe, descriptions, descriptions_of};
 pub use effective::Effective;

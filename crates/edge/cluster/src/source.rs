@@ -1,6 +1,6 @@
 //! The source: starts the feeds, owns the state, publishes snapshots.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,6 +15,7 @@ use k8s_openapi::api::networking::v1::IngressClass;
 use kube::Client;
 use model::{BuildOptions, EndpointSlice, Ingress, Service, Snapshot};
 use tokio::sync::{mpsc, watch};
+use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
 use crate::Tasks;
@@ -23,7 +24,7 @@ use crate::feed::Feed;
 use crate::fetch::{FetchAnswer, Request, fetch};
 use crate::kinds::Kind;
 use crate::message::Message;
-use crate::state::{ClusterState, Statuses};
+use crate::state::{ClusterState, FeedChange, Statuses};
 use crate::watch::{self as feeds, Wiring};
 
 /// Messages that may wait for the owner. A page of a list is one message.
@@ -116,6 +117,7 @@ impl ClusterSource {
         for (number, feed) in state.feeds().enumerate() {
             spawn_feed(client.clone(), number, feed.clone(), wiring.clone(), tasks);
         }
+        let later = LaterFeeds { wiring, tasks: Tasks::new(), handles: BTreeMap::new() };
         let (snapshots, snapshots_receiver) = watch::channel(None);
         let (status, status_receiver) = watch::channel(state.status());
         let (statuses, statuses_receiver) = watch::channel(Statuses::new());
@@ -128,6 +130,7 @@ impl ClusterSource {
             fetches: FuturesUnordered::new(),
             waiting: VecDeque::new(),
             refused: FuturesUnordered::new(),
+            later,
             references_known,
             snapshots,
             status,
@@ -139,7 +142,7 @@ impl ClusterSource {
     }
 }
 
-fn spawn_feed(client: Client, number: usize, feed: Feed, wiring: Wiring, tasks: &mut Tasks) {
+fn spawn_feed(client: Client, number: usize, feed: Feed, wiring: Wiring, tasks: &mut Tasks) -> AbortHandle {
     match feed.kind {
         Kind::Ingress => tasks.spawn(feeds::run::<Ingress>(client, number, feed, wiring)),
         Kind::IngressClass => tasks.spawn(feeds::run::<IngressClass>(client, number, feed, wiring)),
@@ -148,7 +151,42 @@ fn spawn_feed(client: Client, number: usize, feed: Feed, wiring: Wiring, tasks: 
         Kind::Secret => tasks.spawn(feeds::run::<Secret>(client, number, feed, wiring)),
         Kind::ConfigMap => tasks.spawn(feeds::run::<ConfigMap>(client, number, feed, wiring)),
         Kind::Namespace => tasks.spawn(feeds::run::<Namespace>(client, number, feed, wiring)),
-    };
+    }
+}
+
+/// Feeds that are started and ended while the others run.
+struct LaterFeeds {
+    wiring: Wiring,
+    tasks: Tasks,
+    handles: BTreeMap<usize, AbortHandle>,
+}
+
+impl LaterFeeds {
+    fn change(&mut self, client: &Client, change: FeedChange) {
+        match change {
+            FeedChange::Start(number, feed) => {
+                let handle = spawn_feed(client.clone(), number, feed, self.wiring.clone(), &mut self.tasks);
+                self.handles.insert(number, handle);
+            }
+            FeedChange::End(number) => {
+                if let Some(handle) = self.handles.remove(&number) {
+                    handle.abort();
+                }
+            }
+        }
+    }
+
+    /// The name of one that ended although it should not. Waits for ever while all run.
+    async fn unexpected_end(&mut self) -> &'static str {
+        loop {
+            match self.tasks.join_next().await {
+                None => std::future::pending().await,
+                Some(Ok(name)) => return name,
+                Some(Err(error)) if error.is_cancelled() => {}
+                Some(Err(error)) => std::panic::resume_unwind(error.into_panic()),
+            }
+        }
+    }
 }
 
 struct Owner {
@@ -161,6 +199,7 @@ struct Owner {
     waiting: VecDeque<Request>,
     /// Requests that were refused, each until it is tried again.
     refused: FuturesUnordered<BoxFuture<'static, Request>>,
+    later: LaterFeeds,
     references_known: watch::Sender<bool>,
     snapshots: watch::Sender<Option<Arc<Snapshot>>>,
     status: watch::Sender<SourceStatus>,
@@ -193,7 +232,11 @@ impl Owner {
                     Err(_) => resolver = false,
                 },
                 Some(request) = self.refused.next() => self.waiting.push_back(request),
+                ended = self.later.unexpected_end() => return ended,
                 () = until(patience_ends) => self.state.wait_no_longer(),
+            }
+            for change in self.state.take_feed_changes() {
+                self.later.change(&self.client, change);
             }
             self.start_fetches();
             self.publish(&mut patience_ends);
@@ -202,7 +245,7 @@ impl Owner {
 
     fn answered(&mut self, answer: FetchAnswer) {
         let again = answer.refused();
-        self.state.answer(answer);
+        self.state.answer(answer, Timestamp::now());
         if let Some(request) = again.filter(|request| self.state.awaits(request)) {
             let wait = self.options.forbidden_retry;
             self.refused.push(Box::pin(async move {

@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
 use k8s_openapi::api::networking::v1::IngressClass;
 use model::{BuildOptions, EndpointSlice, Ingress, ObjectKey, ObjectRef, Problem, ProblemKind, Service, Snapshot, references};
 
-use crate::feed::{Feed, feeds};
+use crate::feed::{Feed, Scope, feeds};
 use crate::fetch::{FetchAnswer, Request};
 use crate::kinds::{Key, Kind, Watched};
 use crate::message::{Input, Message};
@@ -26,10 +26,20 @@ use statuses::StatusStore;
 
 pub use statuses::Statuses;
 
+/// A change of the feeds, by their numbers.
+#[derive(Debug)]
+pub(crate) enum FeedChange {
+    /// A further one.
+    Start(usize, Feed),
+    /// Its object is not named any more.
+    End(usize),
+}
+
 /// All stores.
 #[derive(Debug)]
 pub(crate) struct ClusterState {
     feeds: Vec<Progress>,
+    feed_changes: Vec<FeedChange>,
     ingresses: Store<Ingress>,
     classes: Store<IngressClass>,
     services: Store<Service>,
@@ -54,6 +64,7 @@ impl ClusterState {
         let feeds = feeds(settings).into_iter().map(|feed| Progress::new(feed, now));
         Self {
             feeds: feeds.collect(),
+            feed_changes: Vec::new(),
             ingresses: Store::default(),
             classes: Store::default(),
             services: Store::default(),
@@ -117,7 +128,7 @@ impl ClusterState {
                 let progress = &mut self.feeds[feed];
                 progress.note(&input, now);
                 let changes = self.config_maps.input(feed, input, &progress.feed.scope);
-                self.refer_of_main(&changes);
+                self.refer_of_main(&changes, now);
                 self.note(changes);
             }
         }
@@ -131,8 +142,13 @@ impl ClusterState {
         }
     }
 
+    /// The feeds to start and to end since the last call.
+    pub(crate) fn take_feed_changes(&mut self) -> Vec<FeedChange> {
+        std::mem::take(&mut self.feed_changes)
+    }
+
     /// Takes the result of a request.
-    pub(crate) fn answer(&mut self, answer: FetchAnswer) {
+    pub(crate) fn answer(&mut self, answer: FetchAnswer, now: Timestamp) {
         match answer {
             FetchAnswer::Secret(ticket, outcome) => {
                 let changes = self.secrets.answer(&ticket, outcome);
@@ -140,7 +156,7 @@ impl ClusterState {
             }
             FetchAnswer::ConfigMap(ticket, outcome) => {
                 let changes = self.config_maps.answer(&ticket, outcome);
-                self.refer_of_main(&changes);
+                self.refer_of_main(&changes, now);
                 self.note(changes);
             }
         }
@@ -161,13 +177,14 @@ impl ClusterState {
 
     /// `true` if a fetch is under way that a snapshot waits for.
     pub(crate) fn is_fetching(&self) -> bool {
-        self.secrets.is_waiting() || self.config_maps.is_waiting()
+        self.secrets.is_waiting() || self.config_maps.is_waiting() || self.feeds.iter().any(|progress| progress.is_awaited)
     }
 
     /// Snapshots wait no longer for what is being fetched now.
     pub(crate) fn wait_no_longer(&mut self) {
         self.secrets.wait_no_longer();
         self.config_maps.wait_no_longer();
+        self.feeds.iter_mut().for_each(|progress| progress.is_awaited = false);
     }
 
     /// `true` if every Ingress list is complete, so that it is known which Secrets and ConfigMaps to keep.
@@ -211,7 +228,7 @@ impl ClusterState {
 
     /// The progress of everything.
     pub(crate) fn status(&self) -> SourceStatus {
-        let feeds = self.feeds.iter().map(|progress| FeedStatus {
+        let feeds = self.feeds.iter().filter(|progress| !progress.has_ended).map(|progress| FeedStatus {
             kind: progress.feed.kind,
             scope: progress.feed.scope.describe(),
             initialised: progress.initialised,
@@ -236,14 +253,34 @@ impl ClusterState {
     }
 
     /// Follows what the ConfigMap with the settings names.
-    fn refer_of_main(&mut self, changes: &Changes<ConfigMap>) {
-        for change in changes.objects.iter().filter(|change| self.main.as_ref() == Some(&change.key)) {
+    fn refer_of_main(&mut self, changes: &Changes<ConfigMap>, now: Timestamp) {
+        let main = self.main.clone();
+        for change in changes.objects.iter().filter(|change| main.as_ref() == Some(&change.key)) {
             let refer = |object: Option<&ConfigMap>| object.map(references::config_maps_of_config).unwrap_or_default();
             let references = (refer(change.old.as_deref()), refer(change.new.as_deref()));
+            self.watch_named(&references.0, &references.1, now);
             let mut tickets = Vec::new();
             let dropped = self.config_maps.refer(references, |key| listed(&self.feeds, Kind::ConfigMap, key), &mut tickets);
             self.broken_changed |= dropped.broken;
             self.requests.extend(tickets.drain(..).map(Request::ConfigMap));
+        }
+    }
+
+    /// Has a feed for each ConfigMap that the settings name and that no other feed covers: with `--watch-namespace` those of other namespaces.
+    fn watch_named(&mut self, old: &[ObjectKey], new: &[ObjectKey], now: Timestamp) {
+        for key in old.iter().filter(|key| !new.contains(key)) {
+            if let Some(number) = self.feeds.iter().position(|progress| progress.is_later_for(key)) {
+                self.feeds[number].has_ended = true;
+                self.feeds[number].is_awaited = false;
+                self.feed_changes.push(FeedChange::End(number));
+            }
+        }
+        for key in new {
+            if !self.feeds.iter().any(|progress| progress.delivers(Kind::ConfigMap, key)) {
+                let feed = Feed { kind: Kind::ConfigMap, scope: Scope::Object(key.clone()) };
+                self.feed_changes.push(FeedChange::Start(self.feeds.len(), feed.clone()));
+                self.feeds.push(Progress::later(feed, now));
+            }
         }
     }
 

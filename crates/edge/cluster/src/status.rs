@@ -1,13 +1,15 @@
 //! Writes the addresses into the status of the Ingresses that are served.
 //!
 //! Driven by events: a new Ingress, a changed address, a status that another client changed. Only the leader writes. What is written is not waited for in the watch, and
-//! never changes a snapshot: the current addresses come from [`crate::Statuses`], beside the objects.
+//! never changes a snapshot: the current addresses come from [`crate::Statuses`], beside the objects. Thousands of writes occupy an API server: they make way for changes
+//! that are to be served.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures::StreamExt;
+use futures::stream::FuturesUnordered;
 use imbl::OrdSet;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::networking::v1::{Ingress, IngressLoadBalancerIngress, IngressLoadBalancerStatus, IngressStatus};
@@ -24,15 +26,18 @@ use crate::chain::chain;
 use crate::decode::Fetched;
 use crate::kinds::Watched;
 use crate::publish::{AddressSource, follow, replicas};
+use crate::source::SourceHandle;
 use crate::state::Statuses;
 use crate::{PRODUCT, Tasks};
 
 mod ledger;
+mod pace;
 
 use ledger::Ledger;
+use pace::Pace;
 
 const TASK: &str = "status writer";
-/// Writes at a time.
+/// Writes at a time when all is emptied.
 const PARALLEL: usize = 10;
 /// Writes before it is looked again what is due.
 const ROUND: usize = 200;
@@ -87,7 +92,7 @@ impl StatusWriter {
         client: Client,
         options: StatusOptions,
         owned: watch::Receiver<OrdSet<ObjectKey>>,
-        statuses: watch::Receiver<Statuses>,
+        source: &SourceHandle,
         leader: watch::Receiver<bool>,
         tasks: &mut Tasks,
     ) -> StatusHandle {
@@ -96,7 +101,8 @@ impl StatusWriter {
         let (stop, stopped) = oneshot::channel();
         let ledger = Ledger::new(options.interval, options.retry);
         let pen = Pen { client, put: Arc::default() };
-        tasks.spawn(Writer { pen, options, owned, statuses, leader, wanted, ledger }.run(stopped));
+        let (statuses, pace) = (source.statuses.clone(), Pace::new(source.snapshots.clone()));
+        tasks.spawn(Writer { pen, options, owned, statuses, leader, wanted, ledger, pace }.run(stopped));
         StatusHandle { stop }
     }
 }
@@ -109,6 +115,7 @@ struct Writer {
     leader: watch::Receiver<bool>,
     wanted: watch::Receiver<Option<Arc<[Address]>>>,
     ledger: Ledger,
+    pace: Pace,
 }
 
 impl Writer {
@@ -154,26 +161,35 @@ impl Writer {
         }
     }
 
-    async fn write(&mut self, mut due: Vec<ObjectKey>, wanted: &Arc<[Address]>) {
-        due.truncate(ROUND);
-        let mut writes = futures::stream::iter(due)
-            .map(|key| {
+    async fn write(&mut self, due: Vec<ObjectKey>, wanted: &Arc<[Address]>) {
+        let mut due = due.into_iter().take(ROUND);
+        let mut writes = FuturesUnordered::new();
+        loop {
+            let pace = self.pace.now(Instant::now());
+            // Those that are under way are finished.
+            let open = if self.is_superseded() { 0 } else { pace.parallel.saturating_sub(writes.len()) };
+            for key in due.by_ref().take(open) {
                 let (pen, wanted) = (self.pen.clone(), wanted.clone());
-                async move {
+                writes.push(async move {
                     let outcome = pen.write(&key, &wanted).await;
                     (key, outcome)
-                }
-            })
-            .buffer_unordered(PARALLEL);
-        while let Some((key, outcome)) = writes.next().await {
-            match outcome {
-                Ok(()) => self.ledger.wrote(key, wanted, Instant::now()),
-                Err(error) => {
+                });
+            }
+            match writes.next().await {
+                None => return,
+                Some((key, Ok(()))) => self.ledger.wrote(key, wanted, Instant::now()),
+                Some((key, Err(error))) => {
                     tracing::warn!(ingress = %key, error, "the status can't be written");
                     self.ledger.failed(key, Instant::now());
                 }
             }
+            tokio::time::sleep(pace.pause).await;
         }
+    }
+
+    /// Whether others are to be written now, or none.
+    fn is_superseded(&self) -> bool {
+        self.leader.has_changed().unwrap_or(true) || self.wanted.has_changed().unwrap_or(true)
     }
 
     async fn clear(&mut self) {

@@ -143,11 +143,11 @@ impl Nginx for Fake {
 
     fn keep(&mut self, _: &Data) {}
 
-    fn runs(&self) -> bool {
+    async fn runs(&mut self) -> bool {
         self.world().up
     }
 
-    fn old(&self) -> Old {
+    async fn old(&mut self) -> Old {
         self.world().old.clone()
     }
 

@@ -256,10 +256,10 @@ impl<N: Nginx> Lane<N> {
             Some(running) => Causes::of(running, &fixed, &reasons, wanted, self.before.as_deref()),
             None => Causes { general: true, ..Causes::default() },
         };
-        let old = self.nginx.old();
+        let old = self.nginx.old().await;
         self.generations.see(&old, &BTreeSet::new());
         if let Some(message) = self.generations.wait(&causes, old.most) {
-            return self.waits(&message);
+            return self.waits(&message).await;
         }
         if let Some(outcome) = self.suspect(&fixed, running, wanted).await {
             return outcome;
@@ -269,7 +269,8 @@ impl<N: Nginx> Lane<N> {
         let words: Vec<String> = reasons.iter().map(|reason| reason.explain(&wanted.behind(reason))).collect();
         let started = Instant::now();
         let applied = if asked { self.nginx.reload(&fixed).await } else { self.nginx.apply(&fixed).await };
-        self.generations.see(&self.nginx.old(), &causes.namespaces);
+        let old = self.nginx.old().await;
+        self.generations.see(&old, &causes.namespaces);
         let result = applied.as_ref().map(|applied| applied.revision.clone()).map_err(Clone::clone);
         let outcome = match applied {
             Ok(applied) => {
@@ -297,7 +298,7 @@ impl<N: Nginx> Lane<N> {
                 } else {
                     // It runs this text: no object is at fault, and the caller may ask again.
                     self.report.reload(Err(&error.to_string()));
-                    error!(%error, "a reload that was asked for failed: {}", self.instead());
+                    error!(%error, "a reload that was asked for failed: {}", self.instead().await);
                     TurnOutcome::Kept
                 }
             }
@@ -335,19 +336,23 @@ impl<N: Nginx> Lane<N> {
     }
 
     /// The consequence while a configuration is not applied; for messages.
-    fn instead(&self) -> &'static str {
-        if self.nginx.runs() { "the last known good configuration stays active" } else { "nginx does not run, so nothing is served yet" }
+    async fn instead(&mut self) -> &'static str {
+        if self.nginx.runs().await {
+            "the last known good configuration stays active"
+        } else {
+            "nginx does not run, so nothing is served yet"
+        }
     }
 
     /// The wanted configuration can't be applied, and no object is at fault. Logged once for as long as it stays so.
-    fn failed(&self, message: &str) -> TurnOutcome {
+    async fn failed(&mut self, message: &str) -> TurnOutcome {
+        let instead = self.instead().await;
         if self.ends.fault.borrow().as_deref() == Some(message) {
             debug!(error = message, "the configuration of nginx still can't be applied");
         } else {
             error!(
                 error = message,
-                "the configuration of nginx can't be applied, for which no object is at fault: {}; it is tried again",
-                self.instead()
+                "the configuration of nginx can't be applied, for which no object is at fault: {instead}; it is tried again"
             );
             self.report.reload(Err(message));
             self.ends.fault.send_replace(Some(message.to_owned()));
@@ -356,10 +361,11 @@ impl<N: Nginx> Lane<N> {
     }
 
     /// A reload waits for old workers to end, as those who ask for it left most of them. Said once for as long as it stays so.
-    fn waits(&self, message: &str) -> TurnOutcome {
+    async fn waits(&mut self, message: &str) -> TurnOutcome {
+        let instead = self.instead().await;
         self.metrics.waiting(true);
         if self.ends.fault.borrow().as_deref() != Some(message) {
-            warn!("{message}; {}, and reloads that others need begin", self.instead());
+            warn!("{message}; {instead}, and reloads that others need begin");
             self.report.reload(Err(message));
             self.ends.fault.send_replace(Some(message.to_owned()));
         }
@@ -413,7 +419,7 @@ impl<N: Nginx> Lane<N> {
             }
             Err(error) => {
                 let what = if self.down() { "does not start" } else { "starts no workers" };
-                self.failed(&format!("nginx {what}: {error}"));
+                self.failed(&format!("nginx {what}: {error}")).await;
             }
         }
         self.lost.is_none()

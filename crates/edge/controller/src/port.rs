@@ -35,10 +35,10 @@ pub trait Nginx: Send + 'static {
     fn keep(&mut self, confirmed: &Data);
 
     /// Whether it runs.
-    fn runs(&self) -> bool;
+    fn runs(&mut self) -> impl Future<Output = bool> + Send;
 
     /// The workers of earlier configurations.
-    fn old(&self) -> Old;
+    fn old(&mut self) -> impl Future<Output = Old> + Send;
 
     /// Resolves when the master process is gone, or lacks workers and does not start others by itself.
     fn lost(&mut self) -> impl Future<Output = Loss> + Send;

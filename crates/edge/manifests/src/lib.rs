@@ -1,6 +1,7 @@
 //! A directory of manifests as a source: the same [`model::Snapshot`] as of a cluster, without one.
 //!
 //! - [`read`] is pure: files in, a [`Loaded`] out, with the objects, the Problems, and the file and line of each.
+//! - [`Plain`] is a document that is no object.
 //! - [`load`] reads a directory once; [`DirectorySource::spawn`] follows it.
 //!
 //! The meaning of a directory:
@@ -18,10 +19,12 @@ mod load;
 mod loaded;
 mod object;
 mod parse;
+mod plain;
 mod source;
 
 pub use file::{Content, MAX_FILE_BYTES};
 pub use fs_watch::Pacing;
 pub use load::{LoadError, load};
 pub use loaded::{File, Loaded, Place, Position, read};
+pub use plain::{Plain, misfits};
 pub use source::{Addresses, DirectorySource, SourceHandle, SourceOptions};

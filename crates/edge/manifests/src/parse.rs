@@ -2,7 +2,7 @@
 //! and such a tree becomes a Kubernetes type ([`decode`]).
 
 pub(crate) mod decode;
-mod json;
+pub(crate) mod json;
 pub(crate) mod node;
 mod scalar;
 pub(crate) mod split;

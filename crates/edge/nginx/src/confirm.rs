@@ -42,7 +42,7 @@ pub(crate) async fn confirm<P: Process>(process: &P, tail: &mut Tail, expected: 
     let mut sockets_cleared = false;
     let mut barren = None;
     loop {
-        let alive = process.alive(expected.master);
+        let alive = process.alive(expected.master).await;
         if let Some(objection) = objection(tail.messages(), expected.master.pid) {
             // A socket file without a listener is in the way, and the master tries again half a second later.
             let is_file = |failure: &BindFailure| failure.port.is_none();
@@ -55,16 +55,16 @@ pub(crate) async fn confirm<P: Process>(process: &P, tail: &mut Tail, expected: 
             }
         }
         if !alive {
-            return Err(ApplyError::Exited { status: process.exit_status(), log: tail.texts() });
+            return Err(ApplyError::Exited { status: process.exit_status().await, log: tail.texts() });
         }
-        let old_gone = expected.old.iter().all(|&worker| process.refresh(worker).is_none_or(|worker| worker.leaving));
+        let old_gone = process.refresh(&expected.old).await.iter().all(|worker| worker.leaving);
         if old_gone && let Ok(Some(state)) = timeout_at(deadline, process.state()).await {
             if state.revision == expected.revision {
                 return Ok(state);
             }
             answered = Some(state.revision);
         }
-        barren = if is_barren(process, tail.messages(), expected) { barren.or_else(|| Some(Instant::now())) } else { None };
+        barren = if is_barren(process, tail.messages(), expected).await { barren.or_else(|| Some(Instant::now())) } else { None };
         if Instant::now() >= deadline || barren.is_some_and(|since: Instant| since.elapsed() >= BARREN) {
             return Err(ApplyError::Unconfirmed {
                 revision: expected.revision.to_owned(),
@@ -79,10 +79,10 @@ pub(crate) async fn confirm<P: Process>(process: &P, tail: &mut Tail, expected: 
 }
 
 /// Whether no worker is left though there were some: the new ones ended at once, for want of memory or descriptors, and the master starts no others.
-fn is_barren<P: Process>(process: &P, messages: &[Message], expected: &Expected<'_>) -> bool {
+async fn is_barren<P: Process>(process: &P, messages: &[Message], expected: &Expected<'_>) -> bool {
     let by_worker = |message: &Message| message.level == "emerg" && message.pid.is_some_and(|pid| pid != expected.master.pid);
     let had_some = !expected.old.is_empty() || messages.iter().any(by_worker);
-    had_some && process.workers(expected.master).iter().all(|worker| worker.leaving)
+    had_some && process.workers(expected.master).await.iter().all(|worker| worker.leaving)
 }
 
 /// The error of a change that has failed, by what the master says against it.

@@ -3,14 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use nix::sys::signal::Signal;
 use render::{FileSet, Paths};
 
 use crate::confirm::{Expected, confirm};
 use crate::error::ApplyError;
 use crate::log::Tail;
 use crate::orphans;
-use crate::process::{Process, Tested};
+use crate::process::{Order, Process, Tested};
 use crate::procfs::{Identity, Worker};
 use crate::state::NginxState;
 use crate::store::{self, Store, StoreError};
@@ -42,7 +41,7 @@ pub(crate) struct Cycle<P> {
     /// Dead masters whose workers may still serve.
     past: Vec<Identity>,
     /// Orphans that finish what they have begun; looked at now and then, because they may have become our children.
-    leaving: Vec<Worker>,
+    leaving: Vec<Identity>,
     /// The file set that served last.
     good: Option<FileSet>,
     /// Whether the last good set could be written when it was last kept.
@@ -68,8 +67,9 @@ impl<P: Process> Cycle<P> {
     }
 
     /// The living master.
-    pub(crate) fn master(&self) -> Option<Identity> {
-        self.master.filter(|&master| self.process.alive(master))
+    pub(crate) async fn master(&self) -> Option<Identity> {
+        let master = self.master?;
+        self.process.alive(master).await.then_some(master)
     }
 
     /// The master, dead or alive.
@@ -85,7 +85,7 @@ impl<P: Process> Cycle<P> {
     /// The same; `force`: by a reload even if it runs this file set already.
     pub(crate) async fn apply_set(&mut self, set: &FileSet, force: bool) -> Result<Applied, ApplyError> {
         let began = Instant::now();
-        self.notice_ends();
+        self.notice_ends().await;
         // Orphans answer too, but without a master they can't be reloaded.
         let running = if self.master.is_some() { self.process.state().await } else { None };
         if running.is_some() {
@@ -117,10 +117,10 @@ impl<P: Process> Cycle<P> {
 
     /// Stages, tests, switches. On an error the files are those of before.
     async fn change(&mut self, set: &FileSet) -> Result<(How, Vec<String>), ApplyError> {
-        self.has_room_for_workers()?;
+        self.has_room_for_workers().await?;
         let (store, files) = (self.store.clone(), set.clone());
         let mut staged = on_disk(move || store.stage(&files)).await?;
-        let tested = self.process.test(&self.store.staged_conf(), self.limits.start_timeout).await?;
+        let tested = self.process.test(self.limits.start_timeout).await?;
         let warnings = self.judge(&tested)?;
         staged.promote()?;
         let how = self.switch(set, &mut staged).await?;
@@ -129,14 +129,17 @@ impl<P: Process> Cycle<P> {
     }
 
     /// A reload leaves workers behind for as long as their clients stay, so it has to wait when there are many.
-    fn has_room_for_workers(&self) -> Result<(), ApplyError> {
-        let (old, most) = self.old_workers();
+    async fn has_room_for_workers(&self) -> Result<(), ApplyError> {
+        let (old, most) = self.old_workers().await;
         if old.len() >= most { Err(ApplyError::ManyOldWorkers { old: old.len(), most }) } else { Ok(()) }
     }
 
     /// The workers of earlier configurations, and with how many of them no reload begins.
-    pub(crate) fn old_workers(&self) -> (Vec<Identity>, usize) {
-        let workers = self.master.map(|master| self.process.workers(master)).unwrap_or_default();
+    pub(crate) async fn old_workers(&self) -> (Vec<Identity>, usize) {
+        let workers = match self.master {
+            Some(master) => self.process.workers(master).await,
+            None => Vec::new(),
+        };
         let old: Vec<Identity> = workers.iter().filter(|worker| worker.leaving).map(|worker| worker.id).collect();
         let most = MOST_OLD_WORKERS * (workers.len() - old.len()).max(1);
         (old, most)
@@ -152,7 +155,7 @@ impl<P: Process> Cycle<P> {
         let (store, files) = (self.store.clone(), set.clone());
         let staged = on_disk(move || store.stage(&files)).await?;
         let began = Instant::now();
-        let tested = self.process.test(&self.store.staged_conf(), limit).await;
+        let tested = self.process.test(limit).await;
         let took = began.elapsed();
         drop(staged);
         self.judge(&tested?).map(|_| took)
@@ -161,7 +164,7 @@ impl<P: Process> Cycle<P> {
     /// Starts NGINX with what served last.
     pub(crate) async fn restart(&mut self) -> Result<Applied, ApplyError> {
         let began = Instant::now();
-        self.notice_ends();
+        self.notice_ends().await;
         let good = self.good.clone().ok_or(ApplyError::NothingGood)?;
         let applied = |started| Applied {
             revision: good.revision.clone(),
@@ -181,7 +184,7 @@ impl<P: Process> Cycle<P> {
     /// Reloads what served last, so that the master starts workers. Nothing is tested: it serves, or did.
     pub(crate) async fn replenish(&mut self) -> Result<Applied, ApplyError> {
         let began = Instant::now();
-        self.notice_ends();
+        self.notice_ends().await;
         let good = self.good.clone().ok_or(ApplyError::NothingGood)?;
         let Some(master) = self.master else {
             return self.restart().await;
@@ -193,43 +196,63 @@ impl<P: Process> Cycle<P> {
 
     /// Tells the master to finish and waits for it; harder after the deadline.
     pub(crate) async fn quit(&mut self, drain: Duration) -> Result<(), ApplyError> {
-        self.notice_ends();
-        let orphans = self.orphans();
+        self.notice_ends().await;
+        let orphans = self.orphans().await;
         orphans::retire(&self.process, &orphans).await;
         let Some(master) = self.master.take() else {
             return Ok(());
         };
-        for (signal, patience) in [(Signal::SIGQUIT, drain), (Signal::SIGTERM, KILL_PATIENCE)] {
-            self.process.signal(master, signal)?;
+        for (order, patience) in [(Order::Quit, drain), (Order::Terminate, KILL_PATIENCE)] {
+            self.process.signal(master, order).await?;
             if gone(&self.process, master, patience).await {
                 return Ok(());
             }
-            tracing::warn!(pid = master.pid, ?patience, "NGINX has not finished after {}", signal.as_str());
+            tracing::warn!(pid = master.pid, ?patience, "NGINX has not finished after {}", order.signal().as_str());
         }
         self.kill(master).await;
         Ok(())
     }
 
     /// Notices that the master has died, and orphans.
-    fn notice_ends(&mut self) {
-        self.leaving.retain(|worker| self.process.refresh(worker.id).is_some());
-        if let Some(dead) = self.master.take_if(|master| !self.process.alive(*master)) {
-            self.past.push(dead);
+    async fn notice_ends(&mut self) {
+        if !self.leaving.is_empty() {
+            self.leaving = self.process.refresh(&self.leaving).await.iter().map(|worker| worker.id).collect();
+        }
+        if let Some(master) = self.master
+            && !self.process.alive(master).await
+        {
+            self.master = None;
+            self.past.push(master);
         }
     }
 
     /// Ends the orphans beside a master that serves: a controller that was killed between its start and their end left them, with the state of before.
     async fn retire_orphans(&mut self) {
-        let orphans = self.orphans();
+        let orphans = self.orphans().await;
         if !orphans.is_empty() {
             orphans::retire(&self.process, &orphans).await;
-            self.leaving.extend(orphans);
-            self.past.retain(|past| !self.process.orphans(*past).is_empty());
+            self.finish(&orphans).await;
         }
     }
 
-    fn orphans(&self) -> Vec<Worker> {
-        self.past.iter().flat_map(|&master| self.process.orphans(master)).collect()
+    /// Orphans that were signalled to finish are looked at now and then; masters without any are forgotten.
+    async fn finish(&mut self, orphans: &[Worker]) {
+        self.leaving.extend(orphans.iter().map(|worker| worker.id));
+        let mut past = Vec::new();
+        for master in std::mem::take(&mut self.past) {
+            if !self.process.orphans(master).await.is_empty() {
+                past.push(master);
+            }
+        }
+        self.past = past;
+    }
+
+    async fn orphans(&self) -> Vec<Worker> {
+        let mut orphans = Vec::new();
+        for master in &self.past {
+            orphans.extend(self.process.orphans(*master).await);
+        }
+        orphans
     }
 
     /// The warnings of a test that accepts, or what its end proves.
@@ -260,7 +283,7 @@ impl<P: Process> Cycle<P> {
     }
 
     async fn reload(&self, master: Identity, revision: &str) -> Result<NginxState, ApplyError> {
-        let workers = self.process.workers(master);
+        let workers = self.process.workers(master).await;
         let old = workers.into_iter().filter(|worker| !worker.leaving).map(|worker| worker.id).collect();
         let mut tail = Tail::new(&self.paths.error_log());
         // The master reads its configuration and waits for the new workers before the old ones end: time enough for busy connections to be ended by
@@ -268,7 +291,7 @@ impl<P: Process> Cycle<P> {
         self.process.announce(true).await;
         let patience = self.limits.confirm_timeout;
         let expected = Expected { master, revision, old, patient: true, patience, flags: &self.limits.flags };
-        let result = match self.process.signal(master, Signal::SIGHUP) {
+        let result = match self.process.signal(master, Order::Reload).await {
             Ok(()) => confirm(&self.process, &mut tail, &expected).await,
             Err(error) => Err(error),
         };
@@ -295,30 +318,30 @@ impl<P: Process> Cycle<P> {
     /// orphans until the new ones serve, and then finish what they have begun.
     async fn replace(&mut self, master: Identity) -> Result<(), ApplyError> {
         tracing::warn!(pid = master.pid, "NGINX does not listen on its control socket: it is replaced");
-        self.process.signal(master, Signal::SIGKILL)?;
+        self.process.signal(master, Order::Kill).await?;
         gone(&self.process, master, KILL_PATIENCE).await;
-        self.notice_ends();
+        self.notice_ends().await;
         Ok(())
     }
 
     /// Starts a master. Orphans serve until it does; where their sockets are unavailable, until just before.
     async fn start(&mut self, revision: &str) -> Result<NginxState, ApplyError> {
         self.end_strays().await;
-        let orphans = self.orphans();
-        let sockets = self.process.listening(&orphans);
-        if sockets.is_empty() {
+        let orphans = self.orphans().await;
+        let inherited = self.process.hold_listeners(&orphans).await;
+        if inherited == 0 {
             orphans::retire(&self.process, &orphans).await;
         }
         // With `reuseport` the kernel lets two NGINX of one user share a port, and requests with it: so it is asked for first.
         for (&port, &flag) in self.limits.flags.iter().filter(|_| orphans.is_empty()) {
-            if let Some(address) = self.process.listener_on(port) {
-                return Err(ApplyError::PortTaken { holder: None, address: address.to_owned(), port, flag: Some(flag) });
+            if let Some(address) = self.process.listener_on(port).await {
+                return Err(ApplyError::PortTaken { holder: None, address, port, flag: Some(flag) });
             }
         }
-        tracing::info!(revision, orphans = orphans.len(), inherited = sockets.len(), "starting NGINX");
+        tracing::info!(revision, orphans = orphans.len(), inherited, "starting NGINX");
         self.process.clear_sockets(true).await;
         let mut tail = Tail::new(&self.paths.error_log());
-        let master = self.process.start(sockets)?;
+        let master = self.process.start().await?;
         // Ours from here on: no error below may leave it behind.
         self.master = Some(master);
         self.record(master);
@@ -329,8 +352,7 @@ impl<P: Process> Cycle<P> {
         match confirm(&self.process, &mut tail, &expected).await {
             Ok(state) => {
                 orphans::retire(&self.process, &orphans).await;
-                self.leaving.extend(orphans);
-                self.past.retain(|past| !self.process.orphans(*past).is_empty());
+                self.finish(&orphans).await;
                 self.record(master);
                 Ok(state)
             }
@@ -368,7 +390,8 @@ impl<P: Process> Cycle<P> {
 
     /// Ends every master of this configuration but ours: two generations beside each other would answer differently.
     pub(crate) async fn end_strays(&self) {
-        for stray in self.process.masters().into_iter().filter(|&master| Some(master) != self.master) {
+        let masters = self.process.masters().await.unwrap_or_default();
+        for stray in masters.into_iter().filter(|&master| Some(master) != self.master) {
             tracing::warn!(pid = stray.pid, "another NGINX runs this configuration: it is ended");
             self.kill(stray).await;
         }
@@ -377,15 +400,15 @@ impl<P: Process> Cycle<P> {
     /// Ends a master and its workers for good.
     async fn kill(&self, master: Identity) {
         let mut all = vec![master];
-        all.extend(self.process.workers(master).iter().map(|worker| worker.id));
+        all.extend(self.process.workers(master).await.iter().map(|worker| worker.id));
         for id in all {
-            if let Err(error) = self.process.signal(id, Signal::SIGKILL) {
+            if let Err(error) = self.process.signal(id, Order::Kill).await {
                 tracing::warn!(%error, "a process of NGINX can't be killed");
             }
         }
         gone(&self.process, master, KILL_PATIENCE).await;
-        orphans::retire(&self.process, &self.process.orphans(master)).await;
-        self.process.exit_status();
+        orphans::retire(&self.process, &self.process.orphans(master).await).await;
+        self.process.exit_status().await;
     }
 }
 
@@ -399,13 +422,13 @@ enum How {
 /// Waits for the end of a process.
 async fn gone<P: Process>(process: &P, id: Identity, patience: Duration) -> bool {
     let deadline = tokio::time::Instant::now() + patience;
-    while process.alive(id) {
+    while process.alive(id).await {
         if tokio::time::Instant::now() >= deadline {
             return false;
         }
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    process.exit_status();
+    process.exit_status().await;
     true
 }
 

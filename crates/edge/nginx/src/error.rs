@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use ngx_proc::ports::{Listener, listener};
 
+use crate::data_plane::DataPlaneError;
 use crate::store::StoreError;
 
 /// Whether the same operation can succeed later.
@@ -64,6 +65,12 @@ pub enum OpenError {
     /// The last good file set could not be put in place again.
     #[error("the last good configuration could not be restored")]
     Store(#[from] StoreError),
+    /// There is another data plane on this work directory.
+    #[error("another process listens on {0:?}: stop it or choose another --work-dir")]
+    Served(PathBuf),
+    /// What runs in the container of NGINX is unknown.
+    #[error(transparent)]
+    DataPlane(#[from] DataPlaneError),
 }
 
 impl OpenError {
@@ -71,7 +78,7 @@ impl OpenError {
     pub fn retry(&self) -> Retry {
         match self {
             Self::Relative(_) | Self::SocketPath { .. } | Self::Owner { .. } => Retry::Never,
-            Self::Locked { .. } | Self::WorkDir { .. } | Self::Store(_) => Retry::Later,
+            Self::Locked { .. } | Self::WorkDir { .. } | Self::Store(_) | Self::Served(_) | Self::DataPlane(_) => Retry::Later,
         }
     }
 }
@@ -189,6 +196,9 @@ pub enum ApplyError {
         /// The number that is too many.
         most: usize,
     },
+    /// The container of NGINX did nothing.
+    #[error(transparent)]
+    DataPlane(DataPlaneError),
     /// There is no configuration that ever served.
     #[error("no configuration has been confirmed yet: there is nothing to start again")]
     NothingGood,
@@ -240,6 +250,7 @@ impl ApplyError {
             Self::Signal { .. } => "signal",
             Self::Store(_) => "store",
             Self::ManyOldWorkers { .. } => "many_old_workers",
+            Self::DataPlane(_) => "data_plane",
             Self::NothingGood => "nothing_good",
         }
     }

@@ -9,7 +9,8 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::time::{Instant, sleep};
 
-use crate::procfs::{self, Identity};
+use crate::process::Observer;
+use crate::procfs::Identity;
 
 /// More than a master takes to replace a worker that ended.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -37,10 +38,9 @@ impl Headcount {
     }
 
     /// Resolves when the master is without workers that it should have had for a while.
-    pub(crate) async fn missing(self, master: Identity) {
+    pub(crate) async fn missing(self, observer: Observer, master: Identity) {
         loop {
-            // Nothing is known where `/proc` can't be read.
-            let now = procfs::accepting(master.pid).filter(|_| procfs::alive(master));
+            let now = observer.accepting(master).await;
             if self.0.lock().lacks(now, Instant::now()) {
                 return;
             }

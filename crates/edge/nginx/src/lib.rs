@@ -14,13 +14,14 @@
 //! over their listening sockets ([`Supervisor::restart`]).
 //!
 //! Modules: `detect` (capabilities), `workdir` (directories, lock), `store` (files, the last good set), `process` (the seam to
-//! the real NGINX), `confirm` and `cycle` (the state machine, tested over a fake process), `orphans` and `sockets` (workers
+//! the real NGINX, in this container or by `data_plane` in another), `confirm` and `cycle` (the state machine, tested over a fake process), `orphans` and `sockets` (workers
 //! without a master), `headcount` (a master without workers), `supervisor`, `live` (the control socket), `connections` and `usage` (figures for metrics), `passthrough_map`
 //! (files that the workers read for TLS connections). Processes and messages are read by the crate `ngx-proc`.
 
 mod confirm;
 mod connections;
 mod cycle;
+mod data_plane;
 mod detect;
 mod error;
 mod headcount;
@@ -39,10 +40,12 @@ mod workdir;
 use ngx_proc::{exit, log, procfs};
 
 pub use connections::Connections;
+pub use data_plane::{DataPlane, DataPlaneError, DataPlaneServer};
 pub use detect::{DetectError, detect, find_binary};
 pub use error::{ApplyError, Complaint, OpenError, Retry};
 pub use live::{Key, LiveClient, LiveError, RecordError};
 pub use passthrough_map::PassthroughMap;
+pub use process::Place;
 pub use state::{Dictionary, HostServerState, NginxState};
 pub use store::StoreError;
 pub use supervisor::{Applied, Options, Supervisor};

@@ -5,11 +5,10 @@
 
 use std::time::Duration;
 
-use nix::sys::signal::Signal;
 use tokio::time::{Instant, sleep};
 
-use crate::process::Process;
-use crate::procfs::Worker;
+use crate::process::{Order, Process};
+use crate::procfs::{Identity, Worker};
 
 /// A worker closes its listening sockets as soon as it is back in its event loop.
 const PATIENCE: Duration = Duration::from_millis(700);
@@ -19,7 +18,7 @@ const POLL: Duration = Duration::from_millis(1);
 /// the ports.
 pub(crate) async fn retire<P: Process>(process: &P, workers: &[Worker]) {
     for worker in accepting(process, workers, Duration::ZERO).await {
-        if let Err(error) = process.signal(worker.id, Signal::SIGQUIT) {
+        if let Err(error) = process.signal(worker.id, Order::Quit).await {
             tracing::warn!(%error, "an orphaned worker can't be signalled to finish");
         }
     }
@@ -28,7 +27,7 @@ pub(crate) async fn retire<P: Process>(process: &P, workers: &[Worker]) {
     }
     for worker in accepting(process, workers, Duration::ZERO).await {
         tracing::warn!(pid = worker.id.pid, "an orphaned worker does not finish: killed");
-        if let Err(error) = process.signal(worker.id, Signal::SIGKILL) {
+        if let Err(error) = process.signal(worker.id, Order::Kill).await {
             tracing::warn!(%error, "an orphaned worker can't be killed");
         }
     }
@@ -38,9 +37,10 @@ pub(crate) async fn retire<P: Process>(process: &P, workers: &[Worker]) {
 /// Waits until none of the workers accepts connections, and returns those that still do in the end.
 pub(crate) async fn accepting<P: Process>(process: &P, workers: &[Worker], patience: Duration) -> Vec<Worker> {
     let deadline = Instant::now() + patience;
+    let ids: Vec<Identity> = workers.iter().map(|worker| worker.id).collect();
     loop {
-        let now = workers.iter().filter_map(|worker| process.refresh(worker.id));
-        let left: Vec<Worker> = now.filter(|worker| !worker.leaving).collect();
+        let mut left = process.refresh(&ids).await;
+        left.retain(|worker| !worker.leaving);
         if left.is_empty() || Instant::now() >= deadline {
             return left;
         }

@@ -1,26 +1,50 @@
 //! The seam to the real NGINX: running it, signalling it, asking it. The state machine above is tested over a fake.
+//!
+//! Files and sockets of the work directory are ours wherever NGINX runs; its processes may be those of another container ([`Place`]).
+
+mod fence;
+pub(crate) mod local;
 
 use std::future::Future;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
-use std::process::{ExitStatus, Stdio};
+use std::process::ExitStatus;
 use std::time::Duration;
 
-use nix::sys::signal::{self, Signal};
-use nix::sys::wait::{WaitPidFlag, waitpid};
-use nix::unistd::Pid;
-use parking_lot::Mutex;
+use nix::sys::signal::Signal;
 use render::Paths;
+use serde::{Deserialize, Serialize};
 use tokio::net::UnixStream;
-use tokio::process::{Child, Command};
 
+pub(crate) use local::Local;
+
+use crate::data_plane::{DataPlane, DataPlaneError};
 use crate::error::ApplyError;
+use crate::exit;
 use crate::live::LiveClient;
 use crate::procfs::{self, Identity, Worker};
-use crate::sockets;
 use crate::state::NginxState;
+use crate::usage::Usage;
+
+/// Where the processes of NGINX are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// In this container: the binary to run ([`crate::find_binary`]).
+    Here(PathBuf),
+    /// In another container with the same work directory: the socket of its [`crate::DataPlaneServer`].
+    DataPlane(PathBuf),
+}
+
+impl Place {
+    /// What the NGINX of this work directory uses; `None` if none runs, or its container does not answer.
+    pub async fn usage(&self, paths: &Paths) -> Option<Usage> {
+        match self {
+            Self::Here(binary) => Usage::read(paths, binary),
+            Self::DataPlane(socket) => DataPlane::new(socket).usage().await.ok().flatten(),
+        }
+    }
+}
 
 /// The end of an `nginx -t`.
 #[derive(Debug, Clone)]
@@ -31,28 +55,56 @@ pub(crate) struct Tested {
     pub(crate) stderr: String,
 }
 
+/// A signal to a process of NGINX.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Order {
+    /// To read the configuration again.
+    Reload,
+    /// To finish what was begun, and end.
+    Quit,
+    /// To end now.
+    Terminate,
+    /// For what does not obey.
+    Kill,
+}
+
+impl Order {
+    pub(crate) fn signal(self) -> Signal {
+        match self {
+            Self::Reload => Signal::SIGHUP,
+            Self::Quit => Signal::SIGQUIT,
+            Self::Terminate => Signal::SIGTERM,
+            Self::Kill => Signal::SIGKILL,
+        }
+    }
+}
+
 /// The operations of the state machine on NGINX, and its view of it.
+///
+/// Where processes can't be seen for the moment, each counts as it was: alive, and accepting connections.
 pub(crate) trait Process: Send + Sync {
-    /// Runs `nginx -t` on a configuration file, for so long at most.
-    fn test(&self, conf: &Path, limit: Duration) -> impl Future<Output = Result<Tested, ApplyError>> + Send;
-    /// Starts a master on `nginx.conf`, with these listening sockets already open.
-    fn start(&self, sockets: Vec<OwnedFd>) -> Result<Identity, ApplyError>;
-    /// Sends a signal.
-    fn signal(&self, id: Identity, signal: Signal) -> Result<(), ApplyError>;
+    /// Runs `nginx -t` on the staged configuration, for so long at most.
+    fn test(&self, limit: Duration) -> impl Future<Output = Result<Tested, ApplyError>> + Send;
+    /// Starts a master on `nginx.conf`, with the listening sockets that are held open already.
+    fn start(&self) -> impl Future<Output = Result<Identity, ApplyError>> + Send;
+    /// Sends a signal; nothing to do if the process is gone.
+    fn signal(&self, id: Identity, order: Order) -> impl Future<Output = Result<(), ApplyError>> + Send;
     /// Whether the process lives.
-    fn alive(&self, id: Identity) -> bool;
+    fn alive(&self, id: Identity) -> impl Future<Output = bool> + Send;
     /// Exit of the master that was started last, if it has ended.
-    fn exit_status(&self) -> Option<String>;
+    fn exit_status(&self) -> impl Future<Output = Option<String>> + Send;
     /// The masters that run our configuration. More than one only after a fault.
-    fn masters(&self) -> Vec<Identity>;
+    fn masters(&self) -> impl Future<Output = Result<Vec<Identity>, DataPlaneError>> + Send;
     /// The workers of a living master.
-    fn workers(&self, master: Identity) -> Vec<Worker>;
+    fn workers(&self, master: Identity) -> impl Future<Output = Vec<Worker>> + Send;
     /// The workers that a dead master left.
-    fn orphans(&self, master: Identity) -> Vec<Worker>;
-    /// The worker as it is now; `None` when it is gone.
-    fn refresh(&self, worker: Identity) -> Option<Worker>;
-    /// Duplicates of the sockets on which these workers listen; none where that is not permitted.
-    fn listening(&self, workers: &[Worker]) -> Vec<OwnedFd>;
+    fn orphans(&self, master: Identity) -> impl Future<Output = Vec<Worker>> + Send;
+    /// Those of the workers that live, as they are now.
+    fn refresh(&self, workers: &[Identity]) -> impl Future<Output = Vec<Worker>> + Send;
+    /// Holds duplicates of the sockets on which these workers listen for the next start, and lets go of those held before.
+    /// Their number; 0 where that is not permitted.
+    fn hold_listeners(&self, workers: &[Worker]) -> impl Future<Output = usize> + Send;
     /// Whether a process listens on the control socket.
     fn reachable(&self) -> impl Future<Output = bool> + Send;
     /// The state of the worker that takes a new connection.
@@ -62,110 +114,154 @@ pub(crate) trait Process: Send + Sync {
     /// Removes socket files without a listener; with `control`, the control socket in any case.
     fn clear_sockets(&self, control: bool) -> impl Future<Output = ()> + Send;
     /// The address of a listener on this port; `None` if it is free.
-    fn listener_on(&self, port: u16) -> Option<&'static str>;
+    fn listener_on(&self, port: u16) -> impl Future<Output = Option<String>> + Send;
 }
 
-/// For the allocator of glibc, unless the operator says otherwise. Each `map` in the configuration has NGINX take, clear and give back 1.2 MB, in pieces
-/// that are by default fresh from the kernel each time: three quarters of the time that it takes to read our configuration, and a reload reads it twice.
-const ALLOCATOR: [(&str, &str); 2] = [("MALLOC_MMAP_THRESHOLD_", "1048576"), ("MALLOC_TRIM_THRESHOLD_", "4194304")];
-
-/// The NGINX of this machine.
+/// The NGINX of a work directory.
 #[derive(Debug)]
 pub(crate) struct Nginx {
-    binary: PathBuf,
+    side: Side,
     paths: Paths,
     client: LiveClient,
-    child: Mutex<Option<Child>>,
+}
+
+#[derive(Debug)]
+enum Side {
+    Here(Box<Local>),
+    DataPlane(DataPlane),
 }
 
 impl Nginx {
-    pub(crate) fn new(binary: PathBuf, paths: Paths, client: LiveClient) -> Self {
-        Self { binary, paths, client, child: Mutex::new(None) }
+    /// `hidden`: a directory that an NGINX in this container shall not read.
+    pub(crate) fn new(place: Place, paths: Paths, client: LiveClient, hidden: Option<&Path>) -> Self {
+        let side = match place {
+            Place::Here(binary) => Side::Here(Box::new(Local::new(binary, paths.clone(), hidden))),
+            Place::DataPlane(socket) => Side::DataPlane(DataPlane::new(&socket)),
+        };
+        Self { side, paths, client }
     }
 
-    fn command(&self, conf: &Path) -> Command {
-        let mut command = Command::new(&self.binary);
-        command.arg("-c").arg(conf).arg("-p").arg(&self.paths.work_dir).env_remove("NGINX").stdin(Stdio::null());
-        command.envs(ALLOCATOR.into_iter().filter(|(name, _)| std::env::var_os(name).is_none()));
-        command
+    /// The groups of workers that have the control socket open and whose masters are gone.
+    pub(crate) async fn masterless(&self) -> Result<Vec<Identity>, DataPlaneError> {
+        match &self.side {
+            Side::Here(local) => Ok(local.masterless()),
+            Side::DataPlane(there) => there.masterless().await,
+        }
     }
 
-    fn spawn_error(&self) -> impl FnOnce(io::Error) -> ApplyError {
-        let binary = self.binary.clone();
-        move |source| ApplyError::Spawn { binary, source }
+    /// The parent of a process.
+    pub(crate) async fn parent(&self, pid: i32) -> Option<i32> {
+        match &self.side {
+            Side::Here(_) => procfs::parent(pid),
+            Side::DataPlane(there) => there.parent(pid).await.ok().flatten(),
+        }
+    }
+
+    /// A view of processes that outlives this.
+    pub(crate) fn observer(&self) -> Observer {
+        match &self.side {
+            Side::Here(_) => Observer::Here,
+            Side::DataPlane(there) => Observer::DataPlane(there.clone()),
+        }
+    }
+}
+
+/// A view of the processes of a place.
+#[derive(Debug, Clone)]
+pub(crate) enum Observer {
+    Here,
+    DataPlane(DataPlane),
+}
+
+impl Observer {
+    /// Resolves when the process is gone; at once if it already is.
+    pub(crate) async fn exited(&self, id: Identity) {
+        match self {
+            Self::Here => exit::exited(id).await,
+            Self::DataPlane(there) => there.until_exited(id).await,
+        }
+    }
+
+    /// Number of workers of a living master that accept connections; `None` where that can't be seen.
+    pub(crate) async fn accepting(&self, master: Identity) -> Option<usize> {
+        match self {
+            Self::Here => local::accepting(master),
+            Self::DataPlane(there) => there.accepting(master).await.ok().flatten(),
+        }
     }
 }
 
 impl Process for Nginx {
-    async fn test(&self, conf: &Path, limit: Duration) -> Result<Tested, ApplyError> {
-        let mut command = self.command(conf);
-        command.args(["-t", "-e", "stderr"]).stdout(Stdio::null()).stderr(Stdio::piped()).kill_on_drop(true);
-        let child = command.spawn().map_err(self.spawn_error())?;
-        let output = tokio::time::timeout(limit, child.wait_with_output()).await;
-        let output = output.map_err(|_| ApplyError::TestTimeout(limit))?.map_err(self.spawn_error())?;
-        Ok(Tested { status: output.status, stderr: String::from_utf8_lossy(&output.stderr).into_owned() })
-    }
-
-    /// In a process group of its own, with our standard output and error and no pipe to us: it outlives us.
-    fn start(&self, sockets: Vec<OwnedFd>) -> Result<Identity, ApplyError> {
-        let mut command = self.command(&self.paths.conf());
-        command.arg("-e").arg(self.paths.error_log()).process_group(0);
-        // Its access log opens /dev/stdout again, which a socket (of a journal, say) or another user's terminal refuses.
-        if let Err(error) = std::fs::OpenOptions::new().append(true).open("/dev/stdout") {
-            tracing::warn!(%error, "standard output can't be opened by NGINX: an access log to it is dropped; set access-log-path to a file");
-            command.stdout(std::process::Stdio::null());
+    async fn test(&self, limit: Duration) -> Result<Tested, ApplyError> {
+        match &self.side {
+            Side::Here(local) => local.test(limit).await,
+            Side::DataPlane(there) => there.test(limit).await,
         }
-        if !sockets.is_empty() {
-            command.env("NGINX", sockets::inherit_env(&sockets));
+    }
+
+    async fn start(&self) -> Result<Identity, ApplyError> {
+        match &self.side {
+            Side::Here(local) => local.start(),
+            Side::DataPlane(there) => there.start().await,
         }
-        let child = command.spawn().map_err(self.spawn_error())?;
-        let pid = child.id().map_or(0, |pid| pid as i32);
-        *self.child.lock() = Some(child);
-        // A child that was not waited for keeps its pid, so a missing identity means that it is a zombie already, or that `/proc` can't be read.
-        Ok(procfs::identity(pid).unwrap_or(Identity { pid, start: 0 }))
     }
 
-    fn signal(&self, id: Identity, signal: Signal) -> Result<(), ApplyError> {
-        if !procfs::alive(id) {
-            return Ok(());
+    async fn signal(&self, id: Identity, order: Order) -> Result<(), ApplyError> {
+        match &self.side {
+            Side::Here(local) => local.signal(id, order),
+            Side::DataPlane(there) => there.signal(id, order).await,
         }
-        let sent = signal::kill(Pid::from_raw(id.pid), signal);
-        sent.map_err(|errno| ApplyError::Signal { signal: signal.as_str(), pid: id.pid, source: errno.into() })
     }
 
-    fn alive(&self, id: Identity) -> bool {
-        procfs::alive(id)
+    async fn alive(&self, id: Identity) -> bool {
+        match &self.side {
+            Side::Here(_) => procfs::alive(id),
+            Side::DataPlane(there) => there.alive(id).await.unwrap_or(true),
+        }
     }
 
-    fn exit_status(&self) -> Option<String> {
-        let mut child = self.child.lock();
-        child.as_mut()?.try_wait().ok()?.map(|status| status.to_string())
+    async fn exit_status(&self) -> Option<String> {
+        match &self.side {
+            Side::Here(local) => local.exit_status(),
+            Side::DataPlane(there) => there.exit_status().await.ok().flatten(),
+        }
     }
 
-    fn masters(&self) -> Vec<Identity> {
-        let conf = self.paths.conf();
-        procfs::pids().into_iter().filter(|&pid| procfs::is_master(pid, &self.binary, &conf)).filter_map(procfs::identity).collect()
+    async fn masters(&self) -> Result<Vec<Identity>, DataPlaneError> {
+        match &self.side {
+            Side::Here(local) => Ok(local.masters()),
+            Side::DataPlane(there) => there.masters().await,
+        }
     }
 
-    fn workers(&self, master: Identity) -> Vec<Worker> {
-        if procfs::alive(master) { procfs::workers(master.pid) } else { Vec::new() }
+    async fn workers(&self, master: Identity) -> Vec<Worker> {
+        match &self.side {
+            Side::Here(_) => local::workers(master),
+            Side::DataPlane(there) => there.workers(master).await.unwrap_or_default(),
+        }
     }
 
-    fn orphans(&self, master: Identity) -> Vec<Worker> {
-        let mut workers = procfs::orphans(master.pid);
-        // A note from before a reboot names a number that others may bear now.
-        workers.retain(|worker| worker.id.start >= master.start);
-        workers
+    async fn orphans(&self, master: Identity) -> Vec<Worker> {
+        match &self.side {
+            Side::Here(_) => local::orphans(master),
+            Side::DataPlane(there) => there.orphans(master).await.unwrap_or_default(),
+        }
     }
 
-    fn refresh(&self, worker: Identity) -> Option<Worker> {
-        // In a container we may be the init process, which orphans become children of. For others this fails, and may.
-        let _ = waitpid(Pid::from_raw(worker.pid), Some(WaitPidFlag::WNOHANG));
-        procfs::refresh(worker)
+    async fn refresh(&self, workers: &[Identity]) -> Vec<Worker> {
+        let unknown = || workers.iter().map(|id| Worker { id: *id, leaving: false }).collect();
+        match &self.side {
+            Side::Here(_) => local::refresh(workers),
+            Side::DataPlane(_) if workers.is_empty() => Vec::new(),
+            Side::DataPlane(there) => there.refresh(workers).await.unwrap_or_else(|_| unknown()),
+        }
     }
 
-    fn listening(&self, workers: &[Worker]) -> Vec<OwnedFd> {
-        sockets::listening(workers)
+    async fn hold_listeners(&self, workers: &[Worker]) -> usize {
+        match &self.side {
+            Side::Here(local) => local.hold_listeners(workers),
+            Side::DataPlane(there) => there.hold_listeners(workers).await.unwrap_or(0),
+        }
     }
 
     async fn reachable(&self) -> bool {
@@ -176,14 +272,6 @@ impl Process for Nginx {
 
     async fn state(&self) -> Option<NginxState> {
         self.client.fresh_state().await.ok()
-    }
-
-    fn listener_on(&self, port: u16) -> Option<&'static str> {
-        let taken = |address: &(&'static str, std::net::SocketAddr)| {
-            std::net::TcpListener::bind(address.1).is_err_and(|error| error.kind() == io::ErrorKind::AddrInUse)
-        };
-        let any = [("0.0.0.0", (std::net::Ipv4Addr::UNSPECIFIED, port).into()), ("[::]", (std::net::Ipv6Addr::UNSPECIFIED, port).into())];
-        any.iter().find(|address| taken(address)).map(|(name, _)| *name)
     }
 
     async fn announce(&self, begins: bool) {
@@ -205,6 +293,13 @@ impl Process for Nginx {
                     tracing::warn!(path = %path.display(), %error, "a leftover socket can't be removed");
                 }
             }
+        }
+    }
+
+    async fn listener_on(&self, port: u16) -> Option<String> {
+        match &self.side {
+            Side::Here(_) => local::listener_on(port).map(str::to_owned),
+            Side::DataPlane(there) => there.listener_on(port).await.ok().flatten(),
         }
     }
 }

@@ -10,12 +10,14 @@
 //! minutes, for which a reload would have to wait. The last good set has a checksum instead.
 
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 
 use ngx_proc::files;
 use render::{FileSet, Paths};
+use rustix::fs::{Mode, OFlags, ResolveFlags, openat, openat2};
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Retry;
@@ -82,6 +84,11 @@ pub(crate) struct Staged {
     kept: bool,
 }
 
+/// Path of the staged `nginx.conf` of a work directory.
+pub(crate) fn staged_conf(paths: &Paths) -> PathBuf {
+    paths.work_dir.join(STAGED_CONF)
+}
+
 impl Store {
     pub(crate) fn new(paths: Paths) -> Self {
         Self { paths }
@@ -89,7 +96,7 @@ impl Store {
 
     /// Path of the staged `nginx.conf`.
     pub(crate) fn staged_conf(&self) -> PathBuf {
-        self.paths.work_dir.join(STAGED_CONF)
+        staged_conf(&self.paths)
     }
 
     fn last_good_path(&self) -> PathBuf {
@@ -209,15 +216,36 @@ fn same(path: &Path, mode: u32, bytes: &[u8]) -> bool {
 
 fn read_back(work_dir: &Path, path: &Path) -> Result<Before, StoreError> {
     let target = work_dir.join(path);
-    let file = match fs::read(&target) {
-        Ok(bytes) => {
-            let metadata = target.metadata().map_err(io_error("reading the mode of", &target))?;
-            Some((metadata.permissions().mode() & 0o7777, bytes))
-        }
+    let read = open_below(work_dir, path).and_then(|mut file| {
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        Ok((file.metadata()?.permissions().mode() & 0o7777, bytes))
+    });
+    let file = match read {
+        Ok(file) => Some(file),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => {
+            tracing::warn!(path = %target.display(), "a link is in the place of a file of ours: it is replaced, and not put back");
+            None
+        }
         Err(error) => return Err(io_error("reading", &target)(error)),
     };
     Ok(Before { path: path.to_owned(), file })
+}
+
+/// Opens a file below the work directory without following a link.
+///
+/// NGINX can write there, too. Where it has another container than we, a link would lead to what we alone may read, our token say, and what is
+/// read here may be written to the directory again.
+fn open_below(work_dir: &Path, path: &Path) -> io::Result<fs::File> {
+    let directory = rustix::fs::open(work_dir, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let opened = match openat2(&directory, path, flags, Mode::empty(), ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS) {
+        // A kernel or a sandbox without it.
+        Err(Errno::NOSYS | Errno::PERM) => openat(&directory, path, flags, Mode::empty()),
+        opened => opened,
+    };
+    Ok(opened?.into())
 }
 
 /// Writes a file below the work directory, whole or not at all.
@@ -340,6 +368,23 @@ mod tests {
         fs::write(store.staged_conf(), "half").unwrap();
         store.restore(&new).unwrap();
         assert_eq!(listing(dir.path()), [("lua/ü.lua".into(), String::new()), ("nginx.conf".into(), "two\n".into())]);
+    }
+
+    #[test]
+    fn what_a_link_leads_to_is_never_written_into_the_directory() {
+        let (dir, store) = store();
+        let elsewhere = tempfile::tempdir().unwrap();
+        let token = elsewhere.path().join("a.lua");
+        fs::write(&token, "token").unwrap();
+        for (link, target) in [("nginx.conf", token.as_path()), ("a.lua", &token), ("lua", elsewhere.path())] {
+            std::os::unix::fs::symlink(target, dir.path().join(link)).unwrap();
+        }
+        let mut staged = store.stage(&set("1", &[("nginx.conf", 0o644, "one"), ("a.lua", 0o644, "a")])).unwrap();
+        staged.promote().unwrap();
+        staged.undo().unwrap();
+        assert!(!dir.path().join("nginx.conf").exists() && !dir.path().join("a.lua").exists());
+        assert!(read_back(dir.path(), Path::new("lua/a.lua")).unwrap().file.is_none());
+        assert_eq!(fs::read_to_string(&token).unwrap(), "token");
     }
 
     #[test]

@@ -9,11 +9,10 @@ use render::{FileSet, Paths};
 
 use crate::cycle::{self, Cycle, Limits};
 use crate::error::{ApplyError, OpenError};
-use crate::exit;
 use crate::headcount::Headcount;
 use crate::live::LiveClient;
-use crate::process::{Nginx, Process};
-use crate::procfs::{self, Identity};
+use crate::process::{Nginx, Place, Process};
+use crate::procfs::Identity;
 use crate::state::NginxState;
 use crate::store::{self, StoreError};
 use crate::workdir::{self, Lock};
@@ -24,8 +23,8 @@ const LOCK_POLL: Duration = Duration::from_millis(20);
 /// The options of a supervisor.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The NGINX to run ([`crate::find_binary`]).
-    pub binary: PathBuf,
+    /// Where NGINX runs.
+    pub place: Place,
     /// The work directory; absolute.
     pub paths: Paths,
     /// The user of the workers, as `user` or `user:group` ([`render::Capabilities::worker_user`]).
@@ -34,17 +33,25 @@ pub struct Options {
     pub start_timeout: Duration,
     /// Longest time of a reload until the new workers answer and the old ones accept no more. Default 10 s.
     pub confirm_timeout: Duration,
+    /// A directory that an NGINX in this container can't read where the kernel lets us forbid it (Landlock), whatever its user. Default: none.
+    pub hidden: Option<PathBuf>,
     /// The listen ports with the flag that sets each: looked at before a start, and named in messages. Default: none.
     pub port_flags: BTreeMap<u16, &'static str>,
 }
 
 impl Options {
-    /// The defaults for a binary and a work directory.
+    /// The defaults for a binary in this container and a work directory.
     pub fn new(binary: impl Into<PathBuf>, paths: Paths) -> Self {
+        Self::at(Place::Here(binary.into()), paths)
+    }
+
+    /// The defaults for a place and a work directory.
+    pub fn at(place: Place, paths: Paths) -> Self {
         Self {
-            binary: binary.into(),
+            place,
             paths,
             worker_user: None,
+            hidden: None,
             start_timeout: Duration::from_secs(10),
             confirm_timeout: Duration::from_secs(10),
             port_flags: BTreeMap::new(),
@@ -84,11 +91,11 @@ pub struct Supervisor {
 impl Supervisor {
     /// Takes over a work directory: makes and repairs it, locks it, and adopts the NGINX that a predecessor left.
     pub async fn open(options: Options) -> Result<Self, OpenError> {
-        let Options { binary, paths, worker_user, start_timeout, confirm_timeout, port_flags } = options;
+        let Options { place, paths, worker_user, hidden, start_timeout, confirm_timeout, port_flags } = options;
         let lock = take(&paths, worker_user.as_deref()).await?;
         let live = LiveClient::new(&paths.control_socket());
-        let past = past(&paths);
-        let process = Nginx::new(binary, paths.clone(), live.clone());
+        let process = Nginx::new(place, paths.clone(), live.clone(), hidden.as_deref());
+        let past = past(&process, &paths).await?;
         let limits = Limits { start_timeout, confirm_timeout, flags: port_flags };
         let kept_paths = paths.clone();
         let mut cycle = Cycle::new(process, paths, limits, past);
@@ -96,8 +103,8 @@ impl Supervisor {
         if let Err(error) = cycle.repair() {
             tracing::warn!(error = &error as &dyn std::error::Error, "the last good configuration could not be restored on disk");
         }
-        let adopted = adopt(&mut cycle).await;
-        if let Some(master) = cycle.master() {
+        let adopted = adopt(&mut cycle).await?;
+        if let Some(master) = cycle.master().await {
             live.set_master(master.pid);
             correct_pid_file(&kept_paths, master);
         }
@@ -114,7 +121,7 @@ impl Supervisor {
     /// On an error the files on disk are those of before, and NGINX goes on with the configuration of before.
     pub async fn apply(&mut self, set: &FileSet) -> Result<Applied, ApplyError> {
         let applied = self.cycle.apply(set).await;
-        self.confirmed(applied)
+        self.confirmed(applied).await
     }
 
     /// As [`Self::apply`], but NGINX reads everything again even if it runs this file set already: what the files refer to may have changed.
@@ -122,7 +129,7 @@ impl Supervisor {
     /// Then new workers with the same revision confirm it: those of before are leaving.
     pub async fn reload(&mut self, set: &FileSet) -> Result<Applied, ApplyError> {
         let applied = self.cycle.apply_set(set, true).await;
-        self.confirmed(applied)
+        self.confirmed(applied).await
     }
 
     /// Asks `nginx -t` about a file set, within `limit`, without any effect on what is on disk or runs. How long it took.
@@ -131,8 +138,8 @@ impl Supervisor {
     }
 
     /// The workers of earlier configurations, each with its pid and start time, and with how many of them no reload begins.
-    pub fn old_workers(&self) -> (Vec<(i32, u64)>, usize) {
-        let (old, most) = self.cycle.old_workers();
+    pub async fn old_workers(&self) -> (Vec<(i32, u64)>, usize) {
+        let (old, most) = self.cycle.old_workers().await;
         (old.into_iter().map(|worker| (worker.pid, worker.start)).collect(), most)
     }
 
@@ -146,22 +153,22 @@ impl Supervisor {
     /// Workers that a killed master left serve until the new ones do. The dictionaries start empty.
     pub async fn restart(&mut self) -> Result<Applied, ApplyError> {
         let applied = self.cycle.restart().await;
-        self.confirmed(applied)
+        self.confirmed(applied).await
     }
 
     /// Has a master that lacks workers ([`Self::workers_missing`]) start new ones, by a reload of the file set that served last.
     pub async fn replenish(&mut self) -> Result<Applied, ApplyError> {
         let applied = self.cycle.replenish().await;
-        self.confirmed(applied)
+        self.confirmed(applied).await
     }
 
     /// After what was confirmed there may be another number of workers, and the pid file is looked at.
-    fn confirmed(&self, applied: Result<Applied, ApplyError>) -> Result<Applied, ApplyError> {
+    async fn confirmed(&self, applied: Result<Applied, ApplyError>) -> Result<Applied, ApplyError> {
         let applied = applied.map_err(ApplyError::with_holder)?;
         if applied.started || applied.reloaded {
             self.headcount.reset();
         }
-        if let Some(master) = self.cycle.master() {
+        if let Some(master) = self.cycle.master().await {
             self.live.set_master(master.pid);
             correct_pid_file(&self.paths, master);
         }
@@ -170,10 +177,10 @@ impl Supervisor {
 
     /// Resolves when the present master lacks workers, and does not start others. To be asked for again after each start.
     pub fn workers_missing(&self) -> impl Future<Output = ()> + Send + 'static {
-        let (master, headcount) = (self.cycle.last_master(), self.headcount.clone());
+        let (master, headcount, observer) = (self.cycle.last_master(), self.headcount.clone(), self.cycle.process.observer());
         async move {
             match master {
-                Some(master) => headcount.missing(master).await,
+                Some(master) => headcount.missing(observer, master).await,
                 None => std::future::pending().await,
             }
         }
@@ -182,18 +189,18 @@ impl Supervisor {
     /// Resolves when the present master is gone, at once if it died before, never if there is none.
     /// To be asked for again after each start.
     pub fn exited(&self) -> impl Future<Output = ()> + Send + 'static {
-        let master = self.cycle.last_master();
+        let (master, observer) = (self.cycle.last_master(), self.cycle.process.observer());
         async move {
             match master {
-                Some(master) => exit::exited(master).await,
+                Some(master) => observer.exited(master).await,
                 None => std::future::pending().await,
             }
         }
     }
 
     /// The pid of the master, while it lives.
-    pub fn pid(&self) -> Option<i32> {
-        self.cycle.master().map(|master| master.pid)
+    pub async fn pid(&self) -> Option<i32> {
+        self.cycle.master().await.map(|master| master.pid)
     }
 
     /// Lets NGINX finish the requests that it has begun, for as long as `drain`, and ends it.
@@ -232,29 +239,34 @@ async fn take(paths: &Paths, worker_user: Option<&str>) -> Result<Lock, OpenErro
     }
 }
 
-/// Takes over the master whose worker answers on the control socket, and ends all others: two generations would answer differently.
 /// The masters of before, as they were noted, and those of which workers have the control socket open: a note may have found no room on the disk.
-fn past(paths: &Paths) -> Vec<Identity> {
+async fn past(process: &Nginx, paths: &Paths) -> Result<Vec<Identity>, OpenError> {
     let mut past = cycle::recorded(paths);
-    for pid in procfs::groups_on(&paths.control_socket()) {
-        if past.iter().all(|master| master.pid != pid) && procfs::identity(pid).is_none() {
-            tracing::warn!(master = pid, "workers of an NGINX that no note names are running: they are replaced");
-            past.push(Identity { pid, start: 0 });
+    for master in process.masterless().await? {
+        if past.iter().all(|known| known.pid != master.pid) {
+            tracing::warn!(master = master.pid, "workers of an NGINX that no note names are running: they are replaced");
+            past.push(master);
         }
     }
-    past
+    Ok(past)
 }
 
-async fn adopt<P: Process>(cycle: &mut Cycle<P>) -> Option<NginxState> {
-    let found = cycle.process.masters();
+/// Takes over the master whose worker answers on the control socket, and ends all others: two generations would answer differently.
+async fn adopt(cycle: &mut Cycle<Nginx>) -> Result<Option<NginxState>, OpenError> {
+    let found = cycle.process.masters().await?;
     let state = cycle.process.state().await;
-    let answering = state.as_ref().and_then(|state| procfs::parent(i32::try_from(state.pid).ok()?));
-    let chosen = found.iter().copied().find(|master| Some(master.pid) == answering).or(found.last().copied())?;
+    let answering = match state.as_ref().and_then(|state| i32::try_from(state.pid).ok()) {
+        Some(worker) => cycle.process.parent(worker).await,
+        None => None,
+    };
+    let Some(chosen) = found.iter().copied().find(|master| Some(master.pid) == answering).or(found.last().copied()) else {
+        return Ok(None);
+    };
     cycle.adopt(chosen);
     cycle.end_strays().await;
     let revision = state.as_ref().map(|state| state.revision.as_str());
     tracing::info!(pid = chosen.pid, revision, "NGINX runs already: adopted");
-    state
+    Ok(state)
 }
 
 /// NGINX writes the file when it starts. What another program wrote into it since would mislead `nginx -s` and scripts.

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use render::Paths;
+use serde::{Deserialize, Serialize};
 
 use crate::procfs::{self, Identity};
 
@@ -11,7 +12,7 @@ use crate::procfs::{self, Identity};
 const TICKS: u64 = 100;
 
 /// Sums over the processes of an NGINX.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Usage {
     /// Number of processes.
     pub processes: u64,

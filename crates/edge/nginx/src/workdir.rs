@@ -20,8 +20,8 @@ pub(crate) struct Lock {
     _file: File,
 }
 
-/// Makes what is missing, repairs modes and owners, takes the lock.
-pub(crate) fn open(paths: &Paths, worker_user: Option<&str>) -> Result<Lock, OpenError> {
+/// Makes the work directory and the one in it for sockets, where they are missing, and repairs their modes.
+pub(crate) fn prepare(paths: &Paths) -> Result<(), OpenError> {
     if !paths.work_dir.is_absolute() {
         return Err(OpenError::Relative(paths.work_dir.clone()));
     }
@@ -34,7 +34,12 @@ pub(crate) fn open(paths: &Paths, worker_user: Option<&str>) -> Result<Lock, Ope
         make(&paths.work_dir, 0o755)?;
     }
     check_owner(&paths.work_dir)?;
-    directory(&paths.run_dir(), 0o700)?;
+    directory(&paths.run_dir(), 0o700)
+}
+
+/// Makes what is missing, repairs modes and owners, takes the lock.
+pub(crate) fn open(paths: &Paths, worker_user: Option<&str>) -> Result<Lock, OpenError> {
+    prepare(paths)?;
     let lock = lock(paths)?;
     directory(&paths.certs_dir(), 0o700)?;
     directory(&paths.lua_dir(), 0o755)?;

@@ -23,7 +23,7 @@ pub struct Identity {
 }
 
 /// A worker process of NGINX.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Worker {
     /// The process.
     pub id: Identity,

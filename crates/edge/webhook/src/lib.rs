@@ -5,6 +5,7 @@
 //! in the cluster can send one. Sizes, times, connections and reviews at one time are bounded (`server.rs`).
 
 mod certificate;
+mod log_budget;
 mod metrics;
 mod protocol;
 mod review;

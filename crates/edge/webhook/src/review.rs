@@ -13,7 +13,7 @@ const WARNING_BYTES: usize = 250;
 const WARNINGS: usize = 14;
 /// Findings in the message of a denial, and bytes of each.
 const REASONS: usize = 10;
-const REASON_BYTES: usize = 500;
+pub(crate) const REASON_BYTES: usize = 500;
 
 /// The result of a review, for the answer, the metrics and the log.
 #[derive(Debug, Default)]
@@ -105,7 +105,7 @@ fn line(problem: &Problem, bytes: usize) -> String {
 }
 
 /// At most so many bytes, on one line.
-fn shortened(text: &str, bytes: usize) -> String {
+pub(crate) fn shortened(text: &str, bytes: usize) -> String {
     const MARK: &str = "...";
     let clean: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     if clean.len() <= bytes {

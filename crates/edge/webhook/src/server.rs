@@ -6,6 +6,7 @@
 //! | handshake, head of a request | 10 s |
 //! | body | below 9 MiB, as a whole within 10 s; beyond 64 KiB each, all together 64 MiB |
 //! | reviews at one time | 2, and 1 of those with a body above 1 MiB |
+//! | lines of the log about requests | 20 a second about denials, 5 about what is no review |
 //! | one request from its body to its answer | 10 s, as long as API servers wait by default |
 
 use std::collections::{BTreeMap, VecDeque};
@@ -28,9 +29,10 @@ use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tracing::{info, warn};
 
+use crate::log_budget::LogBudget;
 use crate::metrics::Times;
 use crate::protocol::{Answer, Request};
-use crate::review::{ReviewOutcome, review};
+use crate::review::{REASON_BYTES, ReviewOutcome, review, shortened};
 use crate::{Certificates, Metrics, Reviewer};
 
 /// A body of this size is too large. An API server stores 3 MiB at most, and sends the object twice when it changes.
@@ -46,6 +48,13 @@ const CONNECTIONS_OF_ONE: usize = 256;
 /// After an error of the listener, which a lack of descriptors is.
 const PAUSE: Duration = Duration::from_millis(100);
 
+/// Lines of the log in a second.
+const DENIALS_LOGGED: u32 = 20;
+const OTHERS_LOGGED: u32 = 5;
+const NO_REVIEW: &str = "expected an AdmissionReview of admission.k8s.io/v1: admissionReviewVersions of the registration has to be [v1]";
+const OTHER_KIND: &str =
+    "expected an Ingress of networking.k8s.io/v1 or a ConfigMap of v1: the rules of the registration name another kind";
+
 /// State that requests share.
 struct Shared {
     reviewer: Reviewer,
@@ -53,6 +62,8 @@ struct Shared {
     bodies: Arc<Semaphore>,
     reviews: Arc<Semaphore>,
     large: Arc<Semaphore>,
+    denials: LogBudget,
+    others: LogBudget,
 }
 
 /// Serves for ever.
@@ -64,6 +75,8 @@ pub async fn serve(listener: TcpListener, certificates: Arc<Certificates>, revie
         bodies: Arc::new(Semaphore::new(BODIES_KIB)),
         reviews: Arc::new(Semaphore::new(REVIEWS)),
         large: Arc::new(Semaphore::new(1)),
+        denials: LogBudget::new(DENIALS_LOGGED),
+        others: LogBudget::new(OTHERS_LOGGED),
     });
     let mut connections = Connections::default();
     let mut is_short = false;
@@ -212,15 +225,11 @@ impl Shared {
                 Ok(answer)
             }
             Ok(Err((status, why))) => {
-                info!(why, "a request to the webhook is no review");
-                Err((
-                    status,
-                    if status == StatusCode::BAD_REQUEST {
-                        "no AdmissionReview of admission.k8s.io/v1"
-                    } else {
-                        "not a kind that is reviewed"
-                    },
-                ))
+                // It quotes what the client sent.
+                if let Some(left_out) = self.others.take(Instant::now()) {
+                    info!(why = shortened(&why, REASON_BYTES), left_out, "a request to the webhook is no review");
+                }
+                Err((status, if status == StatusCode::BAD_REQUEST { NO_REVIEW } else { OTHER_KIND }))
             }
             Err(error) => {
                 warn!(%error, "a review failed");
@@ -233,8 +242,10 @@ impl Shared {
         if let Some(ingress) = ingress {
             self.metrics.reviewed(ingress, denied.is_some(), *bytes, known, times);
         }
-        if let Some(why) = denied {
-            info!(why, "denied");
+        if let Some(why) = denied
+            && let Some(left_out) = self.denials.take(Instant::now())
+        {
+            info!(why, left_out, "denied");
         }
     }
 }
@@ -269,6 +280,8 @@ mod tests {
             bodies: Arc::new(Semaphore::new(BODIES_KIB)),
             reviews: Arc::new(Semaphore::new(REVIEWS)),
             large: Arc::new(Semaphore::new(1)),
+            denials: LogBudget::new(DENIALS_LOGGED),
+            others: LogBudget::new(OTHERS_LOGGED),
         }
     }
 

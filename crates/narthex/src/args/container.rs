@@ -63,6 +63,7 @@ pub(crate) enum DbgCerts {
 
 #[derive(Debug, Args)]
 #[command(after_help = "For a preStop hook: the controller stops as on SIGTERM, and the hook ends when it has ended.
+A controller that stops already is only waited for: its signal, SIGUSR1, never hastens (a second SIGTERM does).
 It finds every `narthex run` of its container; --work-dir names one.
 
 Exit codes: 0 it has ended, 1 there is none or it can't be signalled, 2 wrong usage.")]

@@ -7,7 +7,7 @@ use clap::Args;
 use super::values::seconds;
 
 /// Grace before the end in a Pod, seconds: Services and load balancers forget an address within that.
-const GRACE: u64 = 5;
+pub(super) const GRACE: u64 = 5;
 /// Grace after the end of NGINX in a Pod, seconds: the metrics are scraped once more.
 const POST_GRACE: u64 = 10;
 

@@ -125,6 +125,16 @@ impl IdleArgs {
     }
 }
 
+impl IdleArgs {
+    /// The flags that ask for what is missing, with dashes, and why they have no effect.
+    pub(crate) fn missing(&self) -> impl Iterator<Item = (String, &'static str)> {
+        self.given.iter().filter_map(|row| match row.here {
+            Here::Missing(why) => Some((format!("--{}", row.name), why)),
+            _ => None,
+        })
+    }
+}
+
 /// All flags without effect, in the order of the table.
 fn idle() -> impl Iterator<Item = &'static Row> {
     ROWS.iter().filter(|row| row.reason().is_some())

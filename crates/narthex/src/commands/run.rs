@@ -1,10 +1,11 @@
 //! `narthex run`: wires source, controller, NGINX and the operators' port, and ends them in order.
 
 mod adapter;
-mod descriptors;
+pub(crate) mod descriptors;
 mod health;
-mod orphans;
+pub(crate) mod orphans;
 mod passthrough_map;
+mod place;
 mod probe;
 mod requested_reload;
 mod requests;
@@ -13,6 +14,7 @@ mod source;
 mod traces;
 mod webhook;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,7 +24,7 @@ use anyhow::{Context, bail};
 use controller::metrics::Identity;
 use controller::{Metrics, Pace, Parts, Tasks};
 use model::BuildOptions;
-use nginx::Supervisor;
+use nginx::{Place, Supervisor};
 use ops::Ops;
 use render::{Capabilities, Paths};
 use tokio::net::{TcpListener, UnixListener};
@@ -51,16 +53,14 @@ async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
     let pace = pace(args.sync_rate_limit)?;
     let mut signals = shutdown::Signals::new()?;
     descriptors::raise();
-    // The workers of a master that is killed become our children, and are seen to their end.
-    if let Err(error) = rustix::process::set_child_subreaper(Some(rustix::process::getpid())) {
-        warn!(%error, "orphaned processes of NGINX are not adopted");
-    }
+    orphans::adopt();
     let paths = Paths::new(args.nginx.work_dir()?);
-    let capabilities = nginx::detect(args.nginx.nginx_binary.as_deref()).await?;
+    let Some((place, capabilities)) = place::find(&args, &paths, &mut signals).await? else { return Ok(ExitCode::SUCCESS) };
+    let data_plane = place::data_plane(&place);
     // Bound first: a taken port is a quick, clear end.
     let ops_listener = bind_ops(&args).await?;
     let reload_listener = http::bind(&args.http).await?;
-    let options = nginx_options(&args, &paths, &capabilities)?;
+    let options = nginx_options(&args, place.clone(), &paths, &capabilities);
     let supervisor = Supervisor::open(options.clone()).await?;
     if let Some(state) = supervisor.adopted() {
         info!(revision = state.revision, "adopted the nginx that an earlier controller left");
@@ -104,7 +104,7 @@ async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
         webhook.spawn(&args.webhook, &metrics, &identity, &mut tasks);
     }
 
-    let sources = Sources { live: control.clone(), built: handle.built.clone(), paths: paths.clone(), binary: options.binary.clone() };
+    let sources = Sources { live: control.clone(), built: handle.built.clone(), paths: paths.clone(), place };
     let collector = settings.counting.as_ref().map(|counting| Collector::new(&args.model.metrics, counting, &identity, sources));
     let collector = collector.map(Arc::new);
     if let Some(collector) = &collector {
@@ -125,7 +125,8 @@ async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
     // Beside the others, as it ends last.
     let mut operators = Tasks::new();
     operators.spawn(async move { match ops::serve(ops_listener, ops).await {} });
-    conf_socket(&paths, &capabilities, handle.clone(), &mut tasks)?;
+    // Also for `narthex wait-shutdown`, which finds a controller that drains by it.
+    conf_socket(&paths, &capabilities, handle.clone(), &mut operators)?;
     tasks.spawn(traces::run(control.clone(), handle.built.clone()));
     let (again, status) = (source.again, source.status);
     let children = children::Children::default();
@@ -150,10 +151,16 @@ async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
     stopping.store(true, Ordering::Relaxed);
     children.stop();
     let in_pod = in_pod();
+    // NGINX, too.
+    let mut ends = !args.end.leave_nginx;
     if let Ok(signal) = reason {
         info!(signal, "stopping");
-        if !args.end.leave_nginx {
-            shutdown::grace(args.end.grace(in_pod), &control, &mut signals).await;
+        if let Some(data_plane) = &data_plane {
+            ends = ends && place::ends_too(data_plane, &mut signals).await;
+        }
+        if ends {
+            let control = data_plane.is_none().then_some(&control);
+            shutdown::grace(args.end.grace(in_pod), control, &mut signals).await;
         }
     }
     if let Some(status) = status {
@@ -162,13 +169,21 @@ async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
     // A command of --before keeps its lock until it is gone.
     signals.or_second(children.idle()).await;
     tasks.shutdown().await;
-    let ended = if args.end.leave_nginx {
-        info!("nginx is left serving; the next controller with this work directory adopts it");
-        Ok(())
-    } else {
-        shutdown::quit(options, shutdown::drain(args.end.drain(), &handle), &mut signals).await
+    let drain = shutdown::drain(args.end.drain(), &handle);
+    let ended = match &data_plane {
+        _ if !ends => {
+            info!("nginx is left serving; the next controller with this work directory adopts it");
+            Ok(())
+        }
+        None => shutdown::quit(nginx::Options { hidden: None, ..options }, drain, &mut signals).await,
+        // After a failure of ours it serves on.
+        Some(_) if reason.is_err() => Ok(()),
+        Some(data_plane) => {
+            place::wait_for_end(data_plane, drain, &mut signals).await;
+            Ok(())
+        }
     };
-    if reason.is_ok() && !args.end.leave_nginx {
+    if reason.is_ok() && ends {
         shutdown::post_grace(args.end.post_grace(in_pod), &mut signals).await;
     }
     ended?;
@@ -179,7 +194,7 @@ async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
 }
 
 /// The end of a task that none may have before the process.
-fn unexpected(ended: Option<Result<&'static str, tokio::task::JoinError>>) -> String {
+pub(crate) fn unexpected(ended: Option<Result<&'static str, tokio::task::JoinError>>) -> String {
     match ended {
         Some(Ok(name)) => format!("the task {name:?} ended"),
         Some(Err(error)) => format!("a task failed: {error}"),
@@ -188,19 +203,22 @@ fn unexpected(ended: Option<Result<&'static str, tokio::task::JoinError>>) -> St
 }
 
 /// Whether this is a container of a Pod.
-fn in_pod() -> bool {
+pub(crate) fn in_pod() -> bool {
     std::env::var_os("KUBERNETES_SERVICE_HOST").is_some()
 }
 
-fn nginx_options(args: &RunArgs, paths: &Paths, capabilities: &Capabilities) -> anyhow::Result<nginx::Options> {
-    let binary = nginx::find_binary(args.nginx.nginx_binary.as_deref())?;
-    let mut options = nginx::Options::new(binary, paths.clone());
+/// Where a Pod has the token of its ServiceAccount.
+const TOKEN: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
+
+fn nginx_options(args: &RunArgs, place: Place, paths: &Paths, capabilities: &Capabilities) -> nginx::Options {
+    let mut options = nginx::Options::at(place, paths.clone());
     options.worker_user = capabilities.worker_user.clone();
+    options.hidden = Some(TOKEN.into()).filter(|directory: &PathBuf| directory.exists());
     options.port_flags = [(args.model.http_port, "--http-port"), (args.model.https_port, "--https-port")].into();
     if args.model.enable_ssl_passthrough {
         options.port_flags.insert(args.model.ssl_passthrough_proxy_port, "--ssl-passthrough-proxy-port");
     }
-    Ok(options)
+    options
 }
 
 fn pace(rate: f64) -> anyhow::Result<Pace> {

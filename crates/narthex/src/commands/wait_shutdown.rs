@@ -12,16 +12,17 @@ use anyhow::{Context, bail};
 use clap::Parser;
 use ngx_proc::procfs::{self, Identity};
 use nix::errno::Errno;
-use nix::sys::signal::Signal;
+use nix::sys::signal::{SigSet, Signal};
 use tokio::net::UnixStream;
 use tokio::time::sleep;
 
 use crate::args::{Cli, Command, WaitShutdownArgs};
 use crate::commands::conf;
+use crate::commands::run::shutdown::ONCE;
 
 const POLL: Duration = Duration::from_millis(50);
 
-/// Signals it, and returns when it has ended.
+/// Asks it to stop, once, and returns when it has ended.
 pub(crate) fn wait_shutdown(args: &WaitShutdownArgs) -> anyhow::Result<ExitCode> {
     super::run::runtime()?.block_on(async {
         let controllers = match &args.work_dir {
@@ -30,26 +31,37 @@ pub(crate) fn wait_shutdown(args: &WaitShutdownArgs) -> anyhow::Result<ExitCode>
         };
         if controllers.is_empty() {
             bail!(
-                "no controller runs in this container: expected a process `narthex run` or `nginx-ingress-controller`; nothing is stopped"
+                "no controller runs in this container: expected a process `narthex run`, `nginx-ingress-controller` or `narthex data-plane`; nothing is stopped"
             );
         }
-        for controller in &controllers {
-            stop(*controller)?;
-        }
+        let mut unasked = controllers.clone();
         while controllers.iter().any(|controller| procfs::alive(*controller)) {
+            unasked = unasked.into_iter().map(ask).filter_map(Result::transpose).collect::<anyhow::Result<_>>()?;
             sleep(POLL).await;
         }
         Ok(ExitCode::SUCCESS)
     })
 }
 
-fn stop(controller: Identity) -> anyhow::Result<()> {
-    match children::send(controller, Signal::SIGTERM) {
-        Ok(()) | Err(Errno::ESRCH) => Ok(()),
+/// Asks a controller to stop. One that stops already isn't hastened. It is given back where it has no handler yet: the first process of
+/// a container doesn't see such a signal.
+fn ask(controller: Identity) -> anyhow::Result<Option<Identity>> {
+    let handled = handled(controller.pid);
+    let signal = if handled.contains(ONCE) { ONCE } else { Signal::SIGTERM };
+    match children::send(controller, signal) {
+        Ok(()) => Ok((!handled.contains(signal)).then_some(controller)),
+        Err(Errno::ESRCH) => Ok(None),
         Err(errno) => {
-            bail!("SIGTERM can't be sent to the controller, process {} ({errno}): run as the same user; it goes on", controller.pid)
+            bail!("{signal} can't be sent to the controller, process {} ({errno}): run as the same user; it goes on", controller.pid)
         }
     }
+}
+
+/// The signals of which a process has handlers, by `SigCgt` in `/proc/PID/status`; none where that can't be read.
+fn handled(pid: i32) -> SigSet {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let mask = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigCgt:")?.trim(), 16).ok()).unwrap_or(0);
+    Signal::iterator().filter(|signal| mask >> (*signal as u32 - 1) & 1 == 1).collect()
 }
 
 /// The process that listens on the socket in a work directory.
@@ -82,11 +94,11 @@ fn is_controller(pid: i32) -> bool {
     means_run(words.map(|word| OsString::from_vec(word.to_vec())))
 }
 
-/// Whether a command line is that of a controller, by whatever name it was called.
+/// Whether a command line is that of a controller or a data plane, by whatever name it was called.
 fn means_run(words: impl IntoIterator<Item = OsString>) -> bool {
     let words = crate::entry::command_line(words);
     let is_own = words.first().is_some_and(|word| Path::new(word).file_name().is_some_and(|name| name == "narthex"));
-    is_own && Cli::try_parse_from(words).is_ok_and(|cli| matches!(cli.command, Command::Run(_)))
+    is_own && Cli::try_parse_from(words).is_ok_and(|cli| matches!(cli.command, Command::Run(_) | Command::DataPlane(_)))
 }
 
 #[cfg(test)]
@@ -99,6 +111,7 @@ mod tests {
         check(&["/nginx-ingress-controller", "--configmap=$(POD_NAMESPACE)/x"], true);
         check(&["/usr/bin/narthex", "--log-level", "debug", "run", "--work-dir=/run/narthex"], true);
         check(&["/usr/bin/narthex", "/nginx-ingress-controller", "--http-port=81"], true);
+        check(&["/usr/bin/narthex", "data-plane", "--work-dir=/run/narthex"], true);
         check(&["/usr/bin/narthex", "explain", "run"], false);
         check(&["sh", "-c", "narthex run"], false);
         check(&["/wait-shutdown"], false);

@@ -28,13 +28,14 @@ pub(crate) struct Bed {
     /// HTTP, HTTPS, health, and one for the test.
     ports: Vec<u16>,
     narthex: Option<Child>,
+    data_plane: Option<Child>,
 }
 
 impl Bed {
     pub(crate) fn new() -> Self {
         let scratch = tempfile::tempdir().unwrap();
         fs::set_permissions(scratch.path(), fs::Permissions::from_mode(0o755)).unwrap();
-        let bed = Self { scratch, ports: Ports::take(4).unwrap(), narthex: None };
+        let bed = Self { scratch, ports: Ports::take(4).unwrap(), narthex: None, data_plane: None };
         fs::create_dir(bed.path("manifests")).unwrap();
         bed
     }
@@ -87,6 +88,26 @@ impl Bed {
         drop(writer);
         self.serves().await;
         reader
+    }
+
+    /// Starts the program as NGINX's container does.
+    pub(crate) fn start_data_plane(&mut self) {
+        let log = File::options().create(true).append(true).open(self.path("data-plane.log")).unwrap();
+        let out = || Stdio::from(log.try_clone().unwrap());
+        let mut command = Command::new(env!("CARGO_BIN_EXE_narthex"));
+        command.arg("data-plane").arg(format!("--work-dir={}", self.path("work").display())).arg("--shutdown-grace-period=0");
+        self.data_plane = Some(command.stdin(Stdio::null()).stdout(out()).stderr(out()).spawn().unwrap());
+    }
+
+    pub(crate) fn data_plane(&mut self) -> &mut Child {
+        self.data_plane.as_mut().unwrap()
+    }
+
+    /// Kills the controller, as a kernel without memory does.
+    pub(crate) fn kill(&mut self) {
+        let mut narthex = self.narthex.take().unwrap();
+        narthex.kill().unwrap();
+        narthex.wait().unwrap();
     }
 
     fn spawn(&mut self, more: &[&str], log: &impl AsFd) {
@@ -232,10 +253,12 @@ impl Bed {
 
 impl Drop for Bed {
     fn drop(&mut self) {
-        if let Some(narthex) = &mut self.narthex {
-            // It takes its NGINX along.
-            let _ = kill(Pid::from_raw(narthex.id().cast_signed()), Signal::SIGTERM);
-            let _ = narthex.wait();
+        // They take their NGINX along.
+        for child in [&self.data_plane, &self.narthex].into_iter().flatten() {
+            let _ = kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGTERM);
+        }
+        for child in [&mut self.data_plane, &mut self.narthex].into_iter().flatten() {
+            let _ = child.wait();
         }
     }
 }

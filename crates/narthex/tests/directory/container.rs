@@ -1,10 +1,12 @@
 //! The programs of ingress-nginx's image by their names: the controller, `/dbg`, `/wait-shutdown`.
 
 use std::fs;
+use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 use testkit::kube::{Certificate, mk_certificate};
 use testkit::manifests::redirect;
@@ -119,6 +121,48 @@ async fn wait_shutdown_stops_the_controller_of_a_work_directory() {
     assert_eq!(stop(&bed).status.code(), Some(0));
     assert!(ngx_proc::procfs::identity(master).is_none(), "NGINX still runs");
     assert_eq!(bed.ended().await, Some(0));
+}
+
+#[tokio::test]
+async fn wait_shutdown_hastens_no_controller_that_stops_already() {
+    let mut bed = Bed::new();
+    let program = bed.called("wait-shutdown");
+    bed.write("a.yaml", &redirect("a", "https://one.example.com"));
+    bed.start(&["--shutdown-grace-period=90"]).await;
+    let hook = |bed: &Bed| Command::new(&program).arg("--work-dir").arg(bed.path("work")).spawn().unwrap();
+    // By the hook itself first, as when the kubelet runs it again.
+    let mut first = hook(&bed);
+    bed.says("signal=\"SIGUSR1\"").await;
+    let mut second = hook(&bed);
+    bed.says("stops already: this signal hastens nothing").await;
+    // The grace period goes on, in which everything is served.
+    assert_eq!(bed.target("a.example.com").await.unwrap(), "https://one.example.com");
+    assert!(first.try_wait().unwrap().is_none() && second.try_wait().unwrap().is_none());
+    // The kubelet's own signal, which counts as the second one.
+    bed.signal(Signal::SIGTERM);
+    assert_eq!(bed.ended().await, Some(0));
+    assert!(first.wait().unwrap().success() && second.wait().unwrap().success());
+}
+
+#[tokio::test]
+async fn wait_shutdown_after_sigterm_waits_for_the_end_of_open_requests() {
+    let mut bed = Bed::new();
+    let program = bed.called("wait-shutdown");
+    bed.write("a.yaml", &redirect("a", "https://one.example.com"));
+    bed.start(&["--drain-timeout=90"]).await;
+    // A request whose head is not complete yet.
+    let mut open = TcpStream::connect(bed.http()).unwrap();
+    open.write_all(b"GET / HTTP/1.1\r\nHost: a.example.com\r\n").unwrap();
+    bed.signal(Signal::SIGTERM);
+    bed.says("nginx finishes its open requests").await;
+    let mut hook = Command::new(&program).arg("--work-dir").arg(bed.path("work")).spawn().unwrap();
+    bed.says("stops already: this signal hastens nothing").await;
+    open.write_all(b"\r\n").unwrap();
+    let mut answer = String::new();
+    open.read_to_string(&mut answer).unwrap();
+    assert!(answer.contains("https://one.example.com"), "{answer:?}\n{}", bed.log());
+    assert_eq!(bed.ended().await, Some(0));
+    assert!(hook.wait().unwrap().success());
 }
 
 /// Runs a script as the first process of a container, in which it sees no process of others.

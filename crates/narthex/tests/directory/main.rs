@@ -9,4 +9,5 @@ mod fair;
 mod follow;
 mod kept;
 mod life;
+mod split;
 mod tunnels;

@@ -13,7 +13,7 @@ use testkit::http::{Request, Response};
 use testkit::poll;
 
 /// Longer than any test waits for anything that does happen.
-const LIMIT: Duration = Duration::from_secs(60);
+pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 
 /// The unpacked image.
 pub(crate) fn root() -> PathBuf {
@@ -118,7 +118,7 @@ impl Drop for Container {
     }
 }
 
-fn crun(scratch: &Path) -> Command {
+pub(crate) fn crun(scratch: &Path) -> Command {
     let mut command = Command::new("crun");
     command.arg("--cgroup-manager=disabled").arg("--root").arg(scratch.join("state"));
     command

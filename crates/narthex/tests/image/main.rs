@@ -4,3 +4,4 @@
 mod container;
 mod content;
 mod serving;
+mod split;

@@ -6,6 +6,8 @@
 //!
 //! - [`switch`] moves Ingresses or a Service.
 //!
+//! - [`values`] is about the values file of ingress-nginx's chart.
+//!
 //! Only `client`, `compare` and parts of `switch` have effects; the rest are functions of values.
 
 pub mod address;
@@ -24,3 +26,4 @@ mod sample;
 pub mod site;
 pub mod switch;
 pub mod traffic;
+pub mod values;

@@ -15,8 +15,7 @@ use bench::deaths::Deaths;
 use bench::measure::{Prober, all_answer, percentile};
 use bench::profiles;
 use bench::report::{BenchReport, ms};
-use bench::throughput::{Listen, Plain, Round, round};
-use bench::world;
+use bench::{throughput, world};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::api::networking::v1::Ingress;
 use kube::api::{Patch, PatchParams, PostParams};
@@ -45,7 +44,7 @@ async fn main() -> anyhow::Result<()> {
     // Now: later the load is our own.
     let machine = machine();
     let bed = Bed::from_env()?;
-    let ports = testkit::ports::Ports::take(4)?;
+    let ports = testkit::ports::Ports::take(5)?;
     let a = echo::start(address(11, ports[0]), Identity::named("a")).await?;
     let b = echo::start(address(12, ports[0]), Identity::named("b")).await?;
     let narthex = std::env::var("NARTHEX_BIN").context("NARTHEX_BIN names no binary: run `make bench`")?;
@@ -63,7 +62,7 @@ async fn main() -> anyhow::Result<()> {
     if only_throughput {
         world.grow(100).await?;
         let controller = Controller::start(&bed, world.namespace.name()).await?;
-        return world.throughput(&controller, &ports, &mut report).await;
+        return throughput::measure(&world.namespace, &controller, &ports, &mut report).await;
     }
     if only_webhook {
         world.grow(10_000).await?;
@@ -82,7 +81,7 @@ async fn main() -> anyhow::Result<()> {
         if world.count < 10_000 {
             world.many_at_once(&controller, &mut report).await?;
             profiles::measure(&world.namespace, &controller, &mut report).await?;
-            world.throughput(&controller, &ports, &mut report).await?;
+            throughput::measure(&world.namespace, &controller, &ports, &mut report).await?;
             Deaths { bed: &bed, namespace: &world.namespace, host: world::host(1) }.measure(&mut controller, &mut report).await?;
         } else {
             world.new_profiles(&controller, &mut report).await?;
@@ -316,51 +315,6 @@ impl World<'_> {
         let resident = resident_bytes(controller.pid())?;
         let figure = format!("{}; cold start {:.1} s", mb(resident), cold.all.as_secs_f64());
         report.add(format!("controller memory, {} Ingresses with ten annotations each", self.count), figure, "", true, "");
-        Ok(())
-    }
-
-    /// Requests a second beside plain NGINX, in alternating rounds, all with the same backend.
-    async fn throughput(&self, controller: &Controller, ports: &[u16], report: &mut BenchReport) -> anyhow::Result<()> {
-        let dir = tempfile::tempdir()?;
-        let local = |port| SocketAddr::from(([127, 0, 0, 1], port));
-        let listen = Listen { bare: local(ports[1]), headers: local(ports[2]), alike: local(ports[3]), backend: address(13, ports[0]) };
-        let conf = std::fs::read_to_string(controller.work_dir().join("nginx.conf"))?;
-        let plain = Plain::start(dir.path(), listen, &conf, controller.nginx()?.1.len())?;
-        let host = world::host(0);
-        Prober::new(listen.alike).until(&host, |response| response.status == 200).await?;
-        let patch = json!({ "endpoints": [{ "addresses": [listen.backend.ip()], "conditions": { "ready": true } }] });
-        self.namespace.api::<EndpointSlice>().patch("s0-1", &PatchParams::default(), &Patch::Merge(patch)).await?;
-        Prober::new(controller.http()).until(&host, |response| response.text() == "ok").await?;
-
-        let ([bare, headers, alike], (_, ours)) = (plain.workers()?, controller.nginx()?);
-        let proxies = [(listen.bare, bare), (listen.headers, headers), (listen.alike, alike), (controller.http(), ours)];
-        let mut rounds: Vec<[Round; 4]> = Vec::new();
-        for _ in 0..5 {
-            let [bare, headers, alike, ours] =
-                proxies.each_ref().map(|(address, workers)| round(*address, workers, &host, Duration::from_secs(4)));
-            rounds.push([bare?, headers?, alike?, ours?]);
-        }
-        drop(plain);
-        let median = |of: &dyn Fn(&[Round; 4]) -> f64| {
-            let mut values: Vec<f64> = rounds.iter().map(of).collect();
-            values.sort_by(f64::total_cmp);
-            values[values.len() / 2]
-        };
-        let costs = [0, 1, 2, 3].map(|proxy| median(&|round| round[proxy].cost));
-        let what = "CPU of the workers a request: bare proxy / with the headers / with headers and access log / Narthex, metrics on";
-        let figure = costs.map(|cost| format!("{cost:.1}")).join(" / ");
-        let share = median(&|[_, headers, _, ours]| headers.cost / ours.cost);
-        report.add(what, format!("{figure} µs, the second is {share:.2} of ours"), "≥ 0.75", share >= 0.75, "95.6 µs, 0.33");
-        let rows = [
-            (0, "bare proxy", "", 0.0, ""),
-            (1, "with the headers", "≥ 0.78", 0.78, "0.40"),
-            (2, "with headers and access log", "", 0.0, ""),
-        ];
-        for (proxy, what, target, least, peer) in rows {
-            let rate = median(&|round| round[3].rate / round[proxy].rate);
-            let what = format!("throughput, metrics on, plain NGINX {what} = 1");
-            report.add(what, format!("{rate:.2}"), target, rate >= least, peer);
-        }
         Ok(())
     }
 }

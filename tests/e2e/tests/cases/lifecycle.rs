@@ -203,6 +203,37 @@ async fn life_04_the_nginx_that_is_used_serves_by_lua_without_the_controller() -
     Ok(())
 }
 
+/// The predecessor builds NGINX without the directive `root`. Debian's has it, and what tenants write doesn't.
+#[tokio::test]
+async fn life_05_nothing_that_a_tenant_writes_has_nginx_serve_files() -> anyhow::Result<()> {
+    let case = Case::new("life-05").await?;
+    case.allow_snippets().await?;
+    let _servers = case.echo(1).await?;
+    for (name, annotation, text) in [
+        ("a", "configuration-snippet", "root /etc;"),
+        ("b", "server-snippet", "location /files { root /etc; }"),
+        ("c", "configuration-snippet", "alias /etc;"),
+    ] {
+        let host = format!("{name}.example.com");
+        case.create(
+            &mk_ingress(name).class("nginx").host(&host).path("/", PathType::Prefix, "echo", 80).annotation(annotation, text).build(),
+        )
+        .await?;
+    }
+    case.serve(HOST).await?;
+    let controller = case.controller().start().await?;
+    controller.until(HOST, "/", 200).await?;
+    for path in ["/passwd", "/files/passwd", "/etc/passwd"] {
+        for host in ["a.example.com", "b.example.com", "c.example.com"] {
+            let answer = controller.get(host, path).await?;
+            ensure!(answer.status >= 400, "{host}{path}: {}", answer.status);
+        }
+    }
+    let text = controller.nginx_conf()?;
+    ensure!(!text.contains("root /etc") && !text.contains("alias /etc"), "{text}");
+    Ok(())
+}
+
 #[tokio::test]
 async fn life_06_after_a_cut_the_status_and_the_lease_are_written_again() -> anyhow::Result<()> {
     let case = Case::new("life-06").await?;

@@ -1,5 +1,6 @@
-//! OBS: traces and request metrics.
+//! OBS: the debug tool, Events, traces and request metrics.
 
+mod dbg;
 mod events;
 mod metrics;
 

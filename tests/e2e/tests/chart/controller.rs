@@ -1,10 +1,9 @@
 //! `narthex run` as the chart installs it: its arguments, its ConfigMap, its ServiceAccount, its rights.
 
-use anyhow::ensure;
+use anyhow::{Context, ensure};
 use e2e::helm::{Release, rights};
 use e2e::{Case, Controller, PATIENCE};
-use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
-use k8s_openapi::api::core::v1::{Namespace, Secret, Service};
+use k8s_openapi::api::core::v1::{Namespace, Service};
 use k8s_openapi::api::networking::v1::Ingress;
 use kube::Api;
 use kube::api::{Patch, PatchParams};
@@ -13,30 +12,48 @@ use testkit::kube::{IngressBuilder, PathType, mk_ingress};
 use testkit::poll;
 use testkit::ports::Ports;
 
-/// Values by which the release shares nothing with other cases: a class of its own.
-fn values(case: &Case, more: Value) -> Value {
+/// Values by which the release shares nothing with other cases: a class of its own, and reviews in its namespace alone.
+pub(crate) fn values(case: &Case, more: Value) -> Value {
     let class = json!({"name": case.ns(), "controllerValue": format!("narthex.dev/{}", case.ns())});
-    let mut values = json!({"controller": {"ingressClass": case.ns(), "ingressClassResource": class}});
+    let webhooks = json!({"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": case.ns()}}});
+    let mut values = json!({"controller": {"ingressClass": case.ns(), "ingressClassResource": class, "admissionWebhooks": webhooks}});
     e2e::rollout::merge(&mut values, more);
     values
 }
 
 /// Starts what the release's Deployment says, as its ServiceAccount.
-async fn start(case: &Case, release: &Release<'_>) -> anyhow::Result<(Controller, tempfile::NamedTempFile)> {
-    let run = release.container(&format!("{}-narthex-controller", case.ns())).await?;
+pub(crate) async fn start(case: &Case, release: &Release<'_>) -> anyhow::Result<(Controller, tempfile::NamedTempFile)> {
+    start_as(case, release, "pod", &[]).await
+}
+
+/// The same in a Pod of this name, with further flags. Of several, each has its webhook on a port of its own.
+pub(crate) async fn start_as(
+    case: &Case,
+    release: &Release<'_>,
+    pod: &str,
+    flags: &[String],
+) -> anyhow::Result<(Controller, tempfile::NamedTempFile)> {
+    let mut run = release.container(&format!("{}-narthex-controller", case.ns())).await?;
     assert_eq!(run.args.first().map(String::as_str), Some("run"));
     let kubeconfig = case.kubeconfig_of(&run.account).await?;
     let mut args = vec![format!("--kubeconfig={}", kubeconfig.path().display())];
     // The harness adds a work directory and ports of its own: later flags win.
     args.extend(run.args.into_iter().skip(1));
-    // The Pod has the chart's port on its address.
+    // The webhook is where its Service is: in the bed, those addresses are local and lead to no Pod.
     if args.iter().any(|arg| arg.starts_with("--validating-webhook=")) {
-        args.push(format!("--validating-webhook=127.0.0.1:{}", Ports::one()?));
+        let service = case.namespace.api::<Service>().get(&format!("{}-narthex-controller-admission", case.ns())).await?;
+        let address = service.spec.and_then(|spec| spec.cluster_ip).context("a Service has an address")?;
+        let is_taken = std::net::TcpListener::bind((address.as_str(), 443)).is_err();
+        args.push(format!("--validating-webhook={address}:{}", if is_taken { Ports::one()? } else { 443 }));
+    }
+    args.extend(flags.iter().cloned());
+    for (_, value) in run.env.iter_mut().filter(|(name, _)| name == "POD_NAME") {
+        pod.clone_into(value);
     }
     Ok((Controller::launch(args, run.env, None, None).await?, kubeconfig))
 }
 
-fn rule(class: &str, host: &str) -> IngressBuilder {
+pub(crate) fn rule(class: &str, host: &str) -> IngressBuilder {
     mk_ingress(host).class(class).host(host).path("/", PathType::Prefix, "echo", 80)
 }
 
@@ -121,9 +138,12 @@ async fn the_rights_for_the_cluster_are_enough_and_no_more() -> anyhow::Result<(
     let mut everywhere = sorted(&WATCHED);
     everywhere.extend(["list", "watch"].map(|verb| format!("networking.k8s.io/ingressclasses {verb}")));
     everywhere.extend(["list", "watch"].map(|verb| format!("/namespaces {verb}")));
+    let registration = format!("admissionregistration.k8s.io/validatingwebhookconfigurations/{}-narthex-admission", case.ns());
+    everywhere.extend(["get", "patch"].map(|verb| format!("{registration} {verb}")));
     everywhere.sort();
     assert_eq!(rights(kubeconfig.path(), "default").await?, everywhere);
-    let mut here = [everywhere, own(&case)].concat();
+    let certificate = ["get", "update"].map(|verb| format!("/secrets/{}-narthex-admission-certificate {verb}", case.ns()));
+    let mut here = [everywhere, own(&case), certificate.to_vec()].concat();
     here.sort();
     assert_eq!(rights(kubeconfig.path(), case.ns()).await?, here);
     Ok(())
@@ -132,7 +152,8 @@ async fn the_rights_for_the_cluster_are_enough_and_no_more() -> anyhow::Result<(
 #[tokio::test]
 async fn one_namespace_needs_nothing_that_belongs_to_the_cluster() -> anyhow::Result<()> {
     let case = Case::new("chart-scope").await?;
-    let scope = json!({"rbac": {"scope": true}, "controller": {"scope": {"enabled": true}, "config": {"worker-processes": 1}, "service": {"type": "ClusterIP"}}});
+    let own = json!({"scope": {"enabled": true}, "config": {"worker-processes": 1}, "service": {"type": "ClusterIP"}, "admissionWebhooks": {"enabled": false}});
+    let scope = json!({"rbac": {"scope": true}, "controller": own});
     let release = Release::install(&case, &values(&case, scope))?;
     let _servers = case.echo(1).await?;
     // Classes can't be read: the annotation names ours.
@@ -140,7 +161,7 @@ async fn one_namespace_needs_nothing_that_belongs_to_the_cluster() -> anyhow::Re
     case.create(&plain.annotation("kubernetes.io/ingress.class", case.ns()).build()).await?;
     let (controller, kubeconfig) = start(&case, &release).await?;
     controller.until("plain.example.com", "/", 200).await?;
-    let mut here = [sorted(&WATCHED), own(&case)].concat();
+    let mut here = [sorted(&WATCHED), self::own(&case)].concat();
     here.sort();
     assert_eq!(rights(kubeconfig.path(), case.ns()).await?, here);
     assert_eq!(rights(kubeconfig.path(), "default").await?, Vec::<String>::new());
@@ -150,12 +171,18 @@ async fn one_namespace_needs_nothing_that_belongs_to_the_cluster() -> anyhow::Re
 #[tokio::test]
 async fn another_namespace_may_be_watched_than_that_of_the_release() -> anyhow::Result<()> {
     let (case, watched) = (Case::new("chart-here").await?, Case::new("chart-there").await?);
-    let scope = json!({"controller": {"scope": {"enabled": true, "namespace": watched.ns()}, "config": {"worker-processes": 1}}});
+    let webhooks = json!({"enabled": false});
+    let scope = json!({"controller": {"scope": {"enabled": true, "namespace": watched.ns()}, "config": {"worker-processes": 1},
+        "admissionWebhooks": webhooks, "addHeaders": {"X-Chart": "yes"}, "proxySetHeaders": {"X-To-Backend": "yes"}}});
     let release = Release::install(&case, &values(&case, scope))?;
     let _servers = watched.echo(1).await?;
     watched.create(&rule(case.ns(), "there.example.com").build()).await?;
     let (controller, kubeconfig) = start(&case, &release).await?;
     controller.until("there.example.com", "/", 200).await?;
+    // So are the headers that they name.
+    let answer = controller.until_that("headers", "there.example.com", "/", |answer| answer.header("x-chart") == Some("yes")).await?;
+    assert_eq!(answer.status, 200);
+    assert_eq!(controller.seen("there.example.com", "/").await?.header("x-to-backend"), Some("yes"));
     // The settings beside the controller are read.
     ensure!(controller.nginx_conf()?.contains("worker_processes 1;"), "{}", controller.nginx_conf()?);
     let log = controller.log();
@@ -168,38 +195,5 @@ async fn another_namespace_may_be_watched_than_that_of_the_release() -> anyhow::
     let here = rights(kubeconfig.path(), case.ns()).await?;
     let service = format!("/services/{}-narthex-controller list", case.ns());
     assert!(here.contains(&service) && !here.iter().any(|right| right.contains("secrets")), "{here:?}");
-    Ok(())
-}
-
-/// The rights of the ServiceAccount are enough to keep the certificate and to register it, and no more.
-#[tokio::test]
-async fn the_webhook_needs_one_secret_and_one_registration() -> anyhow::Result<()> {
-    let case = Case::new("chart-hook").await?;
-    let scope = json!({"enabled": true, "namespace": ""});
-    let selector = json!({"matchLabels": {"kubernetes.io/metadata.name": case.ns()}});
-    let webhooks = json!({"enabled": true, "failurePolicy": "Ignore", "namespaceSelector": selector, "timeoutSeconds": 1});
-    let config = json!({"worker-processes": 1});
-    let controller = json!({"scope": scope, "config": config, "service": {"type": "ClusterIP"}, "admissionWebhooks": webhooks});
-    let release = Release::install(&case, &values(&case, json!({"controller": controller})))?;
-    let (controller, kubeconfig) = start(&case, &release).await?;
-    let name = format!("{}-narthex-admission", case.ns());
-    let api: Api<ValidatingWebhookConfiguration> = Api::all(case.namespace.client().clone());
-    poll(PATIENCE, || async {
-        let webhooks = api.get(&name).await?.webhooks.unwrap_or_default();
-        ensure!(webhooks.len() == 2 && webhooks.iter().all(|webhook| webhook.client_config.ca_bundle.is_some()), "{webhooks:?}");
-        Ok(())
-    })
-    .await?;
-    let own = format!("{name}-certificate");
-    let secret = case.namespace.api::<Secret>().get(&own).await?;
-    assert_eq!(secret.data.unwrap_or_default().into_keys().collect::<Vec<_>>(), ["ca", "cert", "key"]);
-    let log = controller.log();
-    assert!(!log.contains("forbidden"), "{log}");
-    let rights = rights(kubeconfig.path(), case.ns()).await?;
-    let of_webhook: Vec<&String> = rights.iter().filter(|right| right.contains("-admission")).collect();
-    let registration = format!("admissionregistration.k8s.io/validatingwebhookconfigurations/{name}");
-    let expected =
-        [format!("/secrets/{own} get"), format!("/secrets/{own} update"), format!("{registration} get"), format!("{registration} patch")];
-    assert_eq!(of_webhook, expected.iter().collect::<Vec<_>>());
     Ok(())
 }

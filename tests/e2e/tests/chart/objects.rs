@@ -10,16 +10,23 @@ use serde_json::{Value, json};
 use testkit::bed::Bed;
 
 /// What the chart makes without any values.
-const USUAL: [&str; 9] = [
+const USUAL: [&str; 16] = [
     "ClusterRole narthex",
+    "ClusterRole narthex-admission",
     "ClusterRoleBinding narthex",
+    "ClusterRoleBinding narthex-admission",
     "ConfigMap narthex-controller",
     "Deployment narthex-controller",
     "IngressClass nginx",
     "Role narthex",
+    "Role narthex-admission",
     "RoleBinding narthex",
+    "RoleBinding narthex-admission",
+    "Secret narthex-admission-certificate",
     "Service narthex-controller",
+    "Service narthex-controller-admission",
     "ServiceAccount narthex",
+    "ValidatingWebhookConfiguration narthex-admission",
 ];
 
 /// Where the container's arguments are in a workload.
@@ -93,8 +100,9 @@ fn names_and_labels_are_as_in_the_chart_of_the_predecessor() -> anyhow::Result<(
             json!({"app.kubernetes.io/name": "narthex", "app.kubernetes.io/instance": "narthex", "app.kubernetes.io/component": "controller"}),
         ),
         case(json!({"controller": {"name": "edge"}}))
-            .adds(&["ConfigMap narthex-edge", "Deployment narthex-edge", "Service narthex-edge"])
-            .drops(&["ConfigMap narthex-controller", "Deployment narthex-controller", "Service narthex-controller"])
+            .adds(&["ConfigMap narthex-edge", "Deployment narthex-edge", "Service narthex-edge", "Service narthex-edge-admission"])
+            .drops(&["ConfigMap narthex-controller", "Deployment narthex-controller"])
+            .drops(&["Service narthex-controller", "Service narthex-controller-admission"])
             .has("Deployment narthex-edge", ARGS, json!("--publish-service=$(POD_NAMESPACE)/narthex-edge"))
             .has("Deployment narthex-edge", ARGS, json!("--configmap=$(POD_NAMESPACE)/narthex-edge")),
         case(json!({"namespaceOverride": "there", "commonLabels": {"team": "web"}}))
@@ -124,7 +132,7 @@ fn names_and_labels_are_as_in_the_chart_of_the_predecessor() -> anyhow::Result<(
 #[test]
 fn a_release_of_the_predecessor_keeps_its_names() -> anyhow::Result<()> {
     let helm = Helm::of(&Bed::from_env()?)?;
-    let values = json!({"nameOverride": "ingress-nginx", "controller": {"admissionWebhooks": {"enabled": true}}, "defaultBackend": {"enabled": true}});
+    let values = json!({"nameOverride": "ingress-nginx", "defaultBackend": {"enabled": true}});
     let objects = helm.render("ingress-nginx", &values)?;
     let mut names: Vec<_> = objects.iter().filter_map(|object| object.metadata.name.clone()).collect();
     names.sort_unstable();

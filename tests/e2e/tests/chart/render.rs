@@ -62,13 +62,28 @@ fn values_of_other_types_and_other_names_are_refused() -> anyhow::Result<()> {
             "'/controller/admissionWebhooks/failurePolicy': value must be one of 'Fail', 'Ignore'",
         ),
         (
-            json!({"controller": {"enabled": true, "admissionWebhooks": {"enabled": true, "key": "/b/key", "certManager": {"enabled": true}}}}),
+            json!({"controller": {"enabled": true, "admissionWebhooks": {"key": "/b/key", "certManager": {"enabled": true}}}}),
             "expected the same directory, because one volume holds both",
         ),
         (
-            json!({"controller": {"enabled": true, "scope": {"enabled": true, "namespace": "a"}, "addHeaders": {"A": "b"}}}),
-            "reads nothing but its own settings",
+            json!({"dhParam": "QUJD", "controller": {"enabled": true, "scope": {"enabled": true, "namespace": "a"}}}),
+            "outside of which the controller reads no Secret",
         ),
+        (
+            json!({"controller": {"admissionWebhooks": {"timeoutSeconds": 31}}}),
+            "'/controller/admissionWebhooks/timeoutSeconds': maximum: got 31",
+        ),
+        (json!({"controller": {"admissionWebhooks": {"port": 0}}}), "'/controller/admissionWebhooks/port': minimum: got 0, want 1"),
+        (json!({"controller": {"admissionWebhooks": {"namespaceSelector": []}}}), "namespaceSelector': got array, want object"),
+        (json!({"controller": {"replicaCount": -1}}), "'/controller/replicaCount': minimum: got -1, want 0"),
+        (json!({"controller": {"topologySpreadConstraints": {}}}), "'/controller/topologySpreadConstraints': got object, want array"),
+        (json!({"controller": {"autoscaling": {"minReplicas": "x"}}}), "'/controller/autoscaling/minReplicas': got string, want integer"),
+        (json!({"controller": {"autoscalingTemplate": {}}}), "'/controller/autoscalingTemplate': got object, want array"),
+        (json!({"controller": {"minAvailable": {}}}), "'/controller/minAvailable': got object, want integer"),
+        (json!({"controller": {"scope": {"enabled": "yes"}}}), "'/controller/scope/enabled': got string, want boolean"),
+        (json!({"controller": {"service": {"type": "Other"}}}), "'/controller/service/type': value must be one of"),
+        (json!({"controller": {"ingressClassResource": {"nam": "x"}}}), "additional properties 'nam' not allowed"),
+        (json!({"rbac": {"scopes": true}}), "'/rbac': additional properties 'scopes' not allowed"),
         (json!({"tcp": {"dns": "dns/dns:53"}}), "invalid propertyName 'dns'"),
         (json!({"udp": {"53": ""}}), "'/udp/53': minLength: got 0, want 1"),
         (json!({"defaultBackend": {"imge": {}}}), "'/defaultBackend': additional properties 'imge' not allowed"),
@@ -88,6 +103,10 @@ fn values_of_other_types_and_other_names_are_refused() -> anyhow::Result<()> {
         (
             json!({"controller": {"admissionWebhooks": {"createSecretJob": {"resource": {}}}}}),
             "'/controller/admissionWebhooks/createSecretJob': additional properties 'resource' not allowed",
+        ),
+        (
+            json!({"controller": {"enabled": true, "splitDataPlane": true, "shareProcessNamespace": true}}),
+            "controller.shareProcessNamespace is true with controller.splitDataPlane: expected false",
         ),
         (json!({"controller": {"enabled": true}, "rbac": {"scope": true}}), "rbac.scope is true and controller.scope.enabled is false"),
     ] {
@@ -192,14 +211,21 @@ fn the_controller_has_the_objects_that_its_values_ask_for() -> anyhow::Result<()
     let usual = helm.render("ingress", &json!({"nameOverride": "ingress-nginx", "fullnameOverride": "ingress-nginx"}))?;
     let expected = [
         "ClusterRole ingress-nginx",
+        "ClusterRole ingress-nginx-admission",
         "ClusterRoleBinding ingress-nginx",
+        "ClusterRoleBinding ingress-nginx-admission",
         "ConfigMap ingress-nginx-controller",
         "Deployment ingress-nginx-controller",
         "IngressClass nginx",
         "Role ingress-nginx",
+        "Role ingress-nginx-admission",
         "RoleBinding ingress-nginx",
+        "RoleBinding ingress-nginx-admission",
+        "Secret ingress-nginx-admission-certificate",
         "Service ingress-nginx-controller",
+        "Service ingress-nginx-controller-admission",
         "ServiceAccount ingress-nginx",
+        "ValidatingWebhookConfiguration ingress-nginx-admission",
     ];
     assert_eq!(names(&usual), expected);
     let controller = json!({
@@ -249,11 +275,7 @@ fn the_controller_has_the_objects_that_its_values_ask_for() -> anyhow::Result<()
 #[test]
 fn the_webhook_has_the_objects_that_its_values_ask_for() -> anyhow::Result<()> {
     let helm = helm()?;
-    let render = |more: Value| {
-        let mut webhooks = json!({"enabled": true, "patch": {"enabled": true}});
-        e2e::rollout::merge(&mut webhooks, more);
-        helm.render("shop", &json!({"controller": {"admissionWebhooks": webhooks, "networkPolicy": {"enabled": true}}}))
-    };
+    let render = |more: Value| helm.render("shop", &json!({"controller": {"admissionWebhooks": more, "networkPolicy": {"enabled": true}}}));
     let of_kind = |objects: &[DynamicObject], kind: &str| -> Vec<Value> {
         let of_kind = objects.iter().filter(|object| object.types.as_ref().is_some_and(|types| types.kind == kind));
         of_kind
@@ -271,7 +293,7 @@ fn the_webhook_has_the_objects_that_its_values_ask_for() -> anyhow::Result<()> {
     assert!(!names(&own).iter().any(|name| name.starts_with("Job") || name.starts_with("Certificate")), "{:?}", names(&own));
     let registration = of_kind(&own, "ValidatingWebhookConfiguration").remove(0);
     let webhook = &registration["data"]["webhooks"][0];
-    assert_eq!((&webhook["name"], &webhook["failurePolicy"]), (&json!("validate.nginx.ingress.kubernetes.io"), &json!("Fail")));
+    assert_eq!((&webhook["name"], &webhook["failurePolicy"]), (&json!("validate.nginx.ingress.kubernetes.io"), &json!("Ignore")));
     assert_eq!((&webhook["timeoutSeconds"], &webhook["objectSelector"]["matchLabels"]["a"]), (&json!(3), &json!("b")));
     let service =
         json!({"name": "shop-narthex-controller-admission", "namespace": "shop", "port": 443, "path": "/networking/v1/ingresses"});

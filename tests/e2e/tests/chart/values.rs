@@ -77,8 +77,8 @@ async fn the_values_file_of_the_predecessor_installs_unchanged() -> anyhow::Resu
     for name in &names {
         ensure!(ours.iter().any(|(own, _)| own == name), "{name} is not in values.yaml");
     }
-    // Their defaults are ours, but for the webhook.
-    let usual = helm.manifest("edge", &json!({"controller": {"admissionWebhooks": {"enabled": true}}}))?;
+    // Their defaults are ours, but for a webhook that does not answer.
+    let usual = helm.manifest("edge", &json!({"controller": {"admissionWebhooks": {"failurePolicy": "Fail"}}}))?;
     ensure!(helm.manifest("edge", &theirs)? == usual, "other objects than by default");
     helm.run(&["lint", "--strict", &chart().to_string_lossy()], &theirs)?;
     let notes = helm.notes("edge", &theirs)?;
@@ -126,8 +126,7 @@ async fn values_without_a_meaning_are_named_and_change_nothing() -> anyhow::Resu
     let bed = Bed::start_private().await?;
     let helm = Helm::of(&bed)?;
     let defaults = read(&chart().join("values.yaml"))?;
-    let usual = json!({"controller": {"admissionWebhooks": {"enabled": true}}});
-    let (mut values, idle) = (usual.clone(), idle()?);
+    let (mut values, idle) = (json!({}), idle()?);
     for (path, default) in &idle {
         let own = defaults.pointer(&format!("/{}", path.replace('.', "/")));
         ensure!(own == Some(default), "{path}: {own:?} in values.yaml, {default} in values.idle.yaml");
@@ -147,8 +146,8 @@ async fn values_without_a_meaning_are_named_and_change_nothing() -> anyhow::Resu
     for (path, _) in &idle {
         ensure!(noted(&notes).iter().any(|noted| *noted == path || noted.starts_with(&format!("{path}."))), "{path} is not in {notes}");
     }
-    ensure!(helm.manifest("edge", &values)? == helm.manifest("edge", &usual)?, "a value without a meaning changes an object");
-    let quiet = helm.notes("edge", &usual)?;
+    ensure!(helm.manifest("edge", &values)? == helm.manifest("edge", &json!({}))?, "a value without a meaning changes an object");
+    let quiet = helm.notes("edge", &json!({}))?;
     ensure!(noted(&quiet).is_empty(), "{quiet}");
     Ok(())
 }
@@ -178,6 +177,15 @@ async fn combinations_without_an_effect_are_named() -> anyhow::Result<()> {
             "no internal Service without controller.service.internal.annotations",
         ),
         (
+            json!({"controller": {"dataPlane": {"resources": {"limits": {"cpu": "1"}}}}}),
+            "controller.dataPlane.resources has an effect with controller.splitDataPlane only",
+        ),
+        (
+            json!({"controller": {"splitDataPlane": true, "extraVolumes": [{"name": "s", "secret": {"secretName": "s"}}],
+                "extraVolumeMounts": [{"name": "s", "mountPath": "/s"}]}}),
+            "controller.extraVolumeMounts has s, whose volume may hold a Secret",
+        ),
+        (
             json!({"controller": {"reportNodeInternalIp": true}}),
             "controller.reportNodeInternalIp has an effect with controller.hostNetwork only",
         ),
@@ -192,7 +200,7 @@ async fn combinations_without_an_effect_are_named() -> anyhow::Result<()> {
         (json!({"controller": {"healthCheckPath": "/h"}}), "controller.livenessProbe.httpGet.path is /healthz: the probe fails"),
         (json!({"controller": {"configMapNamespace": "there"}}), "this chart makes it in default"),
         (json!({"controller": {"maxmindLicenseKey": "k"}}), "downloads no databases yet"),
-        (json!({"controller": {"admissionWebhooks": {"enabled": true, "key": "/k/key"}}}), "controller.admissionWebhooks.key is /k/key"),
+        (json!({"controller": {"admissionWebhooks": {"key": "/k/key"}}}), "controller.admissionWebhooks.key is /k/key"),
     ];
     side_by_side(&cases, |(values, expected)| {
         let notes = helm.notes("edge", values).with_context(|| values.to_string())?;

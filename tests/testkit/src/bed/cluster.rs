@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 use super::pki::Pki;
 use super::process::{Process, Spec};
 use super::{API_SERVER_TIMEOUT, ClusterInfo, SIGN_OF_LIFE, SignOfLife};
-use crate::kubelet::{self, Addresses};
+use crate::kubelet::{self, Addresses, Image};
 
 /// Members of system:masters sign in with it.
 const TOKEN: &str = "narthex-test-bed-administrator";
@@ -43,6 +43,8 @@ pub(super) struct Shared {
     pub(super) addresses: Arc<Addresses>,
     /// Number of Nodes of each.
     pub(super) nodes: u8,
+    /// The image of Pods with containers.
+    pub(super) image: Option<Arc<Image>>,
 }
 
 /// A running control plane. Dropping it kills it.
@@ -57,11 +59,11 @@ pub(super) struct Cluster {
 }
 
 impl Cluster {
-    /// Starts number `id` with its files in `dir`, and waits until its controllers work.
+    /// Starts number `id` with its files in `dir` and this program as its API server, and waits until its controllers work.
     ///
     /// # Errors
     /// A process doesn't start or doesn't become ready; the error holds the end of its log.
-    pub(super) async fn start(id: u8, dir: &Path, shared: &Shared) -> anyhow::Result<Self> {
+    pub(super) async fn start(id: u8, dir: &Path, shared: &Shared, api_server: &str) -> anyhow::Result<Self> {
         let address = Ipv4Addr::new(10, 77, 0, id);
         let logs = dir.join("logs");
         std::fs::create_dir_all(&logs).with_context(|| format!("directory {}", logs.display()))?;
@@ -73,7 +75,9 @@ impl Cluster {
             ca: pki.ca.clone(),
             token: TOKEN.to_owned(),
             binaries: shared.binaries.clone(),
+            audit_log: logs.join("audit.log"),
             logs,
+            pods: dir.join("pods"),
             pids: BTreeMap::new(),
         };
         write_kubeconfig(&info)?;
@@ -84,13 +88,19 @@ impl Cluster {
 
         let mut etcd = spec("etcd", etcd_args(dir, address)).start()?;
         wait_for_port(&mut etcd, address, 2379).await?;
-        let api_server_spec = spec("kube-apiserver", api_server_args(dir, address, &pki, &tokens));
+        let api_server_spec = spec(api_server, api_server_args(&info, dir, &pki, &tokens)?);
         let mut api_server = api_server_spec.start()?;
         let client = crate::kube::client(&info.kubeconfig).await?;
         wait_until_ready(&mut api_server, &client).await?;
         let mut controllers = spec("kube-controller-manager", controllers_args(&info, &pki)).start()?;
         let mut kubelet = JoinSet::new();
-        let config = kubelet::Config { cluster: id, nodes: shared.nodes, addresses: Arc::clone(&shared.addresses) };
+        let config = kubelet::Config {
+            cluster: id,
+            nodes: shared.nodes,
+            addresses: Arc::clone(&shared.addresses),
+            pods: info.pods.clone(),
+            image: shared.image.clone(),
+        };
         kubelet::start(client.clone(), config, &mut kubelet).await?;
         wait_for_controllers(&mut controllers, &client).await?;
 
@@ -164,8 +174,13 @@ fn etcd_args(dir: &Path, address: Ipv4Addr) -> Vec<String> {
     ]
 }
 
-fn api_server_args(dir: &Path, address: Ipv4Addr, pki: &Pki, tokens: &Path) -> Vec<String> {
-    vec![
+fn api_server_args(info: &ClusterInfo, dir: &Path, pki: &Pki, tokens: &Path) -> anyhow::Result<Vec<String>> {
+    let address = Ipv4Addr::new(10, 77, 0, info.id);
+    let policy = dir.join("audit-policy.json");
+    std::fs::write(&policy, audit_policy().to_string()).with_context(|| format!("file {}", policy.display()))?;
+    Ok(vec![
+        format!("--audit-policy-file={}", policy.display()),
+        format!("--audit-log-path={}", info.audit_log.display()),
         format!("--etcd-servers=http://{address}:2379"),
         format!("--bind-address={address}"),
         format!("--advertise-address={address}"),
@@ -190,7 +205,17 @@ fn api_server_args(dir: &Path, address: Ipv4Addr, pki: &Pki, tokens: &Path) -> V
         "--max-requests-inflight=4000".into(),
         "--max-mutating-requests-inflight=2000".into(),
         "--profiling=false".into(),
-    ]
+    ])
+}
+
+/// What ServiceAccounts ask for, without content; the administrators of tests are left out.
+fn audit_policy() -> serde_json::Value {
+    serde_json::json!({
+        "apiVersion": "audit.k8s.io/v1",
+        "kind": "Policy",
+        "omitStages": ["RequestReceived"],
+        "rules": [{"level": "Metadata", "userGroups": ["system:serviceaccounts"]}, {"level": "None"}],
+    })
 }
 
 fn controllers_args(info: &ClusterInfo, pki: &Pki) -> Vec<String> {

@@ -3,6 +3,7 @@
 //! | request | effect |
 //! |---|---|
 //! | `POST /clusters` | starts a private control plane; the first line of the body describes it (or is `!` and an error), the body goes on, and the control plane with it, until the client hangs up |
+//! | `POST /clusters/{version}` | the same with the API server of another version of Kubernetes, such as `1.32` |
 //! | `POST /clusters/{id}/apiserver/{kill,stop,start,pause,resume}` | does that to an API server and answers when it is done |
 //! | `DELETE /clusters/{id}/namespaces/{name}` | begins the deletion of a namespace |
 //! | `PUT /dns/{name}` | `{"addresses": [...], "ttl": seconds}` |
@@ -27,6 +28,7 @@ use kube::api::DeleteParams;
 use nix::sys::signal::Signal;
 use tokio::net::UnixListener;
 
+use super::API_SERVER;
 use super::supervisor::BedState;
 
 /// Binds the socket; the returned future serves it.
@@ -34,6 +36,7 @@ pub(super) async fn serve(socket: PathBuf, state: Arc<BedState>) -> anyhow::Resu
     let listener = UnixListener::bind(&socket).with_context(|| format!("control socket {}", socket.display()))?;
     let router = Router::new()
         .route("/clusters", post(start_private))
+        .route("/clusters/{version}", post(start_private_of))
         .route("/clusters/{id}/apiserver/{action}", post(api_server))
         .route("/clusters/{id}/namespaces/{name}", delete(delete_namespace))
         .route("/dns/{name}", put(dns_set).delete(dns_remove).get(dns_queries))
@@ -57,10 +60,19 @@ impl IntoResponse for Failure {
 }
 
 async fn start_private(Shared(state): Shared<Arc<BedState>>) -> Response {
+    hold(state, API_SERVER.to_owned())
+}
+
+async fn start_private_of(Path(version): Path<String>, Shared(state): Shared<Arc<BedState>>) -> Response {
+    hold(state, format!("{API_SERVER}-{version}"))
+}
+
+/// A control plane with this program as its API server, as long as the answer is read.
+fn hold(state: Arc<BedState>, api_server: String) -> Response {
     // The work happens within the body, so that it is given up when the client hangs up.
     let first = stream::once(async move {
         let started = async {
-            let private = state.start_private().await?;
+            let private = state.start_private(&api_server).await?;
             let line = serde_json::to_string(state.cluster(private.id).await?.info())?;
             anyhow::Ok((format!("{line}\n"), private))
         };

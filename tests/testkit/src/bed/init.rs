@@ -21,6 +21,7 @@ use nix::unistd::Pid;
 
 use super::terms::{self, Received};
 use super::{BED_ENV, DNS_ADDRESS};
+use crate::ip::ip;
 
 /// The task of process 1.
 #[derive(Debug)]
@@ -160,15 +161,6 @@ fn prepare_network() -> anyhow::Result<()> {
         ip(&["-6", "route", "add", "local", "fd77::/64", "dev", "lo"])?;
         std::fs::write("/proc/sys/net/ipv6/ip_nonlocal_bind", "1").context("allow to listen on fd77::/64")?;
     }
-    Ok(())
-}
-
-fn ip(args: &[&str]) -> anyhow::Result<()> {
-    let line = || format!("ip {}", args.join(" "));
-    let output = Command::new("ip").args(args).output();
-    let output = output.with_context(|| format!("cannot run `{}` (apt-get install iproute2)", line()))?;
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    anyhow::ensure!(output.status.success(), "`{}`: {}: {}", line(), output.status, stderr.trim());
     Ok(())
 }
 

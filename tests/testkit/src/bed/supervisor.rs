@@ -12,9 +12,9 @@ use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 
 use super::cluster::{Cluster, Shared};
-use super::{BED_JSON, CONTROL_SOCKET, DNS_ADDRESS, control, terms};
+use super::{API_SERVER, BED_JSON, CONTROL_SOCKET, DNS_ADDRESS, control, terms};
 use crate::dns;
-use crate::kubelet::Addresses;
+use crate::kubelet::{Addresses, Image};
 
 /// Written to standard output when the bed can be used.
 pub(super) const READY: &str = "ready";
@@ -50,8 +50,9 @@ pub async fn supervise(options: Supervise) -> anyhow::Result<()> {
     let started = Instant::now();
     terms::unblock()?;
     allow_many_files()?;
-    let shared = Shared { binaries: options.binaries, addresses: Arc::new(Addresses::new()), nodes: options.nodes };
-    let cluster = Cluster::start(MAIN, &options.dir, &shared).await?;
+    let image = Image::from_env()?.map(Arc::new);
+    let shared = Shared { binaries: options.binaries, addresses: Arc::new(Addresses::new()), nodes: options.nodes, image };
+    let cluster = Cluster::start(MAIN, &options.dir, &shared, API_SERVER).await?;
     let json = serde_json::to_vec_pretty(cluster.info()).context("paths are text")?;
     let file = options.dir.join(BED_JSON);
     std::fs::write(&file, json).with_context(|| format!("file {}", file.display()))?;
@@ -83,8 +84,8 @@ impl BedState {
         found.with_context(|| format!("no control plane has the number {id}"))
     }
 
-    /// Starts another control plane; it ends when the returned guard is dropped.
-    pub(super) async fn start_private(self: &Arc<Self>) -> anyhow::Result<Private> {
+    /// Starts another control plane with this program as its API server; it ends when the returned guard is dropped.
+    pub(super) async fn start_private(self: &Arc<Self>, api_server: &str) -> anyhow::Result<Private> {
         let id = {
             let mut clusters = self.clusters.lock().await;
             let id = (FIRST_PRIVATE..=LAST_PRIVATE).find(|id| !clusters.contains_key(id)).context("all numbers are taken")?;
@@ -94,7 +95,7 @@ impl BedState {
         // From here on the guard gives the number back.
         let private = Private { id, state: Arc::clone(self) };
         let dir = self.dir.join(format!("private-{id}"));
-        let cluster = Arc::new(Cluster::start(id, &dir, &self.shared).await?);
+        let cluster = Arc::new(Cluster::start(id, &dir, &self.shared, api_server).await?);
         self.clusters.lock().await.insert(id, Some(cluster));
         Ok(private)
     }

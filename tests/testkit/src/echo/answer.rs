@@ -86,6 +86,10 @@ pub(super) async fn answer(
     response.headers_mut().insert(SERVER, HeaderValue::from_static("echo"));
     for line in parts.headers.get_all("x-echo-header") {
         if let Some((name, value)) = response_header(line) {
+            // An answer has one type.
+            if name == CONTENT_TYPE {
+                response.headers_mut().remove(CONTENT_TYPE);
+            }
             response.headers_mut().append(name, value);
         }
     }

@@ -20,20 +20,7 @@ pub(crate) async fn connect(
     alpn: &[&[u8]],
     identity: Option<&(String, String)>,
 ) -> anyhow::Result<TlsStream<TcpStream>> {
-    let provider = Arc::new(ring::default_provider());
-    let config = ClientConfig::builder_with_provider(Arc::clone(&provider))
-        .with_safe_default_protocol_versions()
-        .context("ring supports the default TLS versions")?
-        .dangerous()
-        .with_custom_certificate_verifier(Arc::new(AcceptAny(provider)));
-    let mut config = match identity {
-        None => config.with_no_client_auth(),
-        Some((certificate, key)) => {
-            let chain = CertificateDer::pem_slice_iter(certificate.as_bytes()).collect::<Result<Vec<_>, _>>().context("certificate")?;
-            let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).context("private key")?;
-            config.with_client_auth_cert(chain, key).context("certificate and key")?
-        }
-    };
+    let mut config = config(identity)?;
     config.alpn_protocols = alpn.iter().map(|protocol| protocol.to_vec()).collect();
     config.enable_sni = !server_name.is_empty();
     let name = if server_name.is_empty() { "no-sni.invalid" } else { server_name };
@@ -42,4 +29,18 @@ pub(crate) async fn connect(
         .connect(name, stream)
         .await
         .with_context(|| format!("TLS handshake with server name {server_name:?}"))
+}
+
+/// A client that takes any certificate. `identity`: a certificate and a key in PEM.
+pub(crate) fn config(identity: Option<&(String, String)>) -> anyhow::Result<ClientConfig> {
+    let provider = Arc::new(ring::default_provider());
+    let config = ClientConfig::builder_with_provider(Arc::clone(&provider))
+        .with_safe_default_protocol_versions()
+        .context("ring supports the default TLS versions")?
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(AcceptAny(provider)));
+    let Some((certificate, key)) = identity else { return Ok(config.with_no_client_auth()) };
+    let chain = CertificateDer::pem_slice_iter(certificate.as_bytes()).collect::<Result<Vec<_>, _>>().context("certificate")?;
+    let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).context("private key")?;
+    config.with_client_auth_cert(chain, key).context("certificate and key")
 }

@@ -53,6 +53,11 @@ pub(super) fn may_be_ready(pod: &Pod) -> bool {
     annotation(pod, "ready").unwrap_or(true) && !(terminating && annotation(pod, "unready-on-termination").unwrap_or(false))
 }
 
+/// Whether its Node has no room for it.
+pub(super) fn is_evicted(pod: &Pod) -> bool {
+    annotation(pod, "evict").unwrap_or(false)
+}
+
 /// Time for which it still serves when it is being deleted.
 pub(super) fn grace(pod: &Pod) -> Duration {
     let asked = pod.metadata.deletion_grace_period_seconds.and_then(|seconds| u64::try_from(seconds).ok()).map(Duration::from_secs);

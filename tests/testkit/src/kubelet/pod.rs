@@ -14,7 +14,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::{Ctx, RETRY, binding, options, status};
+use super::{Ctx, RETRY, binding, containers, options, status};
 use crate::echo;
 
 /// Open requests get this long to end after the grace period.
@@ -46,7 +46,8 @@ pub(super) async fn run(ctx: Arc<Ctx>, pod: watch::Receiver<Pod>) {
     ctx.config.addresses.give_back(address);
 }
 
-struct Life<'a> {
+/// A Pod that runs.
+pub(super) struct Life<'a> {
     ctx: &'a Ctx,
     api: Api<Pod>,
     name: &'a str,
@@ -63,9 +64,23 @@ impl Life<'_> {
             let binding = binding::binding(&pod, &node);
             self.ask(Request::Bind(binding)).await?;
         }
+        match &self.ctx.config.image {
+            Some(image) if image.runs(&pod) => containers::run(&mut self, image).await?,
+            _ => self.echo(&pod).await?,
+        }
+        if !self.is_closed() {
+            self.ask(Request::Delete { uid: pod.uid() }).await?;
+            // Events still come until it is gone: its entry must stay so long.
+            self.closed().await;
+        }
+        Ok(())
+    }
+
+    /// Serves as an echo server until it is to be gone.
+    async fn echo(&mut self, pod: &Pod) -> anyhow::Result<()> {
         let mut servers = Vec::new();
-        for port in options::ports(&pod) {
-            servers.push(echo::start((self.address, port).into(), options::identity(&pod)).await?);
+        for port in options::ports(pod) {
+            servers.push(echo::start((self.address, port).into(), options::identity(pod)).await?);
         }
         self.serve().await?;
         // Deleted for good already (closed), or terminating: then it serves on for a while.
@@ -74,11 +89,6 @@ impl Life<'_> {
             let _ = tokio::time::timeout(options::grace(&pod), self.closed()).await;
         }
         futures::future::join_all(servers.into_iter().map(|server| server.stop(DRAIN))).await;
-        if !self.is_closed() {
-            self.ask(Request::Delete { uid: pod.uid() }).await?;
-            // Events still come until it is gone: its entry must stay so long.
-            self.closed().await;
-        }
         Ok(())
     }
 
@@ -105,11 +115,29 @@ impl Life<'_> {
         }
     }
 
-    fn newest(&mut self) -> Pod {
+    pub(super) fn ctx(&self) -> &Ctx {
+        self.ctx
+    }
+
+    pub(super) fn address(&self) -> Ipv4Addr {
+        self.address
+    }
+
+    /// Waits for another state of its object; false: it is gone.
+    pub(super) async fn changed(&mut self) -> bool {
+        self.pod.changed().await.is_ok()
+    }
+
+    /// Waits until its deletion was asked for.
+    pub(super) async fn deleted(&mut self) {
+        while self.pod.borrow_and_update().metadata.deletion_timestamp.is_none() && self.pod.changed().await.is_ok() {}
+    }
+
+    pub(super) fn newest(&mut self) -> Pod {
         self.pod.borrow_and_update().clone()
     }
 
-    fn is_closed(&self) -> bool {
+    pub(super) fn is_closed(&self) -> bool {
         self.pod.has_changed().is_err()
     }
 
@@ -118,7 +146,7 @@ impl Life<'_> {
     }
 
     /// Sends a request until it is answered; that the Pod is gone, or another of its name is there, is an answer too.
-    async fn ask(&self, request: Request) -> anyhow::Result<()> {
+    pub(super) async fn ask(&self, request: Request) -> anyhow::Result<()> {
         loop {
             let outcome = {
                 let _permit = self.ctx.requests.acquire().await.context("the semaphore is never closed")?;
@@ -155,7 +183,7 @@ impl Life<'_> {
 
 /// A request of a Pod's life to the API server.
 #[derive(Debug)]
-enum Request {
+pub(super) enum Request {
     Bind(Value),
     Status(Value),
     Delete { uid: Option<String> },

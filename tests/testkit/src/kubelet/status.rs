@@ -45,6 +45,11 @@ pub(super) fn node_address(cluster: u8, number: u8) -> Ipv4Addr {
     Ipv4Addr::new(10, 77, 1, cluster.wrapping_mul(10).wrapping_add(number))
 }
 
+/// Address of the API server.
+pub(super) fn api_address(cluster: u8) -> Ipv4Addr {
+    Ipv4Addr::new(10, 77, 0, cluster)
+}
+
 /// The status of a running Pod as a merge patch.
 pub(super) fn running(pod: &Pod, address: Ipv4Addr, host: Ipv4Addr, started: Timestamp, ready: bool) -> Value {
     let containers: Vec<Value> = pod
@@ -76,7 +81,7 @@ pub(super) fn running(pod: &Pod, address: Ipv4Addr, host: Ipv4Addr, started: Tim
 }
 
 /// Kubernetes' times have no fractions.
-fn seconds(time: Timestamp) -> String {
+pub(super) fn seconds(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 

@@ -12,7 +12,7 @@ use crate::lua;
 use crate::pass;
 use crate::print::Printed;
 use crate::render::Input;
-use crate::server::has_ipv6;
+use crate::server::resolves_ipv6;
 use crate::{Capabilities, Paths, RenderError};
 
 /// What `http.conf` prints besides its partials.
@@ -91,7 +91,7 @@ impl HttpView {
             hidden_headers: config.headers.hide_headers.iter().map(Printed::word).collect::<Result<_, _>>()?,
             pass_server_header: config.headers.allow_backend_server_header,
             absolute_redirect: !config.relative_redirects,
-            resolver: resolver(caps, has_ipv6(globals, caps))?,
+            resolver: resolver(caps, resolves_ipv6(globals, caps))?,
             gzip: config.use_gzip.then(|| Gzip::new(config)).transpose()?,
             upstreams: upstreams(fixed)?,
         })

@@ -19,6 +19,7 @@ pub(super) struct MainView {
     modules: Vec<Printed>,
     user: Option<Printed>,
     worker_processes: u32,
+    worker_cpu_affinity: Option<Printed>,
     worker_rlimit_nofile: Option<u64>,
     worker_shutdown_timeout: Printed,
     error_log: Printed,
@@ -26,6 +27,7 @@ pub(super) struct MainView {
     refusals: Printed,
     multi_accept: bool,
     worker_connections: u64,
+    debug_connections: Vec<Printed>,
     snippet: Option<Printed>,
 }
 
@@ -63,6 +65,7 @@ impl MainView {
                 Workers::Auto => caps.cpus.max(1),
                 Workers::Count(count) => count,
             },
+            worker_cpu_affinity: config.worker_cpu_affinity.as_ref().map(|masks| Printed::words(masks.arguments())).transpose()?,
             worker_rlimit_nofile: open_files,
             worker_shutdown_timeout: Printed::word(config.worker_shutdown_timeout)?,
             error_log: match config.error_log_path.as_str() {
@@ -73,6 +76,7 @@ impl MainView {
             refusals: path(&paths.error_log())?,
             multi_accept: config.enable_multi_accept,
             worker_connections,
+            debug_connections: config.debug_connections.iter().map(Printed::word).collect::<Result<_, _>>()?,
             snippet: config.snippets.main_snippet.as_ref().map(Printed::raw),
         })
     }

@@ -40,6 +40,13 @@ pub(crate) const fn optional<T: FromStr<Err = Invalid> + Display>(value: &'stati
 pub(crate) const BOOL: Grammar<bool> =
     Grammar { value: "true or false", read: |text, _| if text.is_empty() { Ok(false) } else { parse_bool(text) }, print: bool::to_string };
 
+/// A boolean, or empty for what the machine can do.
+pub(crate) const BY_MACHINE: Grammar<Option<bool>> = Grammar {
+    value: "true or false, or empty",
+    read: |text, _| if text.is_empty() { Ok(None) } else { parse_bool(text).map(Some) },
+    print: |value| value.map(|value| value.to_string()).unwrap_or_default(),
+};
+
 /// A boolean in NGINX's spelling.
 pub(crate) const ON_OFF: Grammar<bool> =
     Grammar { value: "on or off", read: |text, _| parse_on_off(text), print: |on| if *on { "on" } else { "off" }.to_owned() };

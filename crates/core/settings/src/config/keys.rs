@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use ngx_value::{CidrSet, HeaderName, HeaderPattern, Identifier, LogLevel, Seconds, Size, Template, Time, TlsProtocol, Word};
+use ngx_value::{CidrSet, HeaderName, HeaderPattern, Identifier, LogLevel, Regex, Seconds, Size, Template, Time, TlsProtocol, Word};
 
+use super::affinity::CpuAffinity;
 use super::dicts::{self, DICTS};
 use super::grammar::{
-    ADDRESSES, BOOL, BUFFER, CIDRS, COUNT, HEADER_PATTERNS, KIB, LEVEL, LIST, MIME_TYPES, PROTOCOLS, RISK, SECONDS, SIZE, optional, own,
+    ADDRESSES, BOOL, BUFFER, BY_MACHINE, CIDRS, COUNT, HEADER_PATTERNS, KIB, LEVEL, LIST, MIME_TYPES, PROTOCOLS, RISK, SECONDS, SIZE,
+    optional, own,
 };
 use super::headers::HeaderDefaults;
 use super::snippets::SnippetDefaults;
@@ -96,6 +98,14 @@ settings! {
     use_http2: bool = true, BOOL, "false", [Text, Routes];
     /// Concurrent requests over one HTTP/2 connection.
     http2_max_concurrent_streams: u32 = 128, COUNT, "256", [Text] => "http2_max_concurrent_streams";
+    /// Nothing: NGINX has no such limit of its own any more; `large-client-header-buffers` limits HTTP/2 as well.
+    http2_max_field_size: Option<Size> = None, optional("a size such as 8k, or empty"), "8k", [] inert "NGINX has ignored it since 1.19.7";
+    /// Nothing, as `http2-max-field-size`.
+    http2_max_header_size: Option<Size> = None, optional("a size such as 8k, or empty"), "32k", [] inert "NGINX has ignored it since 1.19.7";
+    /// Nothing: `keep-alive-requests` limits the requests of a connection of HTTP/2 as well.
+    http2_max_requests: u32 = 0, COUNT, "1000", [] inert "NGINX has ignored it since 1.19.7";
+    /// Type of answers of NGINX itself whose type nothing else says: of files, and of `return` in snippets.
+    default_type: Word = default("text/html"), own("a type such as text/plain"), "text/plain", [Text] => "default_type";
     /// Compress answers.
     use_gzip: bool = false, BOOL, "true", [Text];
     /// How hard to compress.
@@ -104,6 +114,8 @@ settings! {
     gzip_min_length: u32 = 256, COUNT, "1024", [Text];
     /// What to compress besides `text/html`.
     gzip_types: Vec<Word> = GZIP_TYPES.iter().map(|name| default(name)).collect(), MIME_TYPES, "text/css application/json", [Text];
+    /// Clients whose `User-Agent` matches get answers that are not compressed: a regular expression. Only with `use-gzip`.
+    gzip_disable: Option<Regex> = None, optional("a regular expression, or empty"), "MSIE [1-6]\\.", [Text] => "gzip_disable";
 
     /// Trust `X-Forwarded-For`, `-Proto`, `-Port` and `-Host` of clients.
     use_forwarded_headers: bool = false, BOOL, "true", [Text];
@@ -138,6 +150,8 @@ settings! {
     ssl_ciphers: Option<Word> = Some(default(SSL_CIPHERS)), optional("a list of ciphers, or empty"), "ECDHE-RSA-AES256-GCM-SHA384:ECDHE-ECDSA-AES256-GCM-SHA384", [Text];
     /// Curves and groups for the key exchange, the preferred one first; `auto` is OpenSSL's own list. One that OpenSSL does not know is refused.
     ssl_ecdh_curve: Word = default("auto"), own("names between colons, or auto"), "X25519:prime256v1", [Text] => "ssl_ecdh_curve";
+    /// Take requests in early data of TLS 1.3, before the handshake is over. They can be repeated by others: backends see them with `Early-Data: 1`.
+    ssl_early_data: bool = false, BOOL, "true", [Text] => "ssl_early_data";
     /// Keep TLS sessions in a cache that the workers share.
     ssl_session_cache: bool = true, BOOL, "false", [Text];
     /// Size of that cache.
@@ -180,10 +194,14 @@ settings! {
     bind_address: Vec<IpAddr> = Vec::new(), ADDRESSES, "127.0.0.1", [Text];
     /// Don't listen on IPv6.
     disable_ipv6: bool = false, BOOL, "true", [Text];
+    /// Look up no IPv6 addresses of names, and ask no name server by IPv6. Empty: where the machine has no IPv6.
+    disable_ipv6_dns: Option<bool> = None, BY_MACHINE, "true", [Text];
     /// A listening socket for each worker.
     reuse_port: bool = true, BOOL, "false", [Text];
     /// Number of workers.
     worker_processes: Workers = Workers::Auto, own("a number, or auto for one per CPU"), "4", [Text];
+    /// The processors of the workers: a bit mask for each, or `auto`. Empty: the system decides.
+    worker_cpu_affinity: Option<CpuAffinity> = None, optional("bit masks, auto, or empty"), "auto", [Text];
     /// How long old workers may go on with their connections after a reload.
     worker_shutdown_timeout: Time = Time::from_secs(240), own("a time such as 240s"), "30s", [Text];
     /// Connections of a worker; 0 = three quarters of `max-worker-open-files`.
@@ -192,6 +210,10 @@ settings! {
     max_worker_open_files: u32 = 0, COUNT, "131072", [Text];
     /// Take all waiting connections at once.
     enable_multi_accept: bool = true, BOOL, "false", [Text];
+    /// Write files of buffered answers by threads.
+    enable_aio_write: bool = true, BOOL, "false", [Text] => "aio_write";
+    /// Clients whose connections the error log tells in every detail, where NGINX is built with `--with-debug`.
+    debug_connections: CidrSet = CidrSet::default(), CIDRS, "198.51.100.7", [Text];
     /// Size of the hash of server names.
     server_name_hash_max_size: u32 = 1024, COUNT, "4096", [Text];
     /// Bucket size of the hash of server names; 0 = computed.

@@ -275,6 +275,34 @@ async fn a_watched_namespace_is_all_there_is_except_what_flags_name() {
 }
 
 #[tokio::test]
+async fn config_maps_that_the_settings_name_are_followed_beside_the_watched_namespace() {
+    let fake = Fake::start().await;
+    let map = |name: &str, value: &str| json!({"metadata": {"namespace": "ingress", "name": name}, "data": {"X-A": value}});
+    let main = |named: &str| json!({"metadata": {"namespace": "ingress", "name": "main"}, "data": {"add-headers": named}});
+    fake.put("configmaps", main("ingress/first"));
+    for name in ["first", "second", "unnamed"] {
+        fake.put("configmaps", map(name, "1"));
+    }
+    let settings =
+        BuildOptions { watch_namespace: Some("shop".into()), configmap: ObjectKey::parse("ingress/main"), ..BuildOptions::default() };
+    let mut running = Running::start(fake, settings).await;
+    running.until("a snapshot", |_| true).await;
+    // The first snapshot is complete.
+    let names = |snapshot: &Snapshot| snapshot.config_maps.keys().map(ToString::to_string).collect::<Vec<_>>();
+    assert_eq!(names(&running.snapshot()), ["ingress/first", "ingress/main"]);
+    running.fake.put("configmaps", map("first", "2"));
+    let value = |snapshot: &Snapshot| snapshot.config_maps.get(&ObjectKey::new("ingress", "first")).and_then(|map| map.data.clone());
+    running.until("its change", |snapshot| value(snapshot).is_some_and(|data| data.get("X-A").is_some_and(|text| text == "2"))).await;
+    running.fake.put("configmaps", main("ingress/second"));
+    running.until("another one", |snapshot| names(snapshot) == ["ingress/main", "ingress/second"]).await;
+    let scopes = running.handle.status.borrow().feeds.iter().map(|feed| feed.scope.clone()).collect::<Vec<_>>();
+    assert!(scopes.contains(&"ingress/second only".to_owned()) && !scopes.contains(&"ingress/first only".to_owned()), "{scopes:?}");
+    // And back: its watch is another one.
+    running.fake.put("configmaps", main("ingress/first"));
+    running.until("the first one", |snapshot| names(snapshot) == ["ingress/first", "ingress/main"]).await;
+}
+
+#[tokio::test]
 async fn resolved_addresses_reach_the_snapshot() {
     let mut running = Running::start(Fake::start().await, BuildOptions::default()).await;
     running.until("a snapshot", |_| true).await;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use model::ObjectKey;
 
-use crate::feed::Feed;
+use crate::feed::{Feed, Scope};
 use crate::kinds::Kind;
 use crate::message::Input;
 
@@ -13,6 +13,12 @@ use crate::message::Input;
 #[derive(Debug)]
 pub(super) struct Progress {
     pub(super) feed: Feed,
+    /// The settings named its object while it ran; such a feed may end again.
+    is_later: bool,
+    /// It has ended: its object is not named any more.
+    pub(super) has_ended: bool,
+    /// A snapshot waits for its first list.
+    pub(super) is_awaited: bool,
     /// Its first list has begun.
     begun: bool,
     /// Its first list was complete.
@@ -25,7 +31,22 @@ pub(super) struct Progress {
 impl Progress {
     /// Before anything was read.
     pub(super) fn new(feed: Feed, now: Timestamp) -> Self {
-        Self { feed, begun: false, initialised: false, forbidden: false, error: None, since: now }
+        Self {
+            feed,
+            is_later: false,
+            has_ended: false,
+            is_awaited: false,
+            begun: false,
+            initialised: false,
+            forbidden: false,
+            error: None,
+            since: now,
+        }
+    }
+
+    /// The same for an object that the settings name.
+    pub(super) fn later(feed: Feed, now: Timestamp) -> Self {
+        Self { is_later: true, is_awaited: true, ..Self::new(feed, now) }
     }
 
     /// Takes note of one step.
@@ -43,6 +64,7 @@ impl Progress {
             }
             Input::Apply(_) | Input::Delete(_) | Input::Running => (None, false),
         };
+        self.is_awaited = false;
         if self.error.is_some() != error.is_some() {
             self.since = now;
         }
@@ -50,13 +72,24 @@ impl Progress {
         self.forbidden = forbidden;
     }
 
-    /// IngressClasses may be out of our reach; every other kind is needed.
+    /// IngressClasses, and what the settings name, may be out of our reach; everything else is needed.
     pub(super) fn is_ready(&self) -> bool {
-        self.initialised || (self.feed.kind == Kind::IngressClass && self.forbidden)
+        let is_optional = self.feed.kind == Kind::IngressClass || self.is_later;
+        self.initialised || self.has_ended || (is_optional && self.forbidden)
+    }
+
+    /// `true` if it delivers this object.
+    pub(super) fn delivers(&self, kind: Kind, key: &ObjectKey) -> bool {
+        self.feed.kind == kind && !self.has_ended && self.feed.scope.covers(key)
+    }
+
+    /// `true` if it was started for this object alone, while others ran.
+    pub(super) fn is_later_for(&self, key: &ObjectKey) -> bool {
+        self.is_later && !self.has_ended && self.feed.scope == Scope::Object(key.clone())
     }
 }
 
 /// `true` if a feed that covers the key may have gone past it already.
 pub(super) fn listed(feeds: &[Progress], kind: Kind, key: &ObjectKey) -> bool {
-    feeds.iter().any(|progress| progress.feed.kind == kind && progress.begun && progress.feed.scope.covers(key))
+    feeds.iter().any(|progress| progress.begun && progress.delivers(kind, key))
 }

@@ -70,7 +70,7 @@ fn an_answer_that_the_watch_has_overtaken_is_void() {
     assert!(state.is_fetching());
     state.handle(Message::Secret(SECRETS, Input::Apply(secret("bmV3", "2"))), Timestamp::UNIX_EPOCH);
     assert!(!state.is_fetching());
-    state.answer(FetchAnswer::Secret(tickets[0].clone(), FetchOutcome::Present(secret("b2xk", "1"))));
+    state.answer(FetchAnswer::Secret(tickets[0].clone(), FetchOutcome::Present(secret("b2xk", "1"))), Timestamp::UNIX_EPOCH);
     assert_eq!(held(&mut state).as_deref(), Some("new"));
 }
 
@@ -80,9 +80,9 @@ fn an_answer_to_a_reference_that_is_gone_is_void() {
     let first = apply(&mut state, ingress(Some("s")));
     assert!(apply(&mut state, ingress(None)).is_empty());
     let second = apply(&mut state, ingress(Some("s")));
-    state.answer(FetchAnswer::Secret(first[0].clone(), FetchOutcome::Present(secret("b2xk", "1"))));
+    state.answer(FetchAnswer::Secret(first[0].clone(), FetchOutcome::Present(secret("b2xk", "1"))), Timestamp::UNIX_EPOCH);
     assert_eq!(held(&mut state), None);
-    state.answer(FetchAnswer::Secret(second[0].clone(), FetchOutcome::Present(secret("bmV3", "2"))));
+    state.answer(FetchAnswer::Secret(second[0].clone(), FetchOutcome::Present(secret("bmV3", "2"))), Timestamp::UNIX_EPOCH);
     assert_eq!(held(&mut state).as_deref(), Some("new"));
 }
 
@@ -90,9 +90,9 @@ fn an_answer_to_a_reference_that_is_gone_is_void() {
 fn a_refusal_is_waited_for_no_longer_but_a_later_answer_counts() {
     let mut state = ready();
     let tickets = apply(&mut state, ingress(Some("s")));
-    state.answer(FetchAnswer::Secret(tickets[0].clone(), FetchOutcome::Refused));
+    state.answer(FetchAnswer::Secret(tickets[0].clone(), FetchOutcome::Refused), Timestamp::UNIX_EPOCH);
     assert!(!state.is_fetching() && state.awaits(&Request::Secret(tickets[0].clone())));
-    state.answer(FetchAnswer::Secret(tickets[0].clone(), FetchOutcome::Present(secret("bmV3", "2"))));
+    state.answer(FetchAnswer::Secret(tickets[0].clone(), FetchOutcome::Present(secret("bmV3", "2"))), Timestamp::UNIX_EPOCH);
     assert_eq!(held(&mut state).as_deref(), Some("new"));
 }
 

@@ -42,7 +42,7 @@ enum Entry {
 /// The writes that are due.
 #[derive(Debug, Default)]
 pub(super) struct Due {
-    /// Now, in order.
+    /// Now, one of each namespace in turn: the first of all namespaces, then the second.
     pub(super) keys: Vec<ObjectKey>,
     /// The next moment at which more may be.
     pub(super) next: Option<Instant>,
@@ -79,6 +79,7 @@ impl Ledger {
                 due.next = Some(due.next.map_or(after, |next| next.min(after)));
             }
         }
+        due.keys = in_turn(due.keys);
         due
     }
 
@@ -100,6 +101,19 @@ impl Ledger {
         let until = now + backoff.next();
         self.entries.insert(key, Entry::Failed { until, backoff });
     }
+}
+
+/// Keys in order, dealt out by namespace: one that has thousands does not keep the others waiting.
+fn in_turn(keys: Vec<ObjectKey>) -> Vec<ObjectKey> {
+    let mut ranked = Vec::with_capacity(keys.len());
+    let mut rank = 0_usize;
+    for key in keys {
+        let follows = ranked.last().is_some_and(|(_, last): &(usize, ObjectKey)| last.namespace == key.namespace);
+        rank = if follows { rank + 1 } else { 0 };
+        ranked.push((rank, key));
+    }
+    ranked.sort_by_key(|(rank, _)| *rank);
+    ranked.into_iter().map(|(_, key)| key).collect()
 }
 
 #[cfg(test)]
@@ -198,5 +212,13 @@ mod tests {
         world.statuses.insert(ObjectKey::new("n", "other"), Arc::default());
         world.owned.insert(ObjectKey::new("n", "new"));
         assert_eq!(world.due("1"), ["a"]);
+    }
+
+    #[test]
+    fn namespaces_take_turns() {
+        let keys = ["a/1", "a/2", "a/3", "b/1", "b/2", "c/1"];
+        let keys = keys.map(|key| key.split_once('/').map(|(namespace, name)| ObjectKey::new(namespace, name)).unwrap());
+        let turns: Vec<String> = in_turn(keys.to_vec()).iter().map(ToString::to_string).collect();
+        assert_eq!(turns, ["a/1", "b/1", "c/1", "a/2", "b/2", "a/3"]);
     }
 }

@@ -23,7 +23,7 @@ async fn start(fake: Fake, addresses: AddressSource, clear_on_shutdown: bool) ->
     let pod = ObjectKey::new("ingress", "us");
     let options = StatusOptions { addresses, interval: Duration::from_secs(60), pod, clear_on_shutdown, retry };
     let client = fake.client().await;
-    let handle = StatusWriter::spawn(client, options, owned_receiver, source.statuses.clone(), leader_receiver, &mut tasks);
+    let handle = StatusWriter::spawn(client, options, owned_receiver, &source, leader_receiver, &mut tasks);
     Running { fake, owned, leader, handle, _tasks: tasks }
 }
 

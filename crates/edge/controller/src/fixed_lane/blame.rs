@@ -17,12 +17,12 @@ impl<N: Nginx> Lane<N> {
         let running = running.filter(|_| !self.down());
         let mut search = Search { nginx: &mut self.nginx, built: wanted, running };
         match search.faulty(fixed, &self.confirmed, error).await {
-            Err(error) => self.failed(&error.to_string()),
+            Err(error) => self.failed(&error.to_string()).await,
             Ok(faulty) => {
                 if self.quarantine(wanted, faulty, &message).await {
                     TurnOutcome::Quarantined
                 } else {
-                    self.failed(&message)
+                    self.failed(&message).await
                 }
             }
         }

@@ -2,14 +2,13 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
-use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
 use std::process::ExitStatus;
 
 use parking_lot::Mutex;
 
 use super::*;
+use crate::data_plane::DataPlaneError;
 use crate::error::Complaint;
 
 /// The reaction of the fake to a reload or a start.
@@ -46,6 +45,8 @@ struct World {
     attempts: u32,
     listening: bool,
     sockets: bool,
+    /// Sockets for the next start.
+    held: usize,
     /// Reloads that began and have not failed.
     closing: i32,
 }
@@ -103,8 +104,9 @@ impl Fake {
 }
 
 impl Process for Fake {
-    async fn test(&self, conf: &Path, _: Duration) -> Result<Tested, ApplyError> {
-        let text = fs::read_to_string(conf).unwrap();
+    async fn test(&self, _: Duration) -> Result<Tested, ApplyError> {
+        let conf = store::staged_conf(&self.paths);
+        let text = fs::read_to_string(&conf).unwrap();
         self.trace(format!("test {text}"));
         let refuse = self.world.lock().refuse;
         let stderr = refuse.map(|text| text.replace("CONF", &conf.display().to_string()));
@@ -112,18 +114,19 @@ impl Process for Fake {
         Ok(Tested { status, stderr: stderr.unwrap_or_else(|| "nginx: [warn] odd\n".into()) })
     }
 
-    fn start(&self, sockets: Vec<OwnedFd>) -> Result<Identity, ApplyError> {
+    async fn start(&self) -> Result<Identity, ApplyError> {
         let mut world = self.world.lock();
         world.next_pid += 100;
         let master = Identity { pid: world.next_pid, start: 1 };
-        world.trace.push(format!("start {} with {} sockets", self.revision_on_disk(), sockets.len()));
+        let held = world.held;
+        world.trace.push(format!("start {} with {held} sockets", self.revision_on_disk()));
         world.master = Some(master);
         world.listening = true;
         self.take(&mut world, master);
         Ok(master)
     }
 
-    fn signal(&self, id: Identity, signal: Signal) -> Result<(), ApplyError> {
+    async fn signal(&self, id: Identity, order: Order) -> Result<(), ApplyError> {
         let mut world = self.world.lock();
         let who = if world.master == Some(id) {
             "master"
@@ -132,14 +135,14 @@ impl Process for Fake {
         } else {
             "worker"
         };
-        world.trace.push(format!("{} {who}", signal.as_str()));
-        match (signal, who) {
-            (Signal::SIGHUP, _) => self.take(&mut world, id),
-            (Signal::SIGQUIT, "master") => {
+        world.trace.push(format!("{} {who}", order.signal().as_str()));
+        match (order, who) {
+            (Order::Reload, _) => self.take(&mut world, id),
+            (Order::Quit, "master") => {
                 world.workers.clear();
                 world.master = None;
             }
-            (Signal::SIGKILL, "master") => {
+            (Order::Kill, "master") => {
                 world.master = None;
                 world.orphans = std::mem::take(&mut world.workers);
             }
@@ -148,7 +151,7 @@ impl Process for Fake {
         Ok(())
     }
 
-    fn alive(&self, id: Identity) -> bool {
+    async fn alive(&self, id: Identity) -> bool {
         let mut world = self.world.lock();
         world.attempts += 1;
         if world.attempts == 5 {
@@ -161,33 +164,34 @@ impl Process for Fake {
         world.master == Some(id)
     }
 
-    fn exit_status(&self) -> Option<String> {
+    async fn exit_status(&self) -> Option<String> {
         self.world.lock().master.is_none().then(|| "exit status: 1".to_owned())
     }
 
-    fn masters(&self) -> Vec<Identity> {
+    async fn masters(&self) -> Result<Vec<Identity>, DataPlaneError> {
         let world = self.world.lock();
-        world.master.into_iter().chain(world.stray).collect()
+        Ok(world.master.into_iter().chain(world.stray).collect())
     }
 
-    fn workers(&self, master: Identity) -> Vec<Worker> {
+    async fn workers(&self, master: Identity) -> Vec<Worker> {
         let world = self.world.lock();
         if world.master == Some(master) { world.workers.clone() } else { Vec::new() }
     }
 
-    fn orphans(&self, master: Identity) -> Vec<Worker> {
+    async fn orphans(&self, master: Identity) -> Vec<Worker> {
         let world = self.world.lock();
         if world.master == Some(master) { Vec::new() } else { world.orphans.clone() }
     }
 
-    fn refresh(&self, worker: Identity) -> Option<Worker> {
+    async fn refresh(&self, workers: &[Identity]) -> Vec<Worker> {
         let world = self.world.lock();
-        world.workers.iter().chain(&world.orphans).find(|known| known.id == worker).copied()
+        world.workers.iter().chain(&world.orphans).filter(|known| workers.contains(&known.id)).copied().collect()
     }
 
-    fn listening(&self, workers: &[Worker]) -> Vec<OwnedFd> {
-        let inherit = self.world.lock().sockets && !workers.is_empty();
-        inherit.then(|| OwnedFd::from(fs::File::open("/dev/null").unwrap())).into_iter().collect()
+    async fn hold_listeners(&self, workers: &[Worker]) -> usize {
+        let mut world = self.world.lock();
+        world.held = usize::from(world.sockets && !workers.is_empty());
+        world.held
     }
 
     async fn reachable(&self) -> bool {
@@ -200,7 +204,7 @@ impl Process for Fake {
         serde_json::from_value(serde_json::json!({ "revision": revision })).ok()
     }
 
-    fn listener_on(&self, _: u16) -> Option<&'static str> {
+    async fn listener_on(&self, _: u16) -> Option<String> {
         None
     }
 
@@ -237,6 +241,7 @@ impl Bed {
             attempts: 0,
             listening: false,
             sockets: false,
+            held: 0,
             closing: 0,
         };
         let fake = Fake { world: Mutex::new(world), paths: paths.clone() };
@@ -340,7 +345,7 @@ async fn a_taken_port_fails_a_start_at_once() {
     assert!(matches!(error, ApplyError::PortTaken { port: 8080, flag: Some("--http-port"), .. }), "{error}");
     assert_eq!(bed.world(|world| world.trace.clone()), ["test one", "clear all sockets", "start one with 0 sockets", "SIGKILL master"]);
     assert!(!bed.cycle.paths.conf().exists());
-    assert!(bed.cycle.master().is_none());
+    assert!(bed.cycle.master().await.is_none());
 }
 
 #[tokio::test(start_paused = true)]
@@ -432,7 +437,7 @@ async fn a_full_disk_takes_no_configuration_back_that_nginx_confirmed() {
     assert!(bed.apply("one").await.unwrap().started);
     assert!(bed.apply("two").await.unwrap().reloaded);
     bed.check(&["test one", "clear all sockets", "start one with 0 sockets", "test two", "SIGHUP master"], "two");
-    assert!(bed.cycle.master().is_some());
+    assert!(bed.cycle.master().await.is_some());
 }
 
 #[tokio::test(start_paused = true)]

@@ -9,17 +9,56 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
-use nginx::{Options, Supervisor};
+use nginx::{DataPlane, DataPlaneServer, Options, Place, Supervisor};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use render::{Capabilities, File, FileSet, Paths};
 
 /// A work directory; what runs in it ends with it.
-pub(crate) struct Bed {
+pub(crate) struct AnyBed<const SPLIT: bool> {
+    /// Ends before its directory does.
+    data_plane: Option<DataPlaneThread>,
     _dir: tempfile::TempDir,
     pub(crate) paths: Paths,
     pub(crate) port: u16,
     pub(crate) caps: Capabilities,
+}
+
+/// NGINX is run by the test itself.
+pub(crate) type Bed = AnyBed<false>;
+/// NGINX is run by a data plane.
+pub(crate) type SplitBed = AnyBed<true>;
+
+/// A data plane with threads of its own.
+pub(crate) struct DataPlaneThread {
+    stop: Option<tokio::sync::oneshot::Sender<()>>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl DataPlaneThread {
+    /// Starts it, and waits until it listens.
+    pub(crate) fn start(paths: &Paths, caps: &Capabilities) -> Self {
+        let (stop, stopped) = tokio::sync::oneshot::channel();
+        let (ready, listens) = std::sync::mpsc::channel();
+        let server = DataPlaneServer::new(nginx::find_binary(None).unwrap(), caps.clone(), paths.clone());
+        let paths = paths.clone();
+        let thread = std::thread::spawn(move || {
+            tokio::runtime::Runtime::new().unwrap().block_on(async {
+                let listener = DataPlaneServer::listen(&paths).await.unwrap();
+                ready.send(()).unwrap();
+                tokio::select! { () = server.serve(listener) => {}, _ = stopped => {} }
+            });
+        });
+        listens.recv().unwrap();
+        Self { stop: Some(stop), thread: Some(thread) }
+    }
+}
+
+impl Drop for DataPlaneThread {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        let _ = self.thread.take().unwrap().join();
+    }
 }
 
 /// A port without a listener, below the range from which the kernel takes ports for connections.
@@ -30,19 +69,31 @@ pub(crate) fn free_port() -> u16 {
     candidates.take(18_000).find(|&port| TcpListener::bind(("127.0.0.1", port)).is_ok()).unwrap()
 }
 
-impl Bed {
+impl<const SPLIT: bool> AnyBed<SPLIT> {
     pub(crate) async fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
         let paths = Paths { work_dir: dir.path().to_owned() };
-        Self { _dir: dir, paths, port: free_port(), caps: nginx::detect(None).await.unwrap() }
+        let caps = nginx::detect(None).await.unwrap();
+        let data_plane = SPLIT.then(|| DataPlaneThread::start(&paths, &caps));
+        Self { data_plane, _dir: dir, paths, port: free_port(), caps }
     }
 
     pub(crate) fn options(&self) -> Options {
-        let mut options = Options::new(nginx::find_binary(None).unwrap(), self.paths.clone());
+        let place = match SPLIT {
+            true => Place::DataPlane(DataPlane::socket(&self.paths)),
+            false => Place::Here(nginx::find_binary(None).unwrap()),
+        };
+        let mut options = Options::at(place, self.paths.clone());
         options.worker_user = self.caps.worker_user.clone();
         options.port_flags.insert(self.port, "--http-port");
         options
+    }
+
+    /// Ends the data plane, if there is one, and starts another.
+    pub(crate) fn restart_data_plane(&mut self) {
+        self.data_plane = None;
+        self.data_plane = SPLIT.then(|| DataPlaneThread::start(&self.paths, &self.caps));
     }
 
     pub(crate) async fn open(&self) -> Supervisor {
@@ -121,7 +172,7 @@ http {{
     }
 }
 
-impl Drop for Bed {
+impl<const SPLIT: bool> Drop for AnyBed<SPLIT> {
     /// Whatever a failed test left running has the error log of this work directory open.
     fn drop(&mut self) {
         let log = self.paths.error_log();

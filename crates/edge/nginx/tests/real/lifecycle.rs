@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::bed::{Bed, body, eventually, free_port, holds, signal};
+use super::Bed;
+use crate::bed::{body, eventually, free_port, holds, signal};
 use nginx::{ApplyError, Complaint, OpenError, Supervisor};
 use nix::sys::signal::Signal;
 
@@ -23,7 +24,7 @@ async fn a_start_and_a_reload_are_confirmed_and_the_same_again_does_nothing() {
     assert!(first.started && !first.reloaded);
     assert_eq!(bed.get().unwrap(), "one");
     let master = bed.master();
-    assert_eq!(supervisor.pid(), Some(master));
+    assert_eq!(supervisor.pid().await, Some(master));
     let second = supervisor.apply(&bed.set("two", "")).await.unwrap();
     assert!(second.reloaded && !second.started);
     println!("confirmed: start {:?}, reload {:?}", first.duration, second.duration);
@@ -117,7 +118,7 @@ async fn a_port_taken_at_the_start_is_named_with_its_flag_and_its_holder_at_once
     let expected = format!("port {} on 0.0.0.0 (--http-port sets it) is taken by {} (pid {})", bed.port, comm(), std::process::id());
     assert_eq!(error.to_string(), expected);
     assert!(began.elapsed() < Duration::from_secs(2), "NGINX's own attempts take 2.5 s, this took {:?}", began.elapsed());
-    assert!(supervisor.pid().is_none());
+    assert!(supervisor.pid().await.is_none());
     drop(taken);
     assert!(supervisor.apply(&bed.set("one", "")).await.unwrap().started);
     supervisor.quit(DRAIN).await.unwrap();
@@ -126,7 +127,7 @@ async fn a_port_taken_at_the_start_is_named_with_its_flag_and_its_holder_at_once
 #[tokio::test(flavor = "multi_thread")]
 async fn leftovers_of_an_earlier_run_are_no_obstacle() {
     let bed = Bed::new().await;
-    fs::create_dir(bed.paths.run_dir()).unwrap();
+    fs::create_dir_all(bed.paths.run_dir()).unwrap();
     // Our own pid: a process that is not NGINX.
     fs::write(bed.paths.pid(), format!("{}\n", std::process::id())).unwrap();
     fs::write(bed.paths.run_dir().join("masters"), format!("[{{\"pid\":{},\"start\":5}}]", std::process::id())).unwrap();
@@ -261,7 +262,7 @@ async fn a_control_socket_that_was_deleted_leads_to_a_new_master() {
     let old = bed.master();
     fs::remove_file(bed.paths.control_socket()).unwrap();
     assert!(supervisor.apply(&bed.set("two", "")).await.unwrap().started);
-    assert_ne!(supervisor.pid(), Some(old));
+    assert_ne!(supervisor.pid().await, Some(old));
     assert_eq!(bed.get().unwrap(), "two");
     supervisor.quit(DRAIN).await.unwrap();
 }

@@ -71,12 +71,12 @@ impl Nginx for NginxPort {
         }
     }
 
-    fn runs(&self) -> bool {
-        self.supervisor.pid().is_some()
+    async fn runs(&mut self) -> bool {
+        self.supervisor.pid().await.is_some()
     }
 
-    fn old(&self) -> Old {
-        let (workers, most) = self.supervisor.old_workers();
+    async fn old(&mut self) -> Old {
+        let (workers, most) = self.supervisor.old_workers().await;
         Old { workers: workers.into_iter().collect(), most }
     }
 

@@ -9,7 +9,7 @@ const ENOUGH: u64 = 1 << 20;
 const FEW: u64 = 4096;
 
 /// Raises our limit as far as it goes, and says once when that is not far.
-pub(super) fn raise() {
+pub(crate) fn raise() {
     let mut limit = getrlimit(Resource::Nofile);
     let hard = limit.maximum.unwrap_or(ENOUGH);
     let wanted = hard.min(ENOUGH);

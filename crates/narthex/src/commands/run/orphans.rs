@@ -9,8 +9,15 @@ use nix::unistd::Pid;
 
 const PERIOD: Duration = Duration::from_secs(5);
 
+/// The workers of a master that is killed become our children, and are seen to their end.
+pub(crate) fn adopt() {
+    if let Err(error) = rustix::process::set_child_subreaper(Some(rustix::process::getpid())) {
+        tracing::warn!(%error, "orphaned processes of NGINX are not adopted");
+    }
+}
+
 /// Waits for dead children that nothing else waits for, so that their numbers become free.
-pub(super) async fn run() -> &'static str {
+pub(crate) async fn run() -> &'static str {
     let mut dead = BTreeSet::new();
     loop {
         tokio::time::sleep(PERIOD).await;

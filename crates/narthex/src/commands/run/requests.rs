@@ -1,7 +1,6 @@
 //! Request metrics on their way from NGINX to the scraper, and what NGINX itself uses.
 
 use std::future::Future;
-use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +8,7 @@ use std::time::Duration;
 use controller::metrics::Identity;
 use model::options::RequestCounting;
 use model::{Built, ObjectKey};
-use nginx::{Connections, LiveClient, LiveError, Usage};
+use nginx::{Connections, LiveClient, LiveError, Place, Usage};
 use ops::{Family, Labels, RequestMetrics, RequestOptions};
 use render::Paths;
 use tokio::sync::{Mutex, watch};
@@ -28,7 +27,7 @@ pub(super) struct Sources {
     pub(super) live: LiveClient,
     pub(super) built: watch::Receiver<Option<Arc<Built>>>,
     pub(super) paths: Paths,
-    pub(super) binary: PathBuf,
+    pub(super) place: Place,
 }
 
 /// Fetches what NGINX counted.
@@ -116,7 +115,7 @@ impl Collector {
         if let Ok(Ok(connections)) = timeout(PATIENCE, self.sources.live.connections()).await {
             write_connections(&self.labels, &connections, &mut text);
         }
-        if let Some(usage) = Usage::read(&self.sources.paths, &self.sources.binary) {
+        if let Ok(Some(usage)) = timeout(PATIENCE, self.sources.place.usage(&self.sources.paths)).await {
             write_usage(&self.labels, &usage, &mut text);
         }
         text

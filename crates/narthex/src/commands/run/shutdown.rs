@@ -5,11 +5,16 @@ use std::time::Duration;
 
 use controller::Handle;
 use nginx::{LiveClient, Supervisor};
+use nix::sys::signal::Signal as SignalNumber;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing::{info, warn};
 
+/// The signal of `narthex wait-shutdown`: it stops a controller like the others, and changes nothing where one stops already.
+pub(crate) const ONCE: SignalNumber = SignalNumber::SIGUSR1;
+
 /// Signals that mean something.
 pub(crate) struct Signals {
+    once: Signal,
     terminate: Signal,
     interrupt: Signal,
     quit: Signal,
@@ -18,7 +23,7 @@ pub(crate) struct Signals {
 
 /// What a signal asks for.
 pub(crate) enum Event {
-    /// SIGTERM, SIGINT or SIGQUIT, by name.
+    /// SIGTERM, SIGINT, SIGQUIT or [`ONCE`], by name.
     Stop(&'static str),
     /// SIGHUP: read the directory again.
     Reload,
@@ -27,6 +32,8 @@ pub(crate) enum Event {
 impl Signals {
     pub(crate) fn new() -> anyhow::Result<Self> {
         Ok(Self {
+            // First: where this one is handled, all are about to be.
+            once: signal(SignalKind::from_raw(ONCE as i32))?,
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
             quit: signal(SignalKind::quit())?,
@@ -36,6 +43,7 @@ impl Signals {
 
     pub(crate) async fn next(&mut self) -> Event {
         tokio::select! {
+            _ = self.once.recv() => Event::Stop(ONCE.as_str()),
             _ = self.terminate.recv() => Event::Stop("SIGTERM"),
             _ = self.interrupt.recv() => Event::Stop("SIGINT"),
             _ = self.quit.recv() => Event::Stop("SIGQUIT"),
@@ -43,13 +51,17 @@ impl Signals {
         }
     }
 
-    /// Waits for `work`, or for a second signal to stop. True if the work was done.
+    /// Waits for `work`, or for a second signal to stop, which is another than [`ONCE`]. `None`: the signal came first.
     pub(crate) async fn or_second<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
         tokio::pin!(work);
         loop {
             tokio::select! {
                 done = &mut work => return Some(done),
-                event = self.next() => if let Event::Stop(_) = event { return None },
+                event = self.next() => match event {
+                    Event::Stop(signal) if signal == ONCE.as_str() => info!(signal, "stops already: this signal hastens nothing"),
+                    Event::Stop(_) => return None,
+                    Event::Reload => {}
+                },
             }
         }
     }
@@ -61,12 +73,15 @@ const BEYOND: Duration = Duration::from_secs(5);
 const UNLIMITED: Duration = Duration::from_secs(24 * 3600);
 
 /// The time in which NGINX serves on although it is to end. Connections end with their next answer, so that clients open new ones elsewhere.
-pub(super) async fn grace(wait: Duration, control: &LiveClient, signals: &mut Signals) {
+/// Another container than ours (`None`) does that itself.
+pub(super) async fn grace(wait: Duration, control: Option<&LiveClient>, signals: &mut Signals) {
     if !wait.is_zero() {
         info!(seconds = wait.as_secs(), "health and readiness fail from now on; new connections are served until the grace period is over");
     }
-    // Where NGINX does not run, or does not answer, there is nothing to be lost.
-    let _ = signals.or_second(control.closing(true)).await;
+    if let Some(control) = control {
+        // Where NGINX does not run, or does not answer, there is nothing to be lost.
+        let _ = signals.or_second(control.closing(true)).await;
+    }
     signals.or_second(tokio::time::sleep(wait)).await;
 }
 
@@ -98,7 +113,7 @@ fn drain_of(limit: Option<Duration>, workers: Option<u64>) -> Duration {
 /// Ends NGINX: open requests are finished, for at most `drain`; a second signal ends it at once.
 pub(super) async fn quit(options: nginx::Options, drain: Duration, signals: &mut Signals) -> anyhow::Result<()> {
     let supervisor = Supervisor::open(options.clone()).await?;
-    match supervisor.pid() {
+    match supervisor.pid().await {
         Some(_) => info!(seconds = drain.as_secs(), "nginx finishes its open requests"),
         None => info!("nginx does not run: there is nothing to end"),
     }

@@ -157,7 +157,7 @@ fn start_cluster(args: &RunArgs, settings: Arc<BuildOptions>, client: cluster::C
             clear_on_shutdown: args.status.update_status_on_shutdown,
             retry: cluster::Retry::default(),
         };
-        let writer = StatusWriter::spawn(client, options, owned, handle.statuses.clone(), election.leader.clone(), tasks);
+        let writer = StatusWriter::spawn(client, options, owned, &handle, election.leader.clone(), tasks);
         status = Some(Status { election, writer });
     }
     Ok(Source {

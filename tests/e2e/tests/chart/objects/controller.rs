@@ -63,6 +63,76 @@ fn the_workload_is_of_the_kind_and_size_that_is_asked_for() -> anyhow::Result<()
 }
 
 #[test]
+fn with_two_containers_nginx_has_the_ports_and_the_controller_alone_the_token_and_secrets() -> anyhow::Result<()> {
+    let token = json!({"name": "token", "mountPath": "/var/run/secrets/kubernetes.io/serviceaccount", "readOnly": true});
+    let volumes =
+        json!([{"name": "s", "secret": {"secretName": "s"}}, {"name": "p", "projected": {}}, {"name": "g", "configMap": {"name": "g"}}]);
+    let mounts = json!([{"name": "s", "mountPath": "/s"}, {"name": "p", "mountPath": "/p"}, {"name": "g", "mountPath": "/g"}]);
+    let secret = json!({"name": "S", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}});
+    let full = json!({
+        "extraEnvs": [{"name": "TZ", "value": "UTC"}, secret], "extraVolumes": volumes, "extraVolumeMounts": mounts,
+        "extraArgs": {"drain-timeout": "7", "v": "3"}, "extraModules": [{"name": "otel", "image": {"image": "otel"}}],
+        "hostPort": {"enabled": true},
+        "dataPlane": {"containerName": "edge", "extraVolumeMounts": [{"name": "x", "mountPath": "/x"}], "resources": {"limits": {"cpu": "2"}}},
+    });
+    let split = |more: Value| {
+        let mut controller = more;
+        controller["splitDataPlane"] = json!(true);
+        case(json!({"controller": controller}))
+    };
+    check(&[
+        case(json!({})).has(DEPLOYMENT, "/spec/template/spec/automountServiceAccountToken", json!(true)).has(
+            DEPLOYMENT,
+            "/spec/template/spec/containers/1",
+            Value::Null,
+        ),
+        split(json!({}))
+            .has(DEPLOYMENT, "/spec/template/spec/automountServiceAccountToken", json!(false))
+            .has(DEPLOYMENT, ARGS, json!("--split-data-plane"))
+            .has(DEPLOYMENT, "/spec/template/spec/containers/0/volumeMounts/*", token.clone())
+            .has(
+                DEPLOYMENT,
+                "/spec/template/spec/containers/0/ports",
+                json!([{"name": "webhook", "containerPort": 8443, "protocol": "TCP"}]),
+            )
+            .has(DEPLOYMENT, "/spec/template/spec/containers/1/args", json!(["data-plane", "--work-dir=/run/narthex"]))
+            .has(DEPLOYMENT, "/spec/template/spec/containers/1/env", Value::Null)
+            .has(DEPLOYMENT, "/spec/template/spec/containers/1/lifecycle/preStop/exec/command", json!(["/wait-shutdown"]))
+            .has(DEPLOYMENT, "/spec/template/spec/containers/1/readinessProbe/tcpSocket/port", json!("http"))
+            .has(DEPLOYMENT, "/spec/template/spec/containers/1/securityContext/runAsUser", json!(101))
+            .has(
+                DEPLOYMENT,
+                "/spec/template/spec/containers/1/volumeMounts",
+                json!([{"name": "work", "mountPath": "/run/narthex"}, {"name": "nginx-tmp", "mountPath": "/tmp"}]),
+            ),
+        split(full)
+            .has(DEPLOYMENT, "/spec/template/spec/containers/1/name", json!("edge"))
+            .has(DEPLOYMENT, "/spec/template/spec/containers/1/args", json!(["data-plane", "--work-dir=/run/narthex", "--drain-timeout=7"]))
+            .has(DEPLOYMENT, "/spec/template/spec/containers/1/env", json!([{"name": "TZ", "value": "UTC"}]))
+            .has(DEPLOYMENT, "/spec/template/spec/containers/1/resources/limits/cpu", json!("2"))
+            .has(
+                DEPLOYMENT,
+                "/spec/template/spec/containers/1/ports/*",
+                json!({"name": "https", "containerPort": 443, "protocol": "TCP", "hostPort": 443}),
+            )
+            .has(
+                DEPLOYMENT,
+                "/spec/template/spec/containers/1/volumeMounts",
+                json!([
+                    {"name": "work", "mountPath": "/run/narthex"}, {"name": "nginx-tmp", "mountPath": "/tmp"},
+                    {"name": "modules", "mountPath": "/modules_mount"}, {"name": "g", "mountPath": "/g"}, {"name": "x", "mountPath": "/x"},
+                ]),
+            ),
+        // Its own way to the API server is mounted by an operator who wants none of the kubelet's.
+        case(json!({"controller": {"splitDataPlane": true}, "serviceAccount": {"automountServiceAccountToken": false}})).has(
+            DEPLOYMENT,
+            "/spec/template/spec/containers/0/volumeMounts/2",
+            Value::Null,
+        ),
+    ])
+}
+
+#[test]
 fn the_pod_is_as_the_values_say() -> anyhow::Result<()> {
     let module = json!({"name": "otel", "image": {"image": "otel", "tag": "v1", "digest": format!("sha256:{}", "1".repeat(64))}});
     let plain = json!({"name": "more", "image": {"repository": "r.example.com/more", "distroless": true}});
@@ -187,8 +257,9 @@ fn rights_are_no_wider_than_the_scope() -> anyhow::Result<()> {
         case(json!({"rbac": {"create": false}})).drops(&CLUSTER).drops(&["Role narthex", "RoleBinding narthex"]),
         case(json!({"rbac": {"scope": true}, "controller": {"scope": {"enabled": true}}})).drops(&CLUSTER),
         // The Roles have one name, in two namespaces.
-        case(json!({"controller": {"scope": {"enabled": true, "namespace": "shop"}}, "defaultBackend": {"enabled": true}}))
-            .adds(&["Role narthex", "RoleBinding narthex"])
+        case(json!({"controller": {"scope": {"enabled": true, "namespace": "shop"}, "addHeaders": {"A": "a"}}, "defaultBackend": {"enabled": true}}))
+            .adds(&["Role narthex", "RoleBinding narthex", "ConfigMap narthex-custom-add-headers"])
+            .has("Role narthex", "/rules/*", named("configmaps", json!(["narthex-controller", "narthex-custom-add-headers"]), json!(["list", "watch"])))
             .adds(&["Deployment narthex-defaultbackend", "Service narthex-defaultbackend", "ServiceAccount narthex-backend"])
             .has("Role narthex", "/metadata/namespace", json!("narthex"))
             .has(
@@ -206,7 +277,6 @@ fn rights_are_no_wider_than_the_scope() -> anyhow::Result<()> {
 
 #[test]
 fn the_webhook_has_rights_for_one_secret_and_one_registration() -> anyhow::Result<()> {
-    const OBJECTS: [&str; 2] = ["Service narthex-controller-admission", "ValidatingWebhookConfiguration narthex-admission"];
     const RIGHTS: [&str; 4] = [
         "ClusterRole narthex-admission",
         "ClusterRoleBinding narthex-admission",
@@ -215,24 +285,38 @@ fn the_webhook_has_rights_for_one_secret_and_one_registration() -> anyhow::Resul
     ];
     const SECRET: &str = "Secret narthex-admission-certificate";
     const SOURCE: &str = "/spec/template/spec/volumes/2/secret";
-    let webhook = |more: Value| {
-        let mut values = json!({"controller": {"admissionWebhooks": {"enabled": true}}});
-        e2e::rollout::merge(&mut values, json!({"controller": {"admissionWebhooks": more}}));
-        case(values).adds(&OBJECTS)
-    };
+    const REGISTRATION: &str = "ValidatingWebhookConfiguration narthex-admission";
+    let webhook = |values: Value| case(json!({"controller": {"admissionWebhooks": values}}));
     let files = ["--validating-webhook-certificate=/usr/local/certificates/cert", "--validating-webhook-key=/usr/local/certificates/key"];
     let files = |case: super::Case| files.iter().fold(case, |case, flag| case.has(DEPLOYMENT, ARGS, json!(flag)));
+    let namespace = |name: &str| json!({"matchLabels": {"kubernetes.io/metadata.name": name}});
     check(&[
         webhook(json!({"patch": {"labels": {"a": "b"}}}))
-            .adds(&RIGHTS)
-            .adds(&[SECRET])
             .has("ClusterRole narthex-admission", "/metadata/labels/a", json!("b"))
             .has("ClusterRole narthex-admission", "/rules/0/resourceNames", json!(["narthex-admission"]))
             .has("Role narthex-admission", "/rules/0/resourceNames", json!(["narthex-admission-certificate"]))
+            .has(REGISTRATION, "/webhooks/0/failurePolicy", json!("Ignore"))
+            .has(REGISTRATION, "/webhooks/0/namespaceSelector", Value::Null)
+            .has(REGISTRATION, "/webhooks/0/timeoutSeconds", Value::Null)
             .has(DEPLOYMENT, SOURCE, Value::Null),
-        webhook(json!({"patch": {"rbac": {"create": false}}})).adds(&[SECRET]),
+        webhook(json!({"enabled": false})).drops(&RIGHTS).drops(&[SECRET, REGISTRATION, "Service narthex-controller-admission"]).has(
+            DEPLOYMENT,
+            "/spec/template/spec/containers/0/ports/2",
+            Value::Null,
+        ),
+        // As the predecessor reads an empty one.
+        webhook(json!({"failurePolicy": ""})).has(REGISTRATION, "/webhooks/0/failurePolicy", json!("Fail")),
+        webhook(
+            json!({"namespaceSelector": {"matchLabels": {"a": "b"}}, "timeoutSeconds": 3, "objectSelector": {"matchLabels": {"c": "d"}}}),
+        )
+        .has(REGISTRATION, "/webhooks/0/namespaceSelector", json!({"matchLabels": {"a": "b"}}))
+        .has(REGISTRATION, "/webhooks/0/objectSelector", json!({"matchLabels": {"c": "d"}}))
+        .has(REGISTRATION, "/webhooks/0/timeoutSeconds", json!(3)),
+        webhook(json!({"patch": {"rbac": {"create": false}}})).drops(&RIGHTS),
         // The operator's own certificate.
         files(webhook(json!({"patch": {"enabled": false}})))
+            .drops(&RIGHTS)
+            .drops(&[SECRET])
             .has(DEPLOYMENT, "/spec/template/spec/volumes/2/secret/secretName", json!("narthex-admission"))
             .has(
                 DEPLOYMENT,
@@ -240,6 +324,8 @@ fn the_webhook_has_rights_for_one_secret_and_one_registration() -> anyhow::Resul
                 json!([{"key": "cert", "path": "cert"}, {"key": "key", "path": "key"}]),
             ),
         files(webhook(json!({"certManager": {"enabled": true}})))
+            .drops(&RIGHTS)
+            .drops(&[SECRET])
             .adds(&[
                 "Certificate narthex-admission",
                 "Certificate narthex-root-cert",
@@ -250,11 +336,13 @@ fn the_webhook_has_rights_for_one_secret_and_one_registration() -> anyhow::Resul
             .has("Certificate narthex-admission", "/spec/duration", json!("8760h0m0s"))
             .has("Certificate narthex-admission", "/metadata/labels", Value::Null)
             .has(DEPLOYMENT, "/spec/template/spec/volumes/2/secret/items/0/key", json!("tls.crt")),
-        // Without roles of the cluster for the controller, the one for the registration stays.
-        case(json!({"rbac": {"scope": true}, "controller": {"scope": {"enabled": true}, "admissionWebhooks": {"enabled": true}}}))
+        // Without roles of the cluster for the controller, the one for the registration stays; nothing of other namespaces is reviewed.
+        case(json!({"rbac": {"scope": true}, "controller": {"scope": {"enabled": true}}}))
             .drops(&["ClusterRole narthex", "ClusterRoleBinding narthex"])
-            .adds(&OBJECTS)
-            .adds(&RIGHTS)
-            .adds(&[SECRET]),
+            .has(REGISTRATION, "/webhooks/0/namespaceSelector", namespace("narthex")),
+        case(json!({"controller": {"scope": {"enabled": true, "namespace": "shop"}}}))
+            .adds(&["Role narthex", "RoleBinding narthex"])
+            .has(REGISTRATION, "/webhooks/0/namespaceSelector", namespace("shop"))
+            .has(REGISTRATION, "/webhooks/1/namespaceSelector", namespace("narthex")),
     ])
 }

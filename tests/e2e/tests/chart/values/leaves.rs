@@ -22,7 +22,7 @@ fn settings() -> anyhow::Result<[Value; 3]> {
     });
     let narrow = json!({
         "controller": {"scope": {"enabled": true}, "hostNetwork": true, "keda": {"enabled": true, "minReplicas": 2},
-            "admissionWebhooks": {"enabled": true, "certManager": {"enabled": true}}},
+            "splitDataPlane": true, "admissionWebhooks": {"certManager": {"enabled": true}}},
         "rollout": {"enabled": true, "alerts": {"enabled": true, "existingSecret": {"name": "x"}}},
     });
     Ok([full, plain, narrow])
@@ -54,6 +54,7 @@ fn candidates(current: &Value, number: usize) -> Vec<Value> {
         "ClientIP",
         "PreferDualStack",
         "Ignore",
+        "Fail",
         "Always",
         "DaemonSet",
         "QUFB",

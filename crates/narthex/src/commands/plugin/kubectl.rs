@@ -1,0 +1,84 @@
+//! kubectl: it knows every way to a cluster, and is there where its plugin is called.
+
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitCode, Stdio};
+
+use anyhow::{Context, bail};
+use serde_json::Value;
+
+use crate::args::KubectlArgs;
+
+/// kubectl with the flags of the command line.
+pub(super) struct Kubectl {
+    program: OsString,
+    flags: Vec<String>,
+    namespace: Option<String>,
+}
+
+impl Kubectl {
+    /// The first kubectl on the PATH, unless the variable `KUBECTL` names another one.
+    pub(super) fn new(args: &KubectlArgs) -> Self {
+        let program = std::env::var_os("KUBECTL").filter(|program| !program.is_empty()).unwrap_or_else(|| "kubectl".into());
+        Self { program, flags: args.words(), namespace: args.namespace.clone() }
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(&self.program);
+        // Flags first: behind `--` they would belong to what `exec` runs.
+        command.args(&self.flags).args(words);
+        command
+    }
+
+    fn missing(&self) -> String {
+        format!("{:?} can't be run: expected kubectl on the PATH, or the variable KUBECTL to name it", self.program)
+    }
+
+    /// The items of a list: `words` are those after `kubectl get`.
+    ///
+    /// # Errors
+    /// kubectl fails: its message.
+    pub(super) fn list(&self, words: &[&str], all_namespaces: bool) -> anyhow::Result<Vec<Value>> {
+        let scope = match (&self.namespace, all_namespaces) {
+            (_, true) => vec!["--all-namespaces".to_owned()],
+            (Some(namespace), false) => vec![format!("--namespace={namespace}")],
+            (None, false) => Vec::new(),
+        };
+        let words: Vec<&str> =
+            ["get", "--output=json"].into_iter().chain(scope.iter().map(String::as_str)).chain(words.iter().copied()).collect();
+        let mut answer: Value = serde_json::from_slice(&self.output(&words)?).context("kubectl get prints no JSON")?;
+        match answer["items"].take() {
+            Value::Array(items) => Ok(items),
+            _ => bail!("kubectl {}: expected a list", words.join(" ")),
+        }
+    }
+
+    /// The standard output of a command.
+    ///
+    /// # Errors
+    /// It fails: its standard error.
+    pub(super) fn output(&self, words: &[&str]) -> anyhow::Result<Vec<u8>> {
+        let output = self.command(words).stdin(Stdio::null()).output().with_context(|| self.missing())?;
+        if !output.status.success() {
+            bail!("kubectl {}: {}", words.join(" "), String::from_utf8_lossy(&output.stderr).trim());
+        }
+        Ok(output.stdout)
+    }
+
+    /// Goes on as kubectl, with its input, output and exit code.
+    ///
+    /// # Errors
+    /// There is none.
+    pub(super) fn become_it(&self, words: &[&str]) -> anyhow::Result<ExitCode> {
+        Err(self.command(words).exec()).with_context(|| self.missing())
+    }
+
+    /// The namespace that counts, for messages.
+    pub(super) fn namespace(&self) -> String {
+        let configured = || {
+            let text = self.output(&["config", "view", "--minify", "--output=jsonpath={..namespace}"]).ok()?;
+            String::from_utf8(text).ok().filter(|name| !name.is_empty())
+        };
+        self.namespace.clone().or_else(configured).unwrap_or_else(|| "default".to_owned())
+    }
+}

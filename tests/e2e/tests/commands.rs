@@ -1,0 +1,8 @@
+//! Commands of people: `kubectl narthex`, `narthex migrate values`, and every command in the documentation.
+
+mod commands {
+    mod fake;
+    mod pages;
+    mod plugin;
+    mod values;
+}
