@@ -74,7 +74,7 @@ impl World {
         settings.settings(&[("worker-processes", "2")]).await?;
         let victims = Arc::new(Victims::new(&bed).await?);
         let evil = Tenant::new(bed).await?;
-        let launch = settings.bare_controller().flag("--configmap=NS/settings").flag("--log-format=json");
+        let launch = settings.bare_controller().flag("--configmap={NS}/settings").flag("--log-format=json");
         let launch = flags.iter().fold(launch, |launch, flag| launch.flag(flag));
         let controller = launch.start().await?;
         let address = (ports::addresses(1)?[0], 8080).into();

@@ -70,12 +70,12 @@ impl Case {
         self.namespace.name()
     }
 
-    /// Applies YAML in which `NS` stands for the namespace's name.
+    /// Applies YAML in which `{NS}` stands for the namespace's name.
     ///
     /// # Errors
     /// The API server refuses it.
     pub async fn apply(&self, yaml: &str) -> anyhow::Result<()> {
-        self.namespace.apply(&yaml.replace("NS", self.ns())).await
+        self.namespace.apply(&yaml.replace("{NS}", self.ns())).await
     }
 
     /// A controller with the usual flags: this namespace only, the ConfigMap `settings` of it.
@@ -128,9 +128,9 @@ pub struct Launch<'a> {
 }
 
 impl Launch<'_> {
-    /// Adds a flag; `NS` stands for the namespace's name.
+    /// Adds a flag; `{NS}` stands for the namespace's name.
     pub fn flag(mut self, flag: &str) -> Self {
-        self.args.push(flag.replace("NS", self.case.ns()));
+        self.args.push(flag.replace("{NS}", self.case.ns()));
         self
     }
 

@@ -59,7 +59,7 @@ impl Rollout {
         let log = File::create(scratch.path().join("log"))?;
         let mut command = Command::new(binary);
         command.arg("rollout").arg(format!("--kubeconfig={}", kubeconfig.display()));
-        command.arg(format!("--metrics-addr=127.0.0.1:{port}")).args(flags.iter().map(|flag| flag.replace("NS", case.ns())));
+        command.arg(format!("--metrics-addr=127.0.0.1:{port}")).args(flags.iter().map(|flag| flag.replace("{NS}", case.ns())));
         command.env_remove("KUBERNETES_NAMESPACE").envs(env.iter().copied());
         command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
         let mut rollout = Self { child: command.spawn()?, scratch, port };

@@ -38,7 +38,7 @@ impl Setting {
         secret.data.get_or_insert_default().insert("ca.crt".into(), ca);
         case.create::<Secret>(&secret).await?;
         let ingress =
-            more.iter().fold(rule(HOST, HOST), |ingress, (name, value)| ingress.annotation(name, &value.replace("NS", case.ns())));
+            more.iter().fold(rule(HOST, HOST), |ingress, (name, value)| ingress.annotation(name, &value.replace("{NS}", case.ns())));
         case.create(&ingress.tls(HOST, HOST).build()).await?;
         let controller = case.controller().start().await?;
         let client = authority.sign(&["authtls.foo.com-client"])?;
@@ -80,14 +80,14 @@ impl Setting {
     }
 }
 
-const CA: (&str, &str) = ("auth-tls-secret", "NS/authtls.foo.com");
+const CA: (&str, &str) = ("auth-tls-secret", "{NS}/authtls.foo.com");
 
 #[tokio::test]
 async fn atls_01_auth_tls_secret_asks_clients_for_a_certificate_of_its_ca() -> anyhow::Result<()> {
     let setting = Setting::new("atls-01", &[]).await?;
     setting.until(200, 200).await?;
     assert!(!setting.controller.nginx_conf()?.contains("ssl_verify_client"));
-    let name = CA.1.replace("NS", setting.case.ns());
+    let name = CA.1.replace("{NS}", setting.case.ns());
     setting.annotate(&[("auth-tls-secret", Some(name.as_str()))]).await?;
     let [_, with] = setting.until(400, 200).await?;
     let seen = Seen::read(&with.body)?;
@@ -173,7 +173,7 @@ async fn with_auth_tls_pass_certificate_to_upstream_backends_see_the_certificate
 
 #[tokio::test]
 async fn a_ca_that_is_missing_closes_the_whole_host() -> anyhow::Result<()> {
-    let setting = Setting::new("atls-missing", &[("auth-tls-secret", "NS/missing")]).await?;
+    let setting = Setting::new("atls-missing", &[("auth-tls-secret", "{NS}/missing")]).await?;
     setting.until(403, 403).await?;
     setting.controller.until(HOST, "/", 403).await?;
     Ok(())

@@ -231,7 +231,7 @@ async fn custom_http_errors_take_over_what_fastcgi_answers() -> anyhow::Result<(
 #[tokio::test]
 async fn custom_http_errors_take_over_what_grpc_servers_answer() -> anyhow::Result<()> {
     // Errors of the annotation go to the Service of the annotation, those of the settings to the default backend of all.
-    let global = (&PAGES[..1], &[][..], &["--default-backend-service=NS/pages"][..]);
+    let global = (&PAGES[..1], &[][..], &["--default-backend-service={NS}/pages"][..]);
     for (id, (settings, annotations, flags)) in [("own", (&[][..], &PAGES[..], &[][..])), ("global", global)] {
         let case = Case::new(&format!("bproto-grpc-errors-{id}")).await?;
         let _pages = case.deploy(&[Echo::named("pages")]).await?;

@@ -9,7 +9,7 @@ use testkit::poll;
 async fn defb_01_the_default_backend_service_answers_unknown_hosts() -> anyhow::Result<()> {
     let case = Case::new("defb-01").await?;
     let _servers = case.echo(1).await?;
-    let controller = case.controller().flag("--default-backend-service=NS/echo").start().await?;
+    let controller = case.controller().flag("--default-backend-service={NS}/echo").start().await?;
     controller.until("unknown.example.com", "/", 200).await?;
     let record = controller.record('b', "-").await?.unwrap_or_default();
     assert!(record.contains("\"name\":\"upstream-default-backend\""), "{record}");

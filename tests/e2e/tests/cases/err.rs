@@ -124,7 +124,7 @@ async fn errors_of_the_settings_go_to_the_default_backend_of_all_with_its_status
     let other = mk_ingress("other").class("nginx").host(HOST).path("/status/503", PathType::Prefix, "echo", 80);
     case.create(&other.annotation("default-backend", "other").build()).await?;
     case.create(&mk_ingress("none").class("nginx").host(HOST).path("/none", PathType::Prefix, "invalid", 80).build()).await?;
-    let controller = case.controller().flag("--default-backend-service=NS/pages").start().await?;
+    let controller = case.controller().flag("--default-backend-service={NS}/pages").start().await?;
     controller.until(HOST, "/", 200).await?;
     for (path, code) in [("/status/404", "404"), ("/none/x", "503"), ("/status/503", "503")] {
         let seen = poll(PATIENCE, || async {

@@ -36,7 +36,7 @@ impl Conformance {
         let servers = case.deploy(&services.iter().map(echo).collect::<Vec<_>>()).await?;
         let name = ingress.metadata.name.clone().context("an Ingress has a name")?;
         case.create(&ingress).await?;
-        let launch = case.controller().flag(&format!("--publish-status-address={ADDRESS}")).flag("--election-id=NS");
+        let launch = case.controller().flag(&format!("--publish-status-address={ADDRESS}")).flag("--election-id={NS}");
         let this = Self { controller: launch.start().await?, case, _servers: servers };
         this.addressed(&name).await?;
         Ok(this)

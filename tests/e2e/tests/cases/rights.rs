@@ -12,7 +12,7 @@ use super::status::status_is;
 
 const HOST: &str = "rights.example.com";
 
-/// A ServiceAccount with ingress-nginx's ClusterRole and Role, and a class that no other case has. `NS` is the namespace.
+/// A ServiceAccount with ingress-nginx's ClusterRole and Role, and a class that no other case has. `{NS}` is the namespace.
 const INSTALLED: &str = r#"
 apiVersion: v1
 kind: ServiceAccount
@@ -20,7 +20,7 @@ metadata: {name: ingress-nginx}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
-metadata: {name: NS}
+metadata: {name: {NS}}
 rules:
 - {apiGroups: [""], resources: [configmaps, endpoints, nodes, pods, secrets, namespaces], verbs: [list, watch]}
 - {apiGroups: [coordination.k8s.io], resources: [leases], verbs: [list, watch]}
@@ -34,9 +34,9 @@ rules:
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
-metadata: {name: NS}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: NS}
-subjects: [{kind: ServiceAccount, name: ingress-nginx, namespace: NS}]
+metadata: {name: {NS}}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: {NS}}
+subjects: [{kind: ServiceAccount, name: ingress-nginx, namespace: {NS}}]
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
@@ -57,12 +57,12 @@ apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding
 metadata: {name: ingress-nginx}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: ingress-nginx}
-subjects: [{kind: ServiceAccount, name: ingress-nginx, namespace: NS}]
+subjects: [{kind: ServiceAccount, name: ingress-nginx, namespace: {NS}}]
 ---
 apiVersion: networking.k8s.io/v1
 kind: IngressClass
-metadata: {name: NS}
-spec: {controller: example.com/NS}
+metadata: {name: {NS}}
+spec: {controller: example.com/{NS}}
 ---
 apiVersion: v1
 kind: Service
@@ -77,11 +77,11 @@ spec: {schedulerName: none, serviceAccountName: ingress-nginx, containers: [{nam
 
 /// The arguments of its Deployment.
 const ARGUMENTS: [&str; 7] = [
-    "--publish-service=NS/ingress-nginx-controller",
+    "--publish-service={NS}/ingress-nginx-controller",
     "--election-id=ingress-nginx-leader",
-    "--controller-class=example.com/NS",
-    "--ingress-class=NS",
-    "--configmap=NS/settings",
+    "--controller-class=example.com/{NS}",
+    "--ingress-class={NS}",
+    "--configmap={NS}/settings",
     "--enable-metrics=true",
     "--disable-leader-election=f",
 ];

@@ -25,7 +25,7 @@ async fn cve_2026_24513_auth_url_is_asked_whatever_custom_http_errors_take_over(
         let own = guarded("own", "own.example.com").annotation("custom-http-errors", "401,403,500");
         case.create(&own.annotation("default-backend", "pages").build()).await?;
         case.serve("open.example.com").await?;
-        let controller = case.controller().flag("--default-backend-service=NS/pages").start().await?;
+        let controller = case.controller().flag("--default-backend-service={NS}/pages").start().await?;
         controller.until("open.example.com", "/", 200).await?;
         let before = servers.requests();
         for host in [HOST, "own.example.com"] {

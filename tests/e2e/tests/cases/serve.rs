@@ -24,7 +24,7 @@ kind: Ingress
 metadata: {name: echo}
 spec:
   ingressClassName: nginx
-  rules: [{host: echo.NS, http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: echo, port: {number: 80}}}}]}}]
+  rules: [{host: echo.{NS}, http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: echo, port: {number: 80}}}}]}}]
 ";
 
 #[tokio::test]

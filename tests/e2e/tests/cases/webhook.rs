@@ -56,7 +56,7 @@ impl Hook {
     /// Starts the controller and waits until Ingresses are accepted by its review.
     async fn start(&self, flags: &[&str]) -> anyhow::Result<Controller> {
         let mut launch = self.case.controller().flag(&format!("--validating-webhook={}", self.address));
-        launch = launch.flag("--validating-webhook-secret=NS/hook").flag("--validating-webhook-configuration=NS");
+        launch = launch.flag("--validating-webhook-secret={NS}/hook").flag("--validating-webhook-configuration={NS}");
         launch = launch.flag(&format!("--validating-webhook-names={}", self.address.ip()));
         for flag in flags {
             launch = launch.flag(flag);

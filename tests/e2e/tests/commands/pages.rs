@@ -134,7 +134,7 @@ async fn page(name: &str) -> anyhow::Result<()> {
         controllers.push(case.bare_controller().flag("--update-status=false").flag("--disable-leader-election").start().await?);
     }
     let stage = Stage::new(&case, &controllers)?;
-    stage.run(&page.setup.replace("NS", case.ns())).await.context("the setup of the page")?;
+    stage.run(&page.setup.replace("{NS}", case.ns())).await.context("the setup of the page")?;
     let mut used = vec![false; page.excuses.len()];
     for Line { number, command } in lines {
         let place = || format!("docs/{name}:{number}");

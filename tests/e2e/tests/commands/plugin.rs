@@ -24,7 +24,7 @@ fn host(case: &Case) -> String {
 const PODS: &str = "
 apiVersion: apps/v1
 kind: Deployment
-metadata: {name: ingress-nginx-controller, namespace: NS}
+metadata: {name: ingress-nginx-controller, namespace: {NS}}
 spec:
   selector: {matchLabels: {app: edge}}
   template:
@@ -34,7 +34,7 @@ spec:
 ---
 apiVersion: v1
 kind: Service
-metadata: {name: ingress-nginx-controller, namespace: NS}
+metadata: {name: ingress-nginx-controller, namespace: {NS}}
 spec: {selector: {app: edge}, clusterIP: None, ports: [{port: 80}]}
 ";
 
@@ -42,12 +42,12 @@ spec: {selector: {app: edge}, clusterIP: None, ports: [{port: 80}]}
 const READER: &str = "
 apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
-metadata: {name: reader, namespace: NS}
+metadata: {name: reader, namespace: {NS}}
 rules: [{apiGroups: [networking.k8s.io], resources: [ingresses], verbs: [list]}]
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding
-metadata: {name: reader, namespace: NS}
+metadata: {name: reader, namespace: {NS}}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: reader}
 subjects: [{kind: User, name: reader, apiGroup: rbac.authorization.k8s.io}]
 ";

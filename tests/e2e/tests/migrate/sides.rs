@@ -27,7 +27,7 @@ pub(crate) async fn start(case: &Case, side: &str) -> anyhow::Result<Controller>
     let class = class(case, side);
     let controller = format!("example.com/{class}");
     ensure_class(&case.namespace, mk_ingress_class(&class, &controller)).await?;
-    let launch = case.bare_controller().flag("--watch-namespace=NS").flag(&format!("--configmap=NS/settings-{side}"));
+    let launch = case.bare_controller().flag("--watch-namespace={NS}").flag(&format!("--configmap={{NS}}/settings-{side}"));
     launch.flag(&format!("--controller-class={controller}")).flag(&format!("--ingress-class={class}")).start().await
 }
 

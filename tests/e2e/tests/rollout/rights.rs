@@ -26,7 +26,7 @@ async fn the_rights_of_the_manifest_are_enough() -> anyhow::Result<()> {
         {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "rollout"}, "rules": rules},
         {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "metadata": {"name": "rollout"},
             "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "rollout"},
-            "subjects": [{"kind": "ServiceAccount", "name": "rollout", "namespace": "NS"}]},
+            "subjects": [{"kind": "ServiceAccount", "name": "rollout", "namespace": "{NS}"}]},
     ]});
     case.apply(&objects.to_string()).await?;
     let kubeconfig = case.kubeconfig_of("rollout").await?;

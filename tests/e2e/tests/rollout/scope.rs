@@ -54,7 +54,7 @@ async fn namespaces_by_name_and_by_label() -> anyhow::Result<()> {
         web(case).await?;
     }
     // Both have the label, one is left out by name; the namespaces of other cases have no label.
-    let flags = ["--namespace-selector=rollout-test:NS", &format!("--namespaces-to-ignore=x,{}", two.ns())];
+    let flags = ["--namespace-selector=rollout-test:{NS}", &format!("--namespaces-to-ignore=x,{}", two.ns())];
     let rollout = Rollout::start_anywhere(&one, &flags, &[]).await?;
     one.rolled_out(Kind::Deployment, "web", 0).await?;
     one.fence().await?;
@@ -68,7 +68,7 @@ async fn namespaces_by_name_and_by_label() -> anyhow::Result<()> {
     // Without the flag the other is looked after, as soon as it has the label.
     let unlabelled = json!({"metadata": {"labels": {"rollout-test": null}}});
     namespaces.patch(two.ns(), &Default::default(), &kube::api::Patch::Merge(&unlabelled)).await?;
-    let _rollout = Rollout::start_anywhere(&one, &["--namespace-selector=rollout-test=NS"], &[]).await?;
+    let _rollout = Rollout::start_anywhere(&one, &["--namespace-selector=rollout-test={NS}"], &[]).await?;
     one.settled().await?;
     assert_eq!(two.rollouts(Kind::Deployment, "web").await?, None);
     namespaces.patch(two.ns(), &Default::default(), &kube::api::Patch::Merge(&label)).await?;
@@ -130,7 +130,7 @@ async fn one_namespace_by_flag() -> anyhow::Result<()> {
     let (one, two) = (Case::new("ro-flag-one").await?, Case::new("ro-flag-two").await?);
     web(&two).await?;
     web(&one).await?;
-    let _rollout = Rollout::start_anywhere(&one, &["--watch-namespace=NS"], &[]).await?;
+    let _rollout = Rollout::start_anywhere(&one, &["--watch-namespace={NS}"], &[]).await?;
     one.rolled_out(Kind::Deployment, "web", 0).await?;
     one.fence().await?;
     one.settled().await?;

@@ -24,7 +24,7 @@ async fn prepared(case: &Case) -> anyhow::Result<tempfile::NamedTempFile> {
         {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "watch"}, "rules": role.data["rules"]},
         {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "metadata": {"name": "watch"},
             "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "watch"},
-            "subjects": [{"kind": "ServiceAccount", "name": "watch", "namespace": "NS"}]},
+            "subjects": [{"kind": "ServiceAccount", "name": "watch", "namespace": "{NS}"}]},
         {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web-0"}, "spec": {"containers": [{"name": "echo", "image": "echo"}]}},
     ]});
     case.apply(&objects.to_string()).await?;

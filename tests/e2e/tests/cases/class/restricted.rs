@@ -24,7 +24,7 @@ apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding
 metadata: {name: restricted}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: restricted}
-subjects: [{kind: ServiceAccount, name: restricted, namespace: NS}]
+subjects: [{kind: ServiceAccount, name: restricted, namespace: {NS}}]
 "#;
 
 /// Makes the ServiceAccount and returns a kubeconfig file with its token.

@@ -6,7 +6,7 @@ pub(super) struct Page {
     pub(super) name: &'static str,
     /// Controllers that run: `$OLD` and `$NEW` are their addresses, `$WORK` and `$HEALTH` the first one's.
     pub(super) controllers: usize,
-    /// The state that the page begins with, as a script. `NS` is a namespace whose Service `echo` has endpoints.
+    /// The state that the page begins with, as a script. `{NS}` is a namespace whose Service `echo` has endpoints.
     pub(super) setup: &'static str,
     /// Names of the page, and what stands for them here.
     pub(super) stand_ins: &'static [(&'static str, &'static str)],
@@ -48,7 +48,7 @@ macro_rules! shop {
     () => {
         "
 kubectl create namespace shop
-addresses=$(kubectl get endpointslices --namespace NS --output jsonpath='{.items[0].endpoints[*].addresses[0]}')
+addresses=$(kubectl get endpointslices --namespace {NS} --output jsonpath='{.items[0].endpoints[*].addresses[0]}')
 kubectl apply --filename - <<END
 {apiVersion: v1, kind: Service, metadata: {name: shop, namespace: shop}, spec: {ports: [{name: http, port: 80, targetPort: 8080}]}}
 ---
