@@ -19,16 +19,20 @@ run-cluster: bed ## The same against a real API server, with Deployments
 	@scripts/setup.sh nginx
 	@scripts/run-cluster.sh
 
-test: unit lua e2e ## Every suite
+# With NGINX 1.26 too, where its root is there (make debian13 makes it, CI does).
+test: unit lua e2e $(if $(or $(NGINX_ROOT),$(wildcard $(or $(CARGO_TARGET_DIR),target)/debian13)),debian13) ## Every suite
 
 unit: ## Unit, golden, property and NGINX tests of the crates
 	@scripts/setup.sh nginx nextest
 	$(CARGO) nextest run --locked --workspace -E 'not package(e2e)'
-	$(CARGO) test --locked --workspace --doc -q
 
 lua: ## Tests of the Lua modules in a real NGINX
 	@scripts/setup.sh nginx
 	lua/spec/run.sh
+
+debian13: bed ## What meets NGINX, with NGINX 1.26 in a root of Debian 13
+	@scripts/setup.sh nginx nextest debian13
+	@scripts/debian13.sh test
 
 e2e: bed ## End-to-end tests against a real API server and NGINX
 	@scripts/setup.sh nginx nextest pages

@@ -3,7 +3,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # With the tests, so that both share one set of features and nothing is built twice.
-cargo build --locked --workspace --bins --tests
+cargo build --locked --workspace --bin narthex --bin bed --tests
 bin=${CARGO_TARGET_DIR:-target}/debug
 NARTHEX_BIN=$(realpath "$bin/narthex")
 export NARTHEX_BIN

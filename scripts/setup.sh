@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what a target needs and this machine lacks. Quick when nothing is missing.
-# Usage: setup.sh PART...   with PART: nginx, nextest, lint, go, bench, musl, image, container, pages
+# Usage: setup.sh PART...   with PART: nginx, nextest, lint, go, bench, musl, image, container, debian13, pages
 set -euo pipefail
 
 say() { printf 'setup: %s\n' "$*" >&2; }
@@ -84,6 +84,9 @@ for part in "$@"; do
       command -v buildah >/dev/null || missing+=(buildah)
       command -v debootstrap >/dev/null || missing+=(debootstrap)
       [ ${#missing[@]} -eq 0 ] || apt_install "${missing[@]}"
+      ;;
+    debian13)
+      command -v debootstrap >/dev/null || apt_install debootstrap
       ;;
     container)
       command -v crun >/dev/null || apt_install crun

@@ -23,6 +23,7 @@ local FIELDS = {
   whitelist_source_range = { "table", {} },
   proxy_body_size = { "number", 1048576 },
   proxy_next_upstream_tries = { "number", 3 },
+  alt_svc = { "string", false },
   hsts = { "string", false },
   hide_server = { "boolean", true },
   enable_access_log_for_default_backend = { "boolean", false },

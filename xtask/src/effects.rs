@@ -178,6 +178,7 @@ fn revision(fixed: &Fixed) -> Result<String> {
     let mut capabilities = Capabilities::assumed();
     let modules = ["ngx_http_modsecurity_module", "ngx_stream_module", "ngx_stream_js_module"];
     capabilities.modules.extend(modules.map(str::to_owned));
+    capabilities.bpf = true;
     capabilities.core_rules = vec!["/usr/share/modsecurity-crs/*.conf".to_owned()];
     Ok(render::render(fixed, &capabilities, &Paths::new("/var/lib/narthex")).context("render")?.revision)
 }

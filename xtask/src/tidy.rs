@@ -41,6 +41,9 @@ pub(crate) fn check(root: &Path) -> Result<Vec<String>> {
             if !reached.contains(file) {
                 complaints.push(format!("{name}: no `mod` leads to it"));
             }
+            if let Some(line) = tested_example(&read(file)?) {
+                complaints.push(format!("{name}:{line}: an example that no suite runs; write a test, or ```text"));
+            }
             let lines = lines_without_tests(&read(file)?);
             let is_test = file.file_name().is_some_and(|name| name == "tests.rs");
             if lines > MAX_LINES && !is_test && !TABLES.contains(&name.as_str()) {
@@ -49,6 +52,23 @@ pub(crate) fn check(root: &Path) -> Result<Vec<String>> {
         }
     }
     Ok(complaints)
+}
+
+/// The first line of documentation that begins an example in Rust: `make test` runs none.
+fn tested_example(text: &str) -> Option<usize> {
+    let mut inside = false;
+    for (number, line) in (1..).zip(text.lines().map(str::trim_start)) {
+        let Some(fence) =
+            line.strip_prefix("///").or_else(|| line.strip_prefix("//!")).and_then(|doc| doc.trim_start().strip_prefix("```"))
+        else {
+            continue;
+        };
+        if !inside && !fence.starts_with("text") {
+            return Some(number);
+        }
+        inside = !inside;
+    }
+    None
 }
 
 /// What the lists of clippy lack for pure crates: clippy reads the nearest `clippy.toml` alone.
@@ -174,6 +194,13 @@ fn lines_without_tests(source: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn examples_that_would_not_run_are_found() {
+        assert_eq!(tested_example("/// Adds.\n///\n/// ```\n/// add(1, 2);\n/// ```\nfn add() {}"), Some(3));
+        assert_eq!(tested_example("    //! ```text\n    //! a b\n    //! ```\n    //! ```should_panic\n"), Some(4));
+        assert_eq!(tested_example("// ```\n/// A line.\n/// ```text\n/// ```"), None);
+    }
 
     #[test]
     fn modules_are_found_by_their_declaration() {

@@ -11,14 +11,14 @@ local response = require("narthex.request.response")
 
 local M = {}
 
-local hsts, hide_server = false, true
+local alt_svc, hsts, hide_server = false, false, true
 --- Headers of every answer: pairs of name and compiled value; false: none.
 local added = false
 
 --- Takes the global settings. Phase: init.
 -- @tparam table config from `narthex.config`
 function M.setup(config)
-  hsts, hide_server = config.hsts, config.hide_server
+  alt_svc, hsts, hide_server = config.alt_svc, config.hsts, config.hide_server
   added = #config.add_headers > 0 and {}
   for i, header in ipairs(config.add_headers) do
     added[i] = { header[1], expand.compile(header[2]) }
@@ -42,7 +42,7 @@ local function is_before_location()
   return status > 300 and status < 309 and ngx.ctx.narthex_before_location
 end
 
---- Clears `Server`, sets `Strict-Transport-Security` on TLS connections (not where the backend for errors answers: what it says about
+--- Clears `Server`, names HTTP/3 on TLS connections (a backend's own `Alt-Svc` is about the backend's port), sets `Strict-Transport-Security` on TLS connections (not where the backend for errors answers: what it says about
 -- HTTPS stays), then what the ConfigMap asks for, then the cookie of
 -- affinity and what the route asks for. Phase: header_filter.
 function M.filter()
@@ -51,6 +51,9 @@ function M.filter()
     ngx.header["Server"] = nil
   end
   local state = context.get(var)
+  if alt_svc and var.https == "on" then
+    ngx.header["Alt-Svc"] = alt_svc
+  end
   if hsts and var.https == "on" and not is_before_location() and not (state and state.is_error_page) then
     ngx.header["Strict-Transport-Security"] = hsts
   end

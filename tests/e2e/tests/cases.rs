@@ -24,6 +24,7 @@ mod cases {
     mod hdr;
     mod host;
     mod hostile;
+    mod http3;
     mod icon;
     mod lb;
     mod life;

@@ -45,6 +45,14 @@ projected:
   hostPort: {{ default $port (get $.Values.controller.hostPort.ports $name) }}
   {{- end }}
 {{- end }}
+{{- if include "narthex.controller.http3" . }}
+- name: http3
+  containerPort: {{ .Values.controller.containerPort.https }}
+  protocol: UDP
+  {{- if .Values.controller.hostPort.enabled }}
+  hostPort: {{ default .Values.controller.containerPort.https .Values.controller.hostPort.ports.https }}
+  {{- end }}
+{{- end }}
 {{- range $protocol := list "tcp" "udp" }}
 {{- range $port, $service := default dict (get $.Values $protocol) }}
 - name: {{ include "narthex.controller.portName" (dict "root" $ "port" $port "protocol" $protocol) | quote }}

@@ -19,6 +19,13 @@ allocateLoadBalancerNodePorts: {{ .own.allocateLoadBalancerNodePorts }}
 {{- list .root.Values.portNamePrefix .port .protocol | compact | join "-" -}}
 {{- end -}}
 
+{{/* Whether HTTP/3 is served, on the port of HTTPS: "true" or nothing. */}}
+{{- define "narthex.controller.http3" -}}
+{{- if and (eq (toString (get (default dict .Values.controller.config) "use-http3")) "true") (hasKey .Values.controller.containerPort "https") -}}
+true
+{{- end -}}
+{{- end -}}
+
 {{/* Ports of the external or the internal Service. Input: a dict of `root` and `own`. */}}
 {{- define "narthex.controller.servicePorts" -}}
 {{- $s := .root.Values.controller.service -}}
@@ -36,6 +43,15 @@ allocateLoadBalancerNodePorts: {{ .own.allocateLoadBalancerNodePorts }}
   nodePort: {{ get $own.nodePorts $name }}
   {{- end }}
 {{- end }}
+{{- end }}
+{{- if and $s.enableHttps (include "narthex.controller.http3" .root) }}
+- name: http3
+  port: {{ default $s.ports.https (get (default dict $own.ports) "https") }}
+  targetPort: http3
+  protocol: UDP
+  {{- if and (has (default $s.type $own.type) (list "NodePort" "LoadBalancer")) $own.nodePorts.https }}
+  nodePort: {{ $own.nodePorts.https }}
+  {{- end }}
 {{- end }}
 {{- range $protocol := list "tcp" "udp" }}
 {{- range $port, $service := default dict (get $.root.Values $protocol) }}

@@ -15,6 +15,8 @@ pub enum Module {
     Stream,
     /// Decisions about them.
     StreamScript,
+    /// HTTP/3, which is part of the binary.
+    Http3,
 }
 
 impl Module {
@@ -25,6 +27,7 @@ impl Module {
             Self::CoreRules => "the OWASP core rule set (Debian package modsecurity-crs)",
             Self::Stream => "the module ngx_stream_module (Debian package libnginx-mod-stream)",
             Self::StreamScript => "the module ngx_stream_js_module (Debian package libnginx-mod-stream-js)",
+            Self::Http3 => "an NGINX that was built with HTTP/3 (that of Debian 13 is)",
         }
     }
 }
@@ -62,6 +65,10 @@ pub(crate) fn withhold(config: &mut Config, missing: &BTreeSet<Module>) -> Vec<(
     if config.snippets.stream_snippet.is_some() && missing.contains(&Module::Stream) {
         config.snippets.stream_snippet = defaults.snippets.stream_snippet;
         withheld.push(("stream-snippet", Module::Stream));
+    }
+    if config.use_http3 && missing.contains(&Module::Http3) {
+        config.use_http3 = defaults.use_http3;
+        withheld.push(("use-http3", Module::Http3));
     }
     withheld
 }

@@ -7,11 +7,7 @@ pub fn refers_to(text: &str, name: &str) -> bool {
 
 /// The text with references to a variable made references to another. Names that only begin alike stay, and `\$name`, which is none in a
 /// regular expression.
-///
-/// ```
-/// use ngx_value::rename_variable;
-/// assert_eq!(rename_variable("a $b ${b}c $bc \\$b", "b", "x"), "a $x ${x}c $bc \\$b");
-/// ```
+/// `b` made `x`: `a $b ${b}c $bc` gives `a $x ${x}c $bc`.
 pub fn rename_variable(text: &str, from: &str, to: &str) -> String {
     let mut renamed = String::with_capacity(text.len());
     let mut done = 0;

@@ -11,6 +11,9 @@ use crate::firewall;
 use crate::globals::stream;
 use crate::passthrough;
 
+/// HTTP/3: no file, but part of the binary or not.
+const HTTP3: &str = "ngx_http_v3_module";
+
 /// The NGINX binary, its modules and the machine it runs on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Capabilities {
@@ -18,8 +21,10 @@ pub struct Capabilities {
     pub version: (u32, u32, u32),
     /// Where dynamic modules lie (`--modules-path`).
     pub modules_dir: PathBuf,
-    /// File stems present there: `ndk_http_module`, `ngx_http_lua_module`, ...
+    /// File stems present there: `ndk_http_module`, `ngx_http_lua_module`, ...; and `ngx_http_v3_module`, where it is part of the binary.
     pub modules: BTreeSet<String>,
+    /// Whether the master may load programs into the kernel that choose the socket of a packet (`CAP_BPF` and `CAP_NET_ADMIN`).
+    pub bpf: bool,
     /// Whether the machine has a usable IPv6 stack.
     pub ipv6: bool,
     /// The user of the workers, as `user` or `user:group`; only when the master runs as root, which alone can change it.
@@ -42,7 +47,8 @@ impl Capabilities {
         Self {
             version: (1, 26, 3),
             modules_dir: "/usr/lib/nginx/modules".into(),
-            modules: ["ndk_http_module", "ngx_http_lua_module"].map(str::to_owned).into(),
+            modules: ["ndk_http_module", "ngx_http_lua_module", HTTP3].map(str::to_owned).into(),
+            bpf: false,
             ipv6: true,
             worker_user: None,
             cpus: 1,
@@ -60,6 +66,7 @@ impl Capabilities {
             (Module::CoreRules, !self.core_rules.is_empty()),
             (Module::Stream, self.has(stream::MODULE)),
             (Module::StreamScript, self.has(passthrough::MODULE)),
+            (Module::Http3, self.has(HTTP3)),
         ];
         needs.into_iter().filter(|(_, present)| !present).map(|(module, _)| module).collect()
     }

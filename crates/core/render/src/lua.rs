@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use model::Fixed;
 use model::options::RequestCounting;
+use model::{Fixed, Globals};
 use ngx_value::LOCAL_NETWORKS;
 use serde::Serialize;
 use settings::Config;
@@ -51,6 +51,8 @@ struct Settings<'a> {
     proxy_body_size: u64,
     /// 0 = no limit.
     proxy_next_upstream_tries: u32,
+    /// `Alt-Svc` over TLS.
+    alt_svc: Option<String>,
     /// `Strict-Transport-Security` over TLS.
     hsts: Option<String>,
     /// Clear the `Server` header.
@@ -184,6 +186,7 @@ pub(crate) fn configuration(Input { fixed, caps, revision, used, .. }: Input<'_>
         whitelist_source_range: config.access.whitelist_source_range.iter().map(ToString::to_string).collect(),
         proxy_body_size: config.proxy.proxy_body_size.bytes,
         proxy_next_upstream_tries: config.proxy.proxy_next_upstream_tries,
+        alt_svc: alt_svc(globals),
         hsts: hsts(config),
         hide_server: !config.server_tokens,
         enable_access_log_for_default_backend: config.enable_access_log_for_default_backend,
@@ -219,6 +222,15 @@ pub(crate) fn name_servers(caps: &Capabilities, ipv6: bool) -> Vec<String> {
 /// Whether the location that finds the route can proxy as well: there is nothing that it had to decide after the route is known.
 pub(crate) fn serves_base_inline(config: &Config) -> bool {
     config.snippets.location_snippet.is_none() && !config.firewall.enable_modsecurity
+}
+
+/// How long clients remember that there is HTTP/3: a day.
+const HTTP3_SECONDS: u32 = 86_400;
+
+fn alt_svc(globals: &Globals) -> Option<String> {
+    let config = &globals.config;
+    let port = if config.http3_advertised_port == 0 { globals.listen.https } else { config.http3_advertised_port };
+    config.use_http3.then(|| format!("h3=\":{port}\"; ma={HTTP3_SECONDS}"))
 }
 
 fn hsts(config: &Config) -> Option<String> {
@@ -257,7 +269,7 @@ mod tests {
                 r#""http_redirect_code":308,"https_port":443,"use_port_in_redirects":false,"relative_redirects":false,"#,
                 r#""no_tls_redirect_locations":["/.well-known/acme-challenge"],"denylist_source_range":[],"whitelist_source_range":[],"#,
                 r#""proxy_body_size":1048576,"proxy_next_upstream_tries":3,"#,
-                r#""hsts":"max-age=31536000; includeSubDomains","hide_server":true,"enable_access_log_for_default_backend":false,"health_check_path":"/healthz","#,
+                r#""alt_svc":null,"hsts":"max-age=31536000; includeSubDomains","hide_server":true,"enable_access_log_for_default_backend":false,"health_check_path":"/healthz","#,
                 r#""add_headers":[],"generate_request_id":true,"serve_base_inline":true,"custom_http_errors":[],"route_variables":[],"#,
                 r#""limit_conn_zone_variable":"$binary_remote_addr","limit_req_status_code":503,"limit_conn_status_code":503,"#,
                 r#""tracing":{"enable_opentelemetry":false,"opentelemetry_trust_incoming_span":true,"#,

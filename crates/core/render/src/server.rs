@@ -200,7 +200,7 @@ fn server_names(wildcards: &[&str]) -> Vec<String> {
     lists.into_iter().map(|list| format!(r"~^[\w-]+\.(?:{list})$")).collect()
 }
 
-/// Addresses in the order HTTP before HTTPS, IPv4 before IPv6. Options of the socket itself stand at the default server only.
+/// Addresses in the order HTTP, HTTPS, HTTP/3, and IPv4 before IPv6. Options of the socket itself stand at the default server only.
 fn listen(globals: &Globals, caps: &Capabilities, paths: &Paths, default: bool, side: Side) -> Result<Vec<ListenView>, RenderError> {
     let config = &globals.config;
     let Listen { http, https, passthrough } = globals.listen;
@@ -230,6 +230,12 @@ fn listen(globals: &Globals, caps: &Capabilities, paths: &Paths, default: bool, 
         let proxied = passthrough.is_some() || config.use_proxy_protocol;
         for address in addresses(globals, caps, passthrough.unwrap_or(https)) {
             views.push(ListenView { address: Printed::word(address)?, options: options(proxied, true, false)? });
+        }
+        // Packets do not pass the stream block, and carry no PROXY protocol.
+        for address in addresses(globals, caps, https).into_iter().filter(|_| config.use_http3) {
+            // A socket for each worker: each reads the packets of its own connections.
+            let words: &[&str] = if default { &["quic", "default_server", "reuseport"] } else { &["quic"] };
+            views.push(ListenView { address: Printed::word(address)?, options: Printed::options(words)? });
         }
     }
     Ok(views)

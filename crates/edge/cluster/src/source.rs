@@ -43,14 +43,23 @@ pub struct SourceOptions {
     pub retry: Retry,
     /// The wait before IngressClasses that may not be listed are tried again.
     pub forbidden_retry: Duration,
-    /// The time that a snapshot waits for a Secret or ConfigMap that something newly refers to. Longer, and it is published without.
+    /// The time that a snapshot waits for a Secret or ConfigMap that something newly refers to. Longer, and it is published without the newest
+    /// version of the Ingress that does.
     pub patience: Duration,
+    /// The time that an Ingress waits for it. Longer, and it counts as absent.
+    pub longest_patience: Duration,
 }
 
 impl SourceOptions {
     /// The usual waits.
     pub fn new(settings: Arc<BuildOptions>) -> Self {
-        Self { settings, retry: Retry::default(), forbidden_retry: Duration::from_secs(30), patience: Duration::from_millis(25) }
+        Self {
+            settings,
+            retry: Retry::default(),
+            forbidden_retry: Duration::from_secs(30),
+            patience: Duration::from_millis(25),
+            longest_patience: Duration::from_secs(2),
+        }
     }
 }
 
@@ -211,6 +220,7 @@ impl Owner {
     async fn run(mut self) -> &'static str {
         let mut batch = Vec::new();
         let mut patience_ends: Option<Instant> = None;
+        let mut longest_patience_ends: Option<Instant> = None;
         let mut resolver = true;
         loop {
             tokio::select! {
@@ -234,12 +244,17 @@ impl Owner {
                 Some(request) = self.refused.next() => self.waiting.push_back(request),
                 ended = self.later.unexpected_end() => return ended,
                 () = until(patience_ends) => self.state.wait_no_longer(),
+                () = until(longest_patience_ends) => self.state.withhold_no_longer(),
             }
             for change in self.state.take_feed_changes() {
                 self.later.change(&self.client, change);
             }
             self.start_fetches();
             self.publish(&mut patience_ends);
+            longest_patience_ends = match self.state.is_withholding() {
+                true => longest_patience_ends.or_else(|| Some(Instant::now() + self.options.longest_patience)),
+                false => None,
+            };
         }
     }
 

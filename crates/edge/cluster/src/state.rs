@@ -19,10 +19,12 @@ use crate::store::{Changes, Store};
 mod held;
 mod progress;
 mod statuses;
+mod withheld;
 
 use held::Held;
 use progress::{Progress, listed};
 use statuses::StatusStore;
+use withheld::{Named, Withheld};
 
 pub use statuses::Statuses;
 
@@ -41,6 +43,7 @@ pub(crate) struct ClusterState {
     feeds: Vec<Progress>,
     feed_changes: Vec<FeedChange>,
     ingresses: Store<Ingress>,
+    withheld: Withheld,
     classes: Store<IngressClass>,
     services: Store<Service>,
     slices: Store<EndpointSlice>,
@@ -66,6 +69,7 @@ impl ClusterState {
             feeds: feeds.collect(),
             feed_changes: Vec::new(),
             ingresses: Store::default(),
+            withheld: Withheld::default(),
             classes: Store::default(),
             services: Store::default(),
             slices: Store::default(),
@@ -149,6 +153,8 @@ impl ClusterState {
 
     /// Takes the result of a request.
     pub(crate) fn answer(&mut self, answer: FetchAnswer, now: Timestamp) {
+        // An Ingress may have waited for it, also for the answer that there is none.
+        self.changed |= self.withheld.any();
         match answer {
             FetchAnswer::Secret(ticket, outcome) => {
                 let changes = self.secrets.answer(&ticket, outcome);
@@ -187,6 +193,18 @@ impl ClusterState {
         self.feeds.iter_mut().for_each(|progress| progress.is_awaited = false);
     }
 
+    /// `true` if the version of an Ingress waits for what is being fetched.
+    pub(crate) fn is_withholding(&self) -> bool {
+        self.withheld.any()
+    }
+
+    /// Ingresses wait no longer for what is being fetched now.
+    pub(crate) fn withhold_no_longer(&mut self) {
+        self.secrets.withhold_no_longer();
+        self.config_maps.withhold_no_longer();
+        self.changed = true;
+    }
+
     /// `true` if every Ingress list is complete, so that it is known which Secrets and ConfigMaps to keep.
     pub(crate) fn knows_references(&self) -> bool {
         self.feeds.iter().filter(|progress| progress.feed.kind == Kind::Ingress).all(|progress| progress.initialised)
@@ -204,12 +222,13 @@ impl ClusterState {
             return None;
         }
         self.changed = false;
+        let ingresses = self.ingresses_to_publish();
         if std::mem::take(&mut self.broken_changed) {
             self.problems = Arc::new(self.find_problems());
         }
         let classes_known = self.feeds.iter().any(|progress| progress.feed.kind == Kind::IngressClass && progress.initialised);
         Some(Arc::new(Snapshot {
-            ingresses: self.ingresses.objects().clone(),
+            ingresses,
             ingress_classes: classes_known.then(|| self.classes.objects().clone()),
             services: self.services.objects().clone(),
             endpoint_slices: self.slices.objects().clone(),
@@ -219,6 +238,16 @@ impl ClusterState {
             addresses: self.addresses.clone(),
             problems: self.problems.clone(),
         }))
+    }
+
+    fn ingresses_to_publish(&mut self) -> OrdMap<ObjectKey, Arc<Ingress>> {
+        let mut withheld = std::mem::take(&mut self.withheld);
+        let (ingresses, dropped) = withheld.next(self.ingresses.objects(), |key, ingress| self.is_awaited(&Named::by(key, ingress)));
+        self.withheld = withheld;
+        for named in dropped {
+            self.refer(named, Named::default());
+        }
+        ingresses
     }
 
     /// The addresses in the status of every Ingress, when they changed since the last call.
@@ -289,21 +318,34 @@ impl ClusterState {
         self.statuses.input(&input);
         let changes = plain(&mut self.ingresses, &self.feeds[feed], feed, input);
         for change in &changes.objects {
-            let (old, new) = (change.old.as_deref(), change.new.as_deref());
-            let refer = |of: fn(&ObjectKey, &Ingress) -> Vec<ObjectKey>| {
-                let of = |object: Option<&Ingress>| object.map(|object| of(&change.key, object)).unwrap_or_default();
-                (of(old), of(new))
-            };
-            let mut tickets = Vec::new();
-            let dropped = self.secrets.refer(refer(references::secrets_of), |key| listed(&self.feeds, Kind::Secret, key), &mut tickets);
-            self.broken_changed |= dropped.broken;
-            self.requests.extend(tickets.drain(..).map(Request::Secret));
-            let references = refer(references::config_maps_of);
-            let dropped = self.config_maps.refer(references, |key| listed(&self.feeds, Kind::ConfigMap, key), &mut tickets);
-            self.broken_changed |= dropped.broken;
-            self.requests.extend(tickets.drain(..).map(Request::ConfigMap));
+            let named = |object: Option<&Ingress>| object.map_or_else(Named::default, |object| Named::by(&change.key, object));
+            let (old, new) = (named(change.old.as_deref()), named(change.new.as_deref()));
+            // What is new first: the version before is used as long as that is fetched.
+            self.refer(Named::default(), new.clone());
+            if self.is_awaited(&new) {
+                self.withheld.keep(&change.key, old);
+            } else {
+                self.refer(old, Named::default());
+            }
         }
         self.note(changes);
+    }
+
+    /// `true` if the Ingress that names these waits for one.
+    fn is_awaited(&self, named: &Named) -> bool {
+        named.secrets.iter().any(|key| self.secrets.withholds(key)) || named.config_maps.iter().any(|key| self.config_maps.withholds(key))
+    }
+
+    /// Changes the references of an Ingress.
+    fn refer(&mut self, old: Named, new: Named) {
+        let mut tickets = Vec::new();
+        let dropped = self.secrets.refer((old.secrets, new.secrets), |key| listed(&self.feeds, Kind::Secret, key), &mut tickets);
+        self.broken_changed |= dropped.broken;
+        self.requests.extend(tickets.drain(..).map(Request::Secret));
+        let references = (old.config_maps, new.config_maps);
+        let dropped = self.config_maps.refer(references, |key| listed(&self.feeds, Kind::ConfigMap, key), &mut tickets);
+        self.broken_changed |= dropped.broken;
+        self.requests.extend(tickets.drain(..).map(Request::ConfigMap));
     }
 
     fn note<K: Watched>(&mut self, changes: Changes<K>) {

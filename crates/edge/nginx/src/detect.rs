@@ -95,7 +95,7 @@ pub async fn detect(binary: Option<&Path>) -> Result<Capabilities, DetectError> 
         return Err(DetectError::TooOld { binary, version });
     }
     let modules_dir = PathBuf::from(argument(&text, "--modules-path").unwrap_or("/usr/lib/nginx/modules"));
-    let modules = modules(&modules_dir);
+    let modules = modules(&modules_dir, &text);
     if let Some(&(module, package)) = REQUIRED.iter().find(|(module, _)| !modules.contains(*module)) {
         return Err(DetectError::ModuleMissing { module, directory: modules_dir, package });
     }
@@ -103,6 +103,7 @@ pub async fn detect(binary: Option<&Path>) -> Result<Capabilities, DetectError> 
         version,
         modules_dir,
         modules,
+        bpf: bpf(),
         ipv6: TcpListener::bind((Ipv6Addr::LOCALHOST, 0)).is_ok(),
         worker_user: Uid::effective().is_root().then(worker_user).flatten(),
         cpus: cpus(),
@@ -133,15 +134,41 @@ fn version(text: &str) -> Option<(u32, u32, u32)> {
     Some((numbers.next()?.ok()?, numbers.next()?.ok()?, numbers.next()?.ok()?))
 }
 
-/// The value of `--name=value` among the configure arguments.
-fn argument<'a>(text: &'a str, name: &str) -> Option<&'a str> {
-    let words = text.lines().find_map(|line| line.strip_prefix("configure arguments: "))?.split_ascii_whitespace();
-    words.filter_map(|word| word.split_once('=')).find(|(key, _)| *key == name).map(|(_, value)| value.trim_matches('\''))
+fn arguments(text: &str) -> impl Iterator<Item = &str> {
+    let line = text.lines().find_map(|line| line.strip_prefix("configure arguments: "));
+    line.into_iter().flat_map(str::split_ascii_whitespace)
 }
 
-fn modules(directory: &Path) -> BTreeSet<String> {
+/// The value of `--name=value` among the configure arguments.
+fn argument<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    arguments(text).filter_map(|word| word.split_once('=')).find(|(key, _)| *key == name).map(|(_, value)| value.trim_matches('\''))
+}
+
+/// Whether `--name` is among them.
+fn has_argument(text: &str, name: &str) -> bool {
+    arguments(text).any(|word| word == name)
+}
+
+/// The dynamic ones, and of those in the binary the one that may be missing there.
+fn modules(directory: &Path, text: &str) -> BTreeSet<String> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.file_name().to_str()?.strip_suffix(".so").map(str::to_owned)).collect()
+    let files = entries.filter_map(|entry| entry.file_name().to_str()?.strip_suffix(".so").map(str::to_owned));
+    files.chain(has_argument(text, "--with-http_v3_module").then(|| "ngx_http_v3_module".to_owned())).collect()
+}
+
+/// Whether this process, and the master that it starts, may have the kernel choose sockets by a program (`quic_bpf`).
+fn bpf() -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    // What a program that is started keeps: of root all, of others what is ambient.
+    let set = if Uid::effective().is_root() { "CapEff:" } else { "CapAmb:" };
+    let set = status.lines().find_map(|line| line.strip_prefix(set)).and_then(|set| u64::from_str_radix(set.trim(), 16).ok());
+    set.is_some_and(chooses_sockets)
+}
+
+/// Reads a set of capabilities (`capabilities(7)`): `CAP_SYS_ADMIN`, or `CAP_BPF` with `CAP_NET_ADMIN`.
+fn chooses_sockets(set: u64) -> bool {
+    let has = |capability: u32| set & (1 << capability) != 0;
+    has(21) || (has(39) && has(12))
 }
 
 /// A user for the workers, with the group where it has another name: `nobody:nogroup`.

@@ -32,6 +32,7 @@ pub(super) struct HttpView {
     absolute_redirect: bool,
     resolver: Option<Printed>,
     gzip: Option<Gzip>,
+    http3: Option<Http3>,
     upstreams: Vec<Upstream>,
 }
 
@@ -56,6 +57,12 @@ struct Gzip {
     level: u32,
     min_length: u32,
     types: Printed,
+}
+
+#[derive(Serialize)]
+struct Http3 {
+    streams: u32,
+    retry: bool,
 }
 
 #[derive(Serialize)]
@@ -93,6 +100,7 @@ impl HttpView {
             absolute_redirect: !config.relative_redirects,
             resolver: resolver(caps, resolves_ipv6(globals, caps))?,
             gzip: config.use_gzip.then(|| Gzip::new(config)).transpose()?,
+            http3: config.use_http3.then_some(Http3 { streams: config.http3_max_concurrent_streams, retry: config.quic_retry }),
             upstreams: upstreams(fixed)?,
         })
     }

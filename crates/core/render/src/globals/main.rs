@@ -21,6 +21,7 @@ pub(super) struct MainView {
     worker_processes: u32,
     worker_cpu_affinity: Option<Printed>,
     worker_rlimit_nofile: Option<u64>,
+    quic_bpf: bool,
     worker_shutdown_timeout: Printed,
     error_log: Printed,
     error_log_level: Printed,
@@ -67,6 +68,8 @@ impl MainView {
             },
             worker_cpu_affinity: config.worker_cpu_affinity.as_ref().map(|masks| Printed::words(masks.arguments())).transpose()?,
             worker_rlimit_nofile: open_files,
+            // Without the capabilities NGINX would not start.
+            quic_bpf: config.use_http3 && config.quic_bpf && caps.bpf,
             worker_shutdown_timeout: Printed::word(config.worker_shutdown_timeout)?,
             error_log: match config.error_log_path.as_str() {
                 STDERR_LINK => Printed::fixed("stderr"),

@@ -63,6 +63,13 @@ fn number(text: &str, range: std::ops::RangeInclusive<u32>) -> Result<u32, Inval
 pub(crate) const COUNT: Grammar<u32> =
     Grammar { value: "a whole number", read: |text, _| number(text, 0..=u32::MAX), print: u32::to_string };
 
+/// A port, or 0 for none.
+pub(crate) const PORT: Grammar<u16> = Grammar {
+    value: "a port from 1 to 65535, or 0",
+    read: |text, _| number(text, 0..=u16::MAX.into()).map(|port| port as u16),
+    print: u16::to_string,
+};
+
 /// The number of buffers for an answer: NGINX wants room for a busy pair and one more.
 pub(crate) const BUFFERS: Grammar<u32> =
     Grammar { value: "a whole number from 3", read: |text, _| number(text, 3..=u32::MAX), print: u32::to_string };

@@ -8,7 +8,7 @@ use ngx_value::{CidrSet, HeaderName, HeaderPattern, Identifier, LogLevel, Regex,
 use super::affinity::CpuAffinity;
 use super::dicts::{self, DICTS};
 use super::grammar::{
-    ADDRESSES, BOOL, BUFFER, BY_MACHINE, CIDRS, COUNT, HEADER_PATTERNS, KIB, LEVEL, LIST, MIME_TYPES, PROTOCOLS, RISK, SECONDS, SIZE,
+    ADDRESSES, BOOL, BUFFER, BY_MACHINE, CIDRS, COUNT, HEADER_PATTERNS, KIB, LEVEL, LIST, MIME_TYPES, PORT, PROTOCOLS, RISK, SECONDS, SIZE,
     optional, own,
 };
 use super::headers::HeaderDefaults;
@@ -104,6 +104,18 @@ settings! {
     http2_max_header_size: Option<Size> = None, optional("a size such as 8k, or empty"), "32k", [] inert "NGINX has ignored it since 1.19.7";
     /// Nothing: `keep-alive-requests` limits the requests of a connection of HTTP/2 as well.
     http2_max_requests: u32 = 0, COUNT, "1000", [] inert "NGINX has ignored it since 1.19.7";
+    /// Offer HTTP/3 (QUIC) on the HTTPS port of UDP, and name it in `Alt-Svc`. Needs an NGINX with HTTP/3, as in Debian 13, and `TLSv1.3` in
+    /// `ssl-protocols`. See [HTTP/3](../http3.md).
+    use_http3: bool = false, BOOL, "true", [Text] since Narthex;
+    /// Concurrent requests over one HTTP/3 connection.
+    http3_max_concurrent_streams: u32 = 128, COUNT, "256", [Text] since Narthex;
+    /// The port that `Alt-Svc` names; 0 = `--https-port`. For a load balancer that listens on another port.
+    http3_advertised_port: u16 = 0, PORT, "9443", [Text] since Narthex;
+    /// Answer the first packet of a client that is not known with a token (QUIC Retry): a round trip more, and no state for forged addresses.
+    quic_retry: bool = false, BOOL, "true", [Text] since Narthex;
+    /// Have the kernel bring each packet of QUIC to the worker that has its connection, so that connections outlive reloads. Where the
+    /// capabilities do not allow it (`CAP_BPF` and `CAP_NET_ADMIN`), a reload ends connections of HTTP/3.
+    quic_bpf: bool = true, BOOL, "false", [Text] since Narthex;
     /// Type of answers of NGINX itself whose type nothing else says: of files, and of `return` in snippets.
     default_type: Word = default("text/html"), own("a type such as text/plain"), "text/plain", [Text] => "default_type";
     /// Compress answers.

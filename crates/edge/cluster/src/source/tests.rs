@@ -14,12 +14,17 @@ struct Running {
 
 impl Running {
     async fn start(fake: Fake, settings: BuildOptions) -> Self {
+        Self::start_patient(fake, settings, Duration::from_secs(5), Duration::from_secs(5)).await
+    }
+
+    async fn start_patient(fake: Fake, settings: BuildOptions, patience: Duration, longest_patience: Duration) -> Self {
         let mut tasks = Tasks::new();
         let retry = Retry { first: Duration::from_millis(10), most: Duration::from_millis(50) };
         let options = SourceOptions {
             retry,
             forbidden_retry: Duration::from_millis(50),
-            patience: Duration::from_secs(5),
+            patience,
+            longest_patience,
             ..SourceOptions::new(Arc::new(settings))
         };
         let handle = ClusterSource::spawn(fake.client().await, options, &mut tasks);
@@ -215,6 +220,46 @@ async fn a_secret_that_can_not_be_fetched_holds_nothing_up_for_long() {
     running.until("the ingress", |snapshot| !snapshot.ingresses.is_empty() && snapshot.secrets.is_empty()).await;
     running.fake.refuse("GET", "secrets", 0);
     running.until("the secret, once it may be read", |snapshot| snapshot.secrets.len() == 1).await;
+}
+
+#[tokio::test]
+async fn an_ingress_keeps_its_version_while_what_it_newly_names_is_fetched_and_nothing_else_waits() {
+    let fake = Fake::start().await;
+    fake.put("secrets", secret("old", "YQ=="));
+    fake.put("secrets", secret("new", "YQ=="));
+    fake.put("ingresses", ingress("i", Some("old")));
+    let mut running = Running::start_patient(fake, BuildOptions::default(), Duration::from_millis(1), Duration::from_secs(600)).await;
+    running.until("the first snapshot", |snapshot| snapshot.secrets.contains_key(&key("old"))).await;
+    let before = running.snapshot();
+    running.fake.refuse("GET", "secrets", 500);
+    running.fake.put("ingresses", ingress("i", Some("new")));
+    running.fake.put("ingresses", ingress("j", Some("new")));
+    eventually(&running.fake, "it is asked for", || running.fake.requests("/namespaces/shop/secrets?") > 0).await;
+    running.fake.put("services", service("s", 80));
+    running.until("a change beside them", |snapshot| !snapshot.services.is_empty()).await;
+    let meanwhile = running.snapshot();
+    assert_eq!(meanwhile.ingresses, before.ingresses, "the new one is not there yet, the changed one as before");
+    assert!(meanwhile.secrets.contains_key(&key("old")), "what the version before names is held");
+    running.fake.refuse("GET", "secrets", 0);
+    running.until("both", |snapshot| snapshot.ingresses.len() == 2).await;
+    let after = running.snapshot();
+    assert_ne!(after.ingresses[&key("i")], before.ingresses[&key("i")]);
+    assert_eq!(after.secrets.keys().collect::<Vec<_>>(), [&key("new")], "and nothing else is held any more");
+}
+
+#[tokio::test]
+async fn an_ingress_does_not_wait_for_ever_and_not_when_there_is_no_such_secret() {
+    let fake = Fake::start().await;
+    fake.put("secrets", secret("s", "YQ=="));
+    let mut running = Running::start_patient(fake, BuildOptions::default(), Duration::from_millis(1), Duration::from_millis(50)).await;
+    running.until("the first snapshot", |_| true).await;
+    running.fake.refuse("GET", "secrets", 500);
+    running.fake.put("ingresses", ingress("i", Some("s")));
+    running.until("the ingress without its secret", |snapshot| snapshot.ingresses.len() == 1 && snapshot.secrets.is_empty()).await;
+    running.fake.refuse("GET", "secrets", 0);
+    running.until("its secret", |snapshot| snapshot.secrets.len() == 1).await;
+    running.fake.put("ingresses", ingress("j", Some("absent")));
+    running.until("an ingress whose secret is absent", |snapshot| snapshot.ingresses.len() == 2).await;
 }
 
 #[tokio::test]

@@ -27,8 +27,10 @@ pub(crate) struct Held<K: Watched<Key = ObjectKey>> {
 struct Pending {
     /// Number of the newest request; the answers of older ones are void.
     ticket: u64,
-    /// A snapshot waits for it: the server has said nothing yet, and it did not take too long.
+    /// Snapshots wait for it: the server has said nothing yet, and it did not take too long.
     awaited: bool,
+    /// Ingresses that refer to it wait for it: likewise, and it did not take far too long.
+    withholds: bool,
 }
 
 impl<K: Watched<Key = ObjectKey>> Held<K> {
@@ -71,7 +73,7 @@ impl<K: Watched<Key = ObjectKey>> Held<K> {
         }
         for key in gained.into_iter().filter(listed) {
             self.tickets += 1;
-            self.pending.insert(key.clone(), Pending { ticket: self.tickets, awaited: true });
+            self.pending.insert(key.clone(), Pending { ticket: self.tickets, awaited: true, withholds: true });
             tickets.push(Ticket { key, number: self.tickets });
         }
         changes
@@ -90,6 +92,7 @@ impl<K: Watched<Key = ObjectKey>> Held<K> {
         match outcome {
             FetchOutcome::Refused => {
                 pending.awaited = false;
+                pending.withholds = false;
                 Changes::none()
             }
             FetchOutcome::Absent => {
@@ -108,6 +111,18 @@ impl<K: Watched<Key = ObjectKey>> Held<K> {
         for pending in self.pending.values_mut() {
             pending.awaited = false;
         }
+    }
+
+    /// Nor do Ingresses.
+    pub(super) fn withhold_no_longer(&mut self) {
+        for pending in self.pending.values_mut() {
+            pending.withholds = false;
+        }
+    }
+
+    /// `true` if Ingresses that refer to it wait for it.
+    pub(super) fn withholds(&self, key: &ObjectKey) -> bool {
+        self.pending.get(key).is_some_and(|pending| pending.withholds)
     }
 
     /// `true` if something is being fetched that a snapshot waits for.

@@ -77,6 +77,31 @@ fn tcp_and_udp_services_have_ports_everywhere() -> anyhow::Result<()> {
 }
 
 #[test]
+fn http_3_has_the_port_of_https_everywhere() -> anyhow::Result<()> {
+    let controller = json!({
+        "config": {"use-http3": "true"}, "networkPolicy": {"enabled": true}, "hostPort": {"enabled": true},
+        "service": {"nodePorts": {"https": 30443}, "ports": {"https": 8443}, "internal": {"enabled": true, "annotations": {"a": "b"}}},
+    });
+    check(&[
+        case(json!({"controller": {"config": {"use-http3": "false"}}})).has(SERVICE, "/spec/ports/2", Value::Null),
+        case(json!({"controller": controller}))
+            .adds(&[INTERNAL, "NetworkPolicy narthex-controller"])
+            .has(
+                DEPLOYMENT,
+                "/spec/template/spec/containers/0/ports/*",
+                json!({"name": "http3", "containerPort": 443, "hostPort": 443, "protocol": "UDP"}),
+            )
+            .has(
+                SERVICE,
+                "/spec/ports/2",
+                json!({"name": "http3", "port": 8443, "targetPort": "http3", "protocol": "UDP", "nodePort": 30443}),
+            )
+            .has(INTERNAL, "/spec/ports/2", json!({"name": "http3", "port": 8443, "targetPort": "http3", "protocol": "UDP"}))
+            .has("NetworkPolicy narthex-controller", "/spec/ingress/0/ports/*", json!({"protocol": "UDP", "port": 443})),
+    ])
+}
+
+#[test]
 fn metrics_have_a_port_a_service_and_monitors() -> anyhow::Result<()> {
     const METRICS: &str = "Service narthex-controller-metrics";
     const MONITOR: &str = "ServiceMonitor narthex-controller";

@@ -1,0 +1,70 @@
+//! Ingresses that newly refer to what is still being fetched: until the server has answered, snapshots have the version before, so that for the
+//! time of a fetch no host is closed and none loses its certificate.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use imbl::OrdMap;
+use model::{Ingress, ObjectKey, references};
+
+/// What versions of Ingresses refer to.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(super) struct Named {
+    pub(super) secrets: Vec<ObjectKey>,
+    pub(super) config_maps: Vec<ObjectKey>,
+}
+
+impl Named {
+    /// What an Ingress refers to.
+    pub(super) fn by(key: &ObjectKey, ingress: &Ingress) -> Self {
+        Self { secrets: references::secrets_of(key, ingress), config_maps: references::config_maps_of(key, ingress) }
+    }
+
+    fn append(&mut self, mut other: Self) {
+        self.secrets.append(&mut other.secrets);
+        self.config_maps.append(&mut other.config_maps);
+    }
+}
+
+/// The Ingresses of the last snapshot, and those whose newest version it may not have.
+#[derive(Debug, Default)]
+pub(super) struct Withheld {
+    published: OrdMap<ObjectKey, Arc<Ingress>>,
+    /// With what the versions before refer to: it is held as long as they are used.
+    kept: BTreeMap<ObjectKey, Named>,
+}
+
+impl Withheld {
+    /// A version that refers to something new takes the place of one that refers to this.
+    pub(super) fn keep(&mut self, key: &ObjectKey, before: Named) {
+        self.kept.entry(key.clone()).or_default().append(before);
+    }
+
+    /// `true` if the next snapshot may not have the newest version of some Ingress.
+    pub(super) fn any(&self) -> bool {
+        !self.kept.is_empty()
+    }
+
+    /// The Ingresses of the next snapshot, and what need not be held for former versions any more.
+    pub(super) fn next(
+        &mut self,
+        newest: &OrdMap<ObjectKey, Arc<Ingress>>,
+        is_awaited: impl Fn(&ObjectKey, &Ingress) -> bool,
+    ) -> (OrdMap<ObjectKey, Arc<Ingress>>, Vec<Named>) {
+        let mut next = newest.clone();
+        let mut dropped = Vec::new();
+        for (key, named) in std::mem::take(&mut self.kept) {
+            if !newest.get(&key).is_some_and(|ingress| is_awaited(&key, ingress)) {
+                dropped.push(named);
+                continue;
+            }
+            match self.published.get(&key) {
+                Some(before) => next.insert(key.clone(), before.clone()),
+                None => next.remove(&key),
+            };
+            self.kept.insert(key, named);
+        }
+        self.published.clone_from(&next);
+        (next, dropped)
+    }
+}

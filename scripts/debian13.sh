@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# Runs a command in a root of Debian 13: there the tests meet NGINX 1.26, whatever this machine has. What cargo built here runs there, nothing is
+# compiled in it.
+# Usage: debian13.sh test        the suites that meet NGINX
+#        debian13.sh COMMAND...  a command in this directory, as root, with the environment of the caller
+# NGINX_ROOT: the root [target/debian13]; one that is there already is taken as it is.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
+root=$(realpath -m "${NGINX_ROOT:-$target/debian13}")
+
+# As scripts/setup.sh has them for the machine itself.
+packages=nginx,libnginx-mod-http-lua,lua-cjson,libnginx-mod-http-headers-more-filter,libnginx-mod-stream,libnginx-mod-stream-js
+packages+=,libnginx-mod-http-modsecurity,modsecurity-crs,libfaketime,openssl,curl,ca-certificates,iproute2,systemd,diffutils,git
+
+say() { printf 'debian13: %s\n' "$*" >&2; }
+fail() { say "$*"; exit 1; }
+
+[ "$(id -u)" = 0 ] || fail "a root of another release needs root"
+if [ ! -x "$root/usr/sbin/nginx" ]; then
+  [ -z "${NGINX_ROOT:-}" ] || fail "NGINX_ROOT=$NGINX_ROOT: expected a root with usr/sbin/nginx"
+  command -v debootstrap >/dev/null || fail "debootstrap is missing (Debian: scripts/setup.sh debian13)"
+  say "installing Debian 13 into $root (once, about two minutes)"
+  rm -rf "$root" "$root.part"
+  mkdir -p "$root.part"
+  log=$target/debian13.log
+  debootstrap --variant=minbase "--include=$packages" trixie "$root.part" "${MIRROR:-http://deb.debian.org/debian}" >"$log" 2>&1 || fail "debootstrap failed: see $log"
+  rm -rf "$root.part"/var/cache/apt/archives/*.deb
+  mv "$root.part" "$root"
+fi
+if [ "$*" = test ]; then
+  cargo build --locked --workspace --bin narthex --bin bed --tests
+  # What cargo would say there, where it would compile again.
+  mkdir -p "$target/debian13-tests"
+  cargo metadata --locked --format-version 1 --filter-platform "$(rustc --version --verbose | sed -n "s/^host: //p")" >"$target/debian13-tests/cargo.json"
+  cargo nextest list --locked --workspace --list-type binaries-only --message-format json >"$target/debian13-tests/binaries.json"
+  set -- bash -euc '
+    suite() { cargo-nextest nextest run --cargo-metadata "$0/debian13-tests/cargo.json" --binaries-metadata "$0/debian13-tests/binaries.json" "$@"; }
+    export -f suite
+    lua/spec/run.sh
+    # Cases, and the crates that start NGINX: the rest knows none.
+    suite -E "package(nginx) | package(equivalence) | package(narthex) & kind(test)"
+    NARTHEX_BIN=$0/debug/narthex "$0/debug/bed" run -- bash -c "suite \"\$@\"" "$0" --profile e2e -E "package(e2e) & binary(cases) ${CASES:+& test(/$CASES/)}"
+  ' "$target"
+fi
+
+# Mounts of its own: they end with the command.
+export NARTHEX_ROOT_DIRECTORY=$root NARTHEX_TARGET=$target
+# shellcheck disable=SC2016 # For the inner shell.
+exec unshare --mount --propagation private bash -euc '
+  root=$NARTHEX_ROOT_DIRECTORY
+  # A mount, so that what runs in it can change the mounts below /.
+  mount --bind "$root" "$root"
+  for directory in /dev /proc /sys "$PWD" "$NARTHEX_TARGET" "${CARGO_HOME:-$HOME/.cargo}" "${RUSTUP_HOME:-$HOME/.rustup}"; do
+    mkdir -p "$root$directory"
+    mount --rbind "$directory" "$root$directory"
+  done
+  mount -t tmpfs tmpfs "$root/tmp"
+  cp -L /etc/resolv.conf /etc/hosts "$root/etc/"
+  unset NARTHEX_ROOT_DIRECTORY NARTHEX_TARGET
+  exec chroot "$root" env --chdir="$PWD" "$@"
+' debian13 "$@"
