@@ -69,7 +69,9 @@ const OF_THE_MACHINE: [&str; 5] = ["access-log-path", "bind-address", "error-log
 
 #[test]
 fn nginx_accepts_the_examples_of_the_keys() {
-    let keys = CONFIG_KEYS.iter().filter(|key| !OF_THE_MACHINE.contains(&key.name) && !key.name.contains("modsecurity") && key.name != "use-http3");
+    let keys = CONFIG_KEYS
+        .iter()
+        .filter(|key| !OF_THE_MACHINE.contains(&key.name) && !key.name.contains("modsecurity") && key.name != "use-http3");
     let data: Vec<(&str, &str)> = keys.map(|key| (key.name, key.example)).collect();
     let scratch = tempfile::tempdir().unwrap();
     let paths = Paths::new(scratch.path());

@@ -322,9 +322,8 @@ impl ClusterState {
             let (old, new) = (named(change.old.as_deref()), named(change.new.as_deref()));
             // What is new first: the version before is used as long as that is fetched.
             self.refer(Named::default(), new.clone());
-            if self.is_awaited(&new) {
-                self.withheld.keep(&change.key, old);
-            } else {
+            let kept = if self.is_awaited(&new) { self.withheld.keep(&change.key, old) } else { Err(old) };
+            if let Err(old) = kept {
                 self.refer(old, Named::default());
             }
         }

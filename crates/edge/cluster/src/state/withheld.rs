@@ -7,6 +7,11 @@ use std::sync::Arc;
 use imbl::OrdMap;
 use model::{Ingress, ObjectKey, references};
 
+/// Ingresses that wait at a time: each costs every snapshot a little. Those beyond are published at once.
+const MOST: usize = 1000;
+/// Of one namespace.
+const MOST_OF_NAMESPACE: usize = 100;
+
 /// What versions of Ingresses refer to.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct Named {
@@ -35,9 +40,17 @@ pub(super) struct Withheld {
 }
 
 impl Withheld {
-    /// A version that refers to something new takes the place of one that refers to this.
-    pub(super) fn keep(&mut self, key: &ObjectKey, before: Named) {
+    /// A version that refers to something new takes the place of one that refers to this. Gives it back where too many wait already.
+    pub(super) fn keep(&mut self, key: &ObjectKey, before: Named) -> Result<(), Named> {
+        if !self.kept.contains_key(key) {
+            let first = ObjectKey::new(key.namespace.clone(), "");
+            let of_namespace = self.kept.range(first..).take_while(|(other, _)| other.namespace == key.namespace);
+            if self.kept.len() >= MOST || of_namespace.count() >= MOST_OF_NAMESPACE {
+                return Err(before);
+            }
+        }
         self.kept.entry(key.clone()).or_default().append(before);
+        Ok(())
     }
 
     /// `true` if the next snapshot may not have the newest version of some Ingress.
@@ -66,5 +79,22 @@ impl Withheld {
         }
         self.published.clone_from(&next);
         (next, dropped)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_one_namespace_and_of_all_so_many_wait() {
+        let mut withheld = Withheld::default();
+        let mut waiting = |namespace: usize, count: usize| {
+            let keys = (0..count).map(|number| ObjectKey::new(format!("n{namespace}"), format!("i{number}")));
+            keys.filter(|key| withheld.keep(key, Named::default()).is_ok()).count()
+        };
+        assert_eq!(waiting(0, 1000), MOST_OF_NAMESPACE);
+        assert_eq!(waiting(0, 50), 50, "those that wait already");
+        assert_eq!((1..20).map(|namespace| waiting(namespace, 1000)).sum::<usize>(), MOST - MOST_OF_NAMESPACE);
     }
 }
