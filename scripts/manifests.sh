@@ -15,7 +15,7 @@ metadata:
   name: narthex-rollout
 END
   # There is no release of Helm behind these objects.
-  "$helm" template narthex charts/narthex --namespace narthex-rollout --set controller.enabled=false,rollout.enabled=true \
+  "$helm" template --no-hooks narthex charts/narthex --namespace narthex-rollout --set controller.enabled=false,rollout.enabled=true \
     | sed -e '/^# Source: /d' -e '/helm.sh\/chart: /d' -e '/app.kubernetes.io\/managed-by: /d'
 }
 

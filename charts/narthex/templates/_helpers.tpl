@@ -87,5 +87,5 @@ app.kubernetes.io/component: {{ .component }}
 
 {{/* Kubernetes 1.21 and 1.22 have the beta alone. */}}
 {{- define "narthex.autoscaling" -}}
-{{- ternary "autoscaling/v2" "autoscaling/v2beta2" (.Capabilities.APIVersions.Has "autoscaling/v2") -}}
+{{- ternary "autoscaling/v2" "autoscaling/v2beta2" (semverCompare ">=1.23.0-0" .Capabilities.KubeVersion.Version) -}}
 {{- end -}}

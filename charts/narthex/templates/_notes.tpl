@@ -73,6 +73,9 @@
 {{- end }}
 {{- end }}
 {{- end }}
+{{- if and $c.cleanup.enabled (include "narthex.controller.elects" .) (not (and .Values.rbac.create .Values.serviceAccount.create)) }}
+- controller.cleanup.enabled is true, but without rbac.create and serviceAccount.create there is no Job: addresses and the Lease stay after `helm uninstall`
+{{- end }}
 {{- if and $c.reportNodeInternalIp (not $c.hostNetwork) }}
 - controller.reportNodeInternalIp has an effect with controller.hostNetwork only
 {{- end }}

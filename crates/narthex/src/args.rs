@@ -1,6 +1,7 @@
 //! The command line as it was typed. Names and defaults are the predecessor's where it had the flag.
 
 mod api;
+mod cleanup;
 mod compare;
 mod container;
 mod controller;
@@ -25,6 +26,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use nix::unistd::AccessFlags;
 
 pub(crate) use api::ApiArgs;
+pub(crate) use cleanup::CleanupArgs;
 pub(crate) use compare::{AskArgs, CompareArgs};
 pub(crate) use container::{DbgArgs, DbgBackends, DbgCerts, DbgSubject, WaitShutdownArgs};
 pub(crate) use controller::{ModelArgs, SourceArgs, StatusArgs, key};
@@ -128,6 +130,8 @@ pub(crate) enum Command {
     DataPlane(DataPlaneArgs),
     /// Stop the controller or the data plane of this container, and wait until it has ended: for preStop hooks
     WaitShutdown(WaitShutdownArgs),
+    /// Remove what controllers left in a cluster that ended without the rights to do it: addresses in the status of Ingresses, their Lease
+    Cleanup(CleanupArgs),
     /// Look into the controllers of a cluster, and check its Ingresses: what `kubectl narthex` does
     Kubectl(Box<PluginArgs>),
     /// Run a command where another process is

@@ -1,6 +1,7 @@
 //! One module a subcommand.
 
 pub(crate) mod check;
+pub(crate) mod cleanup;
 pub(crate) mod compare;
 pub(crate) mod conf;
 pub(crate) mod data_plane;

@@ -45,6 +45,7 @@ fn command(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::DataPlane(args) => commands::data_plane::data_plane(&args, &cli.log),
         Command::Dbg(args) => commands::dbg::dbg(&args),
         Command::WaitShutdown(args) => commands::wait_shutdown::wait_shutdown(&args),
+        Command::Cleanup(args) => commands::cleanup::cleanup(&args, &cli.log),
         Command::Quit(args) => commands::quit::quit(&args, &cli.log),
         Command::Within => Ok(ExitCode::from(nginx_watch::run_helper())),
         Command::Compare(args) => commands::compare::compare(&args),

@@ -9,6 +9,7 @@ use anyhow::{Context, bail};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::authorization::v1::SelfSubjectRulesReview;
 use k8s_openapi::api::core::v1::{Container, Secret};
+use kube::ResourceExt;
 use kube::api::{Api, DynamicObject, PostParams};
 use serde_json::{Value, json};
 use testkit::bed::Bed;
@@ -68,15 +69,28 @@ impl Helm {
         Ok(String::from_utf8(output.stdout)?)
     }
 
-    /// The objects that the chart renders for a release in a namespace of the same name.
+    /// The objects that the chart renders for a release in a namespace of the same name, without those of hooks.
     ///
     /// # Errors
     /// The chart refuses the values.
     pub fn render(&self, release: &str, values: &Value) -> anyhow::Result<Vec<DynamicObject>> {
-        testkit::kube::read(&self.manifest(release, values)?)
+        Ok(self.all(release, values)?.0)
     }
 
-    /// The text of the objects of [`Self::render`].
+    /// The objects of hooks.
+    ///
+    /// # Errors
+    /// As [`Self::render`].
+    pub fn hooks(&self, release: &str, values: &Value) -> anyhow::Result<Vec<DynamicObject>> {
+        Ok(self.all(release, values)?.1)
+    }
+
+    fn all(&self, release: &str, values: &Value) -> anyhow::Result<(Vec<DynamicObject>, Vec<DynamicObject>)> {
+        let objects = testkit::kube::read(&self.manifest(release, values)?)?;
+        Ok(objects.into_iter().partition(|object| !object.annotations().contains_key("helm.sh/hook")))
+    }
+
+    /// The text of the objects of [`Self::render`] and [`Self::hooks`].
     ///
     /// # Errors
     /// The chart refuses the values.
@@ -183,7 +197,7 @@ impl<'a> Release<'a> {
     /// As [`Self::install`].
     pub fn uninstall(&self) -> anyhow::Result<()> {
         let ns = self.case.ns();
-        self.helm.run(&["uninstall", ns, "--namespace", ns, "--ignore-not-found"], &json!({})).map(drop)
+        self.helm.run(&["uninstall", ns, "--namespace", ns], &json!({})).map(drop)
     }
 
     /// The command by which the first container of one of its Deployments is to be run.
@@ -225,7 +239,8 @@ impl<'a> Release<'a> {
 impl Drop for Release<'_> {
     fn drop(&mut self) {
         // The namespace goes away by itself; this is for what belongs to the cluster.
-        let _ = self.uninstall();
+        let ns = self.case.ns();
+        let _ = self.helm.run(&["uninstall", ns, "--namespace", ns, "--ignore-not-found", "--no-hooks"], &json!({}));
     }
 }
 

@@ -140,6 +140,13 @@ impl Launch<'_> {
         self
     }
 
+    /// Gives it, and its NGINX, a clock of its own: a file has the seconds to add, such as `-120`.
+    pub fn clock(mut self, file: &Path) -> Self {
+        let environment = testkit::clock::environment(file);
+        self.env.extend(environment.map(|(name, value)| (name.to_owned(), value.display().to_string())));
+        self
+    }
+
     /// Uses a work directory that outlives the controller.
     pub fn work_dir(mut self, dir: &Path) -> Self {
         self.work_dir = Some(dir.to_owned());

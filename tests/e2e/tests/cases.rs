@@ -10,6 +10,7 @@ mod cases {
     mod bproto;
     mod can;
     mod class;
+    mod clock;
     mod comp;
     mod cors;
     mod defb;

@@ -11,7 +11,8 @@
 //!
 //! **Echo servers**: it really listens on each container port (8080 if there is none), reports status and readiness, and ends Pods as a
 //! kubelet does: while a Pod terminates it serves on and stays ready in its status, so that its endpoint is `serving` and `terminating`; then
-//! the listener closes, open requests end, and the Pod is deleted for good.
+//! the listener closes, open requests end, and the Pod is deleted for good. A Pod that is not to be restarted, as those of Jobs, has
+//! succeeded at once.
 //!
 //! Annotations of a Pod change that:
 //!

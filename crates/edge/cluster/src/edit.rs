@@ -17,7 +17,7 @@ use crate::PRODUCT;
 use crate::chain::chain;
 
 /// Objects of a page of a list.
-const PAGE: u32 = 500;
+pub(crate) const PAGE: u32 = 500;
 
 /// The reason why an object could not be read or changed.
 #[derive(Debug, Error)]
@@ -208,7 +208,8 @@ impl Editor {
     }
 }
 
-fn refused(what: &str, error: kube::Error) -> EditError {
+/// The error for a person.
+pub(crate) fn refused(what: &str, error: kube::Error) -> EditError {
     let what = what.to_owned();
     match error {
         kube::Error::Api(status) => EditError::Refused { what, code: status.code, message: status.message.clone() },

@@ -27,6 +27,8 @@ pub(crate) struct Fake {
 struct Shared {
     world: Mutex<World>,
     changed: watch::Sender<u64>,
+    /// Whether patches wait for their answers.
+    holding: watch::Sender<bool>,
 }
 
 #[derive(Default)]
@@ -43,6 +45,8 @@ struct World {
     refusals: BTreeMap<String, u16>,
     /// Raised to end every watch that is open.
     hangups: u64,
+    /// Patches that wait.
+    held: usize,
     requests: Vec<String>,
 }
 
@@ -68,7 +72,11 @@ impl Drop for Fake {
 
 impl Fake {
     pub(crate) async fn start() -> Self {
-        let shared = Arc::new(Shared { world: Mutex::new(World { version: 100, ..World::default() }), changed: watch::Sender::new(0) });
+        let shared = Arc::new(Shared {
+            world: Mutex::new(World { version: 100, ..World::default() }),
+            changed: watch::Sender::new(0),
+            holding: watch::Sender::new(false),
+        });
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let router = axum::Router::new().fallback(serve).with_state(shared.clone());
@@ -123,6 +131,16 @@ impl Fake {
     /// Answers this method (`PATCH`, `WATCH`) about a resource with this status.
     pub(crate) fn refuse(&self, method: &str, resource: &str, status: u16) {
         self.world().refusals.insert(format!("{method} {resource}"), status);
+    }
+
+    /// Lets patches wait for their answers, or answers those that wait.
+    pub(crate) fn hold(&self, hold: bool) {
+        self.shared.holding.send_replace(hold);
+    }
+
+    /// Number of patches that wait.
+    pub(crate) fn held(&self) -> usize {
+        self.world().held
     }
 
     /// Ends every watch.
@@ -227,6 +245,11 @@ impl Target {
 
 async fn serve(State(shared): State<Arc<Shared>>, method: Method, uri: Uri, body: Bytes) -> Response {
     let target = Target::of(&uri);
+    if method == Method::PATCH {
+        shared.world.lock().held += 1;
+        let _ = shared.holding.subscribe().wait_for(|holding| !holding).await;
+        shared.world.lock().held -= 1;
+    }
     let mut world = shared.world.lock();
     world.requests.push(format!("{method} {uri}"));
     let is_watch = target.query.contains_key("watch");

@@ -5,6 +5,7 @@
 //! - [`ListWatch`]: one kind, listed and watched for ever.
 //! - [`Editor`]: reads and changes single objects, for commands that end.
 //! - [`EventWriter`], [`Election`], [`StatusWriter`]: Events, the leader's Lease and the addresses in Ingress status.
+//! - [`clean_up`]: removes after a controller's end what it left behind.
 //! - [`Registration`]: the admission webhook's registration and the Secret with its certificate.
 //! - [`LeaseLock`]: a Lease for the time of one piece of work.
 //!
@@ -25,6 +26,7 @@ mod address;
 mod backoff;
 mod chain;
 mod claim;
+mod cleanup;
 mod connect;
 mod decode;
 mod edit;
@@ -55,6 +57,7 @@ mod fake;
 pub use address::{Address, InvalidAddress, parse_addresses};
 pub use backoff::Retry;
 pub use chain::chain;
+pub use cleanup::{Cleaned, clean_up};
 pub use connect::{ConnectError, ConnectOptions, connect, own_namespace};
 pub use edit::{EditError, Editor};
 pub use election::{Election, ElectionHandle, ElectionOptions};

@@ -5,43 +5,37 @@
 //! that are to be served.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use imbl::OrdSet;
 use k8s_openapi::api::core::v1::Pod;
-use k8s_openapi::api::networking::v1::{Ingress, IngressLoadBalancerIngress, IngressLoadBalancerStatus, IngressStatus};
-use kube::api::{Patch, PatchParams, PostParams};
-use kube::{Api, Client};
+use kube::Client;
 use model::ObjectKey;
-use serde_json::json;
 use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, timeout};
 
+use crate::Tasks;
 use crate::address::Address;
 use crate::backoff::Retry;
 use crate::chain::chain;
-use crate::decode::Fetched;
-use crate::kinds::Watched;
 use crate::publish::{AddressSource, follow, replicas};
 use crate::source::SourceHandle;
 use crate::state::Statuses;
-use crate::{PRODUCT, Tasks};
 
 mod ledger;
 mod pace;
+mod pen;
 
 use ledger::Ledger;
 use pace::Pace;
+pub(crate) use pen::{PARALLEL, Pen, manager};
 
 const TASK: &str = "status writer";
-/// Writes at a time when all is emptied.
-const PARALLEL: usize = 10;
 /// Writes before it is looked again what is due.
 const ROUND: usize = 200;
-/// Longest wait for one write.
+/// Longest wait for the list of replicas.
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// Longest time of emptying all statuses.
 const CLEAR: Duration = Duration::from_secs(30);
@@ -55,6 +49,8 @@ const VERSION_LABELS: [&str; 3] = ["pod-template-hash", "controller-revision-has
 pub struct StatusOptions {
     /// The source of the addresses.
     pub addresses: AddressSource,
+    /// The Lease of the leader: by it `narthex cleanup` knows later what this controller wrote.
+    pub lease: ObjectKey,
     /// `--status-update-interval`: how soon a write that did not take effect, or that others keep changing, is repeated; how often node addresses are looked up.
     pub interval: Duration,
     /// Our own Pod, for telling on shutdown whether we are the last.
@@ -100,7 +96,7 @@ impl StatusWriter {
         tasks.spawn(follow(client.clone(), options.addresses.clone(), options.interval, options.retry, addresses));
         let (stop, stopped) = oneshot::channel();
         let ledger = Ledger::new(options.interval, options.retry);
-        let pen = Pen { client, put: Arc::default() };
+        let pen = Pen::new(client, manager(&options.lease));
         let (statuses, pace) = (source.statuses.clone(), Pace::new(source.snapshots.clone()));
         tasks.spawn(Writer { pen, options, owned, statuses, leader, wanted, ledger, pace }.run(stopped));
         StatusHandle { stop }
@@ -197,7 +193,7 @@ impl Writer {
         if !self.options.clear_on_shutdown || wanted.is_none_or(|wanted| wanted.len() > 1) {
             return;
         }
-        match timeout(TIMEOUT, replicas(&self.pen.client, &self.options.pod, &VERSION_LABELS)).await {
+        match timeout(TIMEOUT, replicas(self.pen.client(), &self.options.pod, &VERSION_LABELS)).await {
             Ok(Ok(pods)) if !pods.iter().any(|pod| stays(pod, &self.options.pod.name)) => {}
             // It has the addresses from now on, or will have them.
             Ok(Ok(_)) => return,
@@ -226,55 +222,6 @@ impl Writer {
 fn stays(pod: &Pod, own: &str) -> bool {
     let ended = pod.status.as_ref().and_then(|status| status.phase.as_deref()).is_some_and(|phase| ENDED.contains(&phase));
     pod.metadata.name.as_deref() != Some(own) && pod.metadata.deletion_timestamp.is_none() && !ended
-}
-
-/// Writes one status.
-#[derive(Clone)]
-struct Pen {
-    client: Client,
-    /// We may update but not patch: the permissions are those of the predecessor.
-    put: Arc<AtomicBool>,
-}
-
-impl Pen {
-    async fn write(&self, key: &ObjectKey, addresses: &[Address]) -> Result<(), String> {
-        match timeout(TIMEOUT, self.attempt(key, addresses)).await {
-            Ok(Ok(())) => Ok(()),
-            // Deleted meanwhile: there is nothing to write to.
-            Ok(Err(kube::Error::Api(status))) if status.is_not_found() => Ok(()),
-            Ok(Err(kube::Error::Api(status))) => Err(format!("{} (status {})", status.message, status.code)),
-            Ok(Err(error)) => Err(chain(&error)),
-            Err(_) => Err(format!("no answer within {} seconds", TIMEOUT.as_secs())),
-        }
-    }
-
-    async fn attempt(&self, key: &ObjectKey, addresses: &[Address]) -> Result<(), kube::Error> {
-        if !self.put.load(Ordering::Relaxed) {
-            let entries = if addresses.is_empty() { None } else { Some(entries(addresses)) };
-            let patch = json!({"status": {"loadBalancer": {"ingress": entries}}});
-            let params = PatchParams { field_manager: Some(PRODUCT.to_owned()), ..PatchParams::default() };
-            let api: Api<Fetched<model::Ingress>> = Watched::api(self.client.clone(), Some(&key.namespace));
-            match api.patch_status(&key.name, &params, &Patch::Merge(&patch)).await {
-                Err(kube::Error::Api(status)) if status.is_forbidden() => {}
-                outcome => return outcome.map(|_| ()),
-            }
-        }
-        let api: Api<Ingress> = Api::namespaced(self.client.clone(), &key.namespace);
-        let mut ingress = api.get(&key.name).await?;
-        let balancer = IngressLoadBalancerStatus { ingress: (!addresses.is_empty()).then(|| entries(addresses)) };
-        ingress.status = Some(IngressStatus { load_balancer: Some(balancer) });
-        let params = PostParams { field_manager: Some(PRODUCT.to_owned()), ..PostParams::default() };
-        api.replace_status(&key.name, &params, &ingress).await?;
-        self.put.store(true, Ordering::Relaxed);
-        Ok(())
-    }
-}
-
-fn entries(addresses: &[Address]) -> Vec<IngressLoadBalancerIngress> {
-    let filled = |text: &String| (!text.is_empty()).then(|| text.clone());
-    let entry =
-        |address: &Address| IngressLoadBalancerIngress { hostname: filled(&address.hostname), ip: filled(&address.ip), ports: None };
-    addresses.iter().map(entry).collect()
 }
 
 async fn until(moment: Option<Instant>) {

@@ -7,7 +7,7 @@ use cluster::{Client, ElectionOptions, LeaseError, LeaseLock, chain};
 use model::ObjectKey;
 use nginx_watch::{Boxed, Contender, Lock, Tried, Wanted, Work, mark};
 
-use super::pod::env;
+use super::pod::{env, own_namespace};
 use crate::args::ApiArgs;
 
 /// Time for which a replica that died keeps it.
@@ -26,7 +26,7 @@ impl Leased {
     /// The Lease of this name in our own namespace: replicas that looked for it in different ones would all hold it. Nothing is asked yet.
     pub(crate) async fn connect(name: &str, api: &ApiArgs) -> anyhow::Result<Self> {
         let client = cluster::connect(&api.connect_options()).await.context("--lock-lease needs an API server")?;
-        let Some(namespace) = env("POD_NAMESPACE").or_else(|| cluster::own_namespace(&api.connect_options())) else {
+        let Some(namespace) = own_namespace(api) else {
             bail!(
                 "--lock-lease {name}: in which namespace? Expected POD_NAMESPACE, the service account of a Pod, or a kubeconfig whose current context has a namespace"
             );

@@ -14,6 +14,11 @@ pub(crate) fn env(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
+/// The namespace that we belong to: of `POD_NAMESPACE`, of the service account, or of the kubeconfig's context.
+pub(crate) fn own_namespace(api: &ApiArgs) -> Option<String> {
+    env("POD_NAMESPACE").or_else(|| cluster::own_namespace(&api.connect_options()))
+}
+
 /// Whether there is an API server for us: a flag names one, or this is a Pod.
 pub(crate) fn has_api(api: &ApiArgs) -> bool {
     api.names_one() || std::env::var_os("KUBERNETES_SERVICE_HOST").is_some()

@@ -5,6 +5,7 @@ use e2e::{Case, Controller, PATIENCE};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Pod, ServiceAccount};
 use k8s_openapi::api::networking::v1::Ingress;
+use kube::api::{Patch, PatchParams};
 use serde_json::json;
 use testkit::poll;
 
@@ -92,5 +93,42 @@ async fn the_leader_writes_the_status_and_releases_its_lease_when_it_stops() -> 
     assert_eq!(holder().await?, "controller");
     drop(controller);
     assert_eq!(holder().await?, "");
+    Ok(())
+}
+
+/// `narthex cleanup` as an administrator, for the Lease `mine` of the case's namespace.
+async fn cleanup(case: &Case) -> anyhow::Result<String> {
+    let binary = std::env::var_os("NARTHEX_BIN").context("NARTHEX_BIN")?;
+    let mut command = tokio::process::Command::new(binary);
+    command.args(["cleanup", "--election-id=mine", "--kubeconfig"]).arg(case.bed.kubeconfig());
+    command.arg(format!("--watch-namespace={}", case.ns())).env("POD_NAMESPACE", case.ns());
+    let output = command.output().await?;
+    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Ok(String::from_utf8(output.stdout)?)
+}
+
+#[tokio::test]
+async fn what_a_controller_could_not_remove_at_its_end_is_removed_by_cleanup() -> anyhow::Result<()> {
+    let case = Case::new("status-cleanup").await?;
+    let _servers = case.echo(1).await?;
+    for host in ["ours.example.com", "theirs.example.com"] {
+        case.serve(host).await?;
+    }
+    let mut controller = publishing(&case, &["--election-id=mine"]).await?;
+    for host in ["ours.example.com", "theirs.example.com"] {
+        status_is(&case, host, &["192.0.2.1"]).await?;
+    }
+    controller.kill()?;
+    // Another controller took this one over.
+    let status = json!({"status": {"loadBalancer": {"ingress": [{"ip": "192.0.2.9"}]}}});
+    case.namespace.api::<Ingress>().patch_status("theirs.example.com", &PatchParams::default(), &Patch::Merge(status)).await?;
+
+    let said = cleanup(&case).await?;
+    assert_eq!(said, format!("the status of 1 Ingresses is empty now; there is no Lease {}/mine\n", case.ns()));
+    assert!(addresses(&case, "ours.example.com").await?.is_empty());
+    assert_eq!(addresses(&case, "theirs.example.com").await?, ["192.0.2.9"]);
+    assert!(case.namespace.api::<Lease>().get_opt("mine").await?.is_none());
+    // It may be run again.
+    assert!(cleanup(&case).await?.starts_with("the status of 0 Ingresses"));
     Ok(())
 }

@@ -7,7 +7,7 @@ mod states;
 use std::net::{IpAddr, SocketAddr};
 
 use anyhow::{Context, ensure};
-use e2e::{Case, Controller, PATIENCE};
+use e2e::{Case, Controller, Launch, PATIENCE};
 use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::api::networking::v1::Ingress;
@@ -55,12 +55,20 @@ impl Hook {
 
     /// Starts the controller and waits until Ingresses are accepted by its review.
     async fn start(&self, flags: &[&str]) -> anyhow::Result<Controller> {
+        self.begin(self.launch(flags)).await
+    }
+
+    fn launch(&self, flags: &[&str]) -> Launch<'_> {
         let mut launch = self.case.controller().flag(&format!("--validating-webhook={}", self.address));
         launch = launch.flag("--validating-webhook-secret={NS}/hook").flag("--validating-webhook-configuration={NS}");
         launch = launch.flag(&format!("--validating-webhook-names={}", self.address.ip()));
         for flag in flags {
             launch = launch.flag(flag);
         }
+        launch
+    }
+
+    async fn begin(&self, launch: Launch<'_>) -> anyhow::Result<Controller> {
         let controller = launch.start().await?;
         // The API server learns of the authority by a watch of its own.
         poll(PATIENCE, || async {

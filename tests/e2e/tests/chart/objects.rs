@@ -1,6 +1,7 @@
 //! Which objects the values make, and what is in them: one case for each condition.
 
 mod backend;
+mod cleanup;
 mod controller;
 mod services;
 

@@ -121,6 +121,32 @@ fn fields_that_a_version_of_kubernetes_lacks_are_left_out() -> anyhow::Result<()
     Ok(())
 }
 
+/// The chart is for Kubernetes 1.21 and newer, so that a PodDisruptionBudget is always of `policy/v1`.
+#[test]
+fn objects_have_versions_that_their_version_of_kubernetes_serves() -> anyhow::Result<()> {
+    let (helm, chart) = (helm()?, chart());
+    let scaled = json!({"replicaCount": 2, "autoscaling": {"enabled": true, "minReplicas": 2}});
+    let values = json!({"controller": scaled, "defaultBackend": {"enabled": true, "autoscaling": {"enabled": true, "minReplicas": 2}}});
+    let template = |version: &str| helm.run(&["template", "edge", &chart.to_string_lossy(), "--kube-version", version], &values);
+    for (version, scaler) in
+        [("1.21.0", "autoscaling/v2beta2"), ("1.22.17", "autoscaling/v2beta2"), ("1.23.0", "autoscaling/v2"), ("1.36.0", "autoscaling/v2")]
+    {
+        let objects = testkit::kube::read(&template(version)?)?;
+        let versions = |kind: &str| -> Vec<String> {
+            let types = objects.iter().filter_map(|object| object.types.as_ref()).filter(|types| types.kind == kind);
+            types.map(|types| types.api_version.clone()).collect()
+        };
+        assert_eq!(versions("HorizontalPodAutoscaler"), [scaler; 2], "Kubernetes {version}");
+        for (kind, expected) in [("PodDisruptionBudget", "policy/v1"), ("Job", "batch/v1"), ("IngressClass", "networking.k8s.io/v1")] {
+            let found = versions(kind);
+            ensure!(!found.is_empty() && found.iter().all(|version| version == expected), "Kubernetes {version}: {kind} {found:?}");
+        }
+    }
+    let refusal = template("1.20.15").err().context("Kubernetes 1.20 is taken")?.to_string();
+    ensure!(refusal.contains("chart requires kubeVersion: >=1.21.0-0"), "{refusal}");
+    Ok(())
+}
+
 #[tokio::test]
 async fn values_without_a_meaning_are_named_and_change_nothing() -> anyhow::Result<()> {
     let bed = Bed::start_private().await?;
@@ -199,6 +225,7 @@ async fn combinations_without_an_effect_are_named() -> anyhow::Result<()> {
         (json!({"controller": {"hostPort": {"ports": {"other": 7}}}}), "controller.hostPort.ports.other is 7"),
         (json!({"controller": {"healthCheckPath": "/h"}}), "controller.livenessProbe.httpGet.path is /healthz: the probe fails"),
         (json!({"controller": {"configMapNamespace": "there"}}), "this chart makes it in default"),
+        (json!({"serviceAccount": {"create": false}}), "without rbac.create and serviceAccount.create there is no Job"),
         (json!({"controller": {"maxmindLicenseKey": "k"}}), "downloads no databases yet"),
         (json!({"controller": {"admissionWebhooks": {"key": "/k/key"}}}), "controller.admissionWebhooks.key is /k/key"),
     ];

@@ -65,8 +65,11 @@ async fn ask(bed: &Bed) -> anyhow::Result<()> {
         let install = ["install", "edge", &chart.to_string_lossy(), "--namespace", "default", "--dry-run=server", "--output=json"];
         let asked = helm.run(&install, &set["values"]).with_context(|| set["name"].to_string())?;
         let release: Value = serde_json::from_str(&asked)?;
-        let manifest = release["manifest"].as_str().context("a manifest")?;
-        let stored = create(bed, manifest).with_context(|| set["name"].to_string())?;
+        let mut manifest = release["manifest"].as_str().context("a manifest")?.to_owned();
+        for hook in release["hooks"].as_array().into_iter().flatten() {
+            manifest += &format!("\n---\n{}", hook["manifest"].as_str().context("the manifest of a hook")?);
+        }
+        let stored = create(bed, &manifest).with_context(|| set["name"].to_string())?;
         ensure!(stored.lines().count() == manifest.matches("\nkind: ").count(), "{}: {stored}", set["name"]);
         Ok(())
     })

@@ -172,10 +172,13 @@ async fn what_is_not_there_is_named_with_what_is() -> anyhow::Result<()> {
         (vec!["general", "-n", "kube-public"], "in namespace \"kube-public\": it has no Pods".to_owned()),
         (vec!["info", "-n", ns, "--service", "absent"], format!("no Service \"absent\" in namespace {ns:?}: it has")),
         (vec!["general", "-n", ns, "--context", "absent"], "context \"absent\" does not exist".to_owned()),
+        // Before that it logs each of its attempts.
+        (vec!["general", "-n", ns, "--server", "https://127.0.0.1:1"], "The connection to the server 127.0.0.1:1 was refused".to_owned()),
         (vec!["general", "-n", ns, "--as", "stranger"], "User \"stranger\" cannot list resource \"pods\"".to_owned()),
     ] {
         let (code, out, error) = fake.fails(&words)?;
         ensure!(code == Some(1) && out.is_empty() && error.starts_with("narthex: ") && error.contains(&expected), "{words:?}: {error}");
+        ensure!(!error.contains(".go:"), "{words:?}: {error}");
     }
     ensure!(fake.fails(&["certs"])?.0 == Some(2));
     Ok(())

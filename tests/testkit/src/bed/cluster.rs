@@ -21,9 +21,10 @@ use crate::kubelet::{self, Addresses, Image};
 const TOKEN: &str = "narthex-test-bed-administrator";
 const STARTUP_TIMEOUT: Duration = Duration::from_secs(60);
 const ASK_AGAIN: Duration = Duration::from_millis(50);
-/// The controllers that tests need: Deployments, EndpointSlices, accounts, namespaces that go away.
-const CONTROLLERS: [&str; 9] = [
+/// The controllers that tests need: Deployments, Jobs, EndpointSlices, accounts, namespaces that go away.
+const CONTROLLERS: [&str; 10] = [
     "deployment-controller",
+    "job-controller",
     "replicaset-controller",
     "endpointslice-controller",
     "endpointslice-mirroring-controller",

@@ -1,6 +1,8 @@
 //! Outside: makes the namespaces, waits for what runs in them, and removes the directory afterwards.
 
 use std::ffi::OsString;
+use std::fs::File;
+use std::io::Read;
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -8,6 +10,7 @@ use std::process::{Command, ExitCode};
 
 use anyhow::Context;
 use nix::errno::Errno;
+use nix::mount::{MntFlags, umount2};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::signal::Signal;
@@ -54,10 +57,18 @@ pub fn enter(options: &Enter) -> anyhow::Result<ExitCode> {
     };
     let signals = terms::watch()?;
     new_namespaces()?;
+    // Opened here: /proc shows the processes of the bed later, and nothing when they have ended.
+    let mut mounts = File::open("/proc/self/mountinfo").context("table of mounts")?;
     let init = Command::new("/proc/self/exe")
         .arg0("bed-init")
         .arg("init")
-        .args([OsString::from("--dir"), dir.into(), "--binaries".into(), binaries.into(), format!("--nodes={}", options.nodes).into()])
+        .args([
+            OsString::from("--dir"),
+            dir.as_os_str().to_owned(),
+            "--binaries".into(),
+            binaries.into(),
+            format!("--nodes={}", options.nodes).into(),
+        ])
         .arg("--")
         .args(&options.command)
         .spawn()
@@ -73,12 +84,24 @@ pub fn enter(options: &Enter) -> anyhow::Result<ExitCode> {
             if received.signal == Signal::SIGCHLD {
                 let status = waitpid(init, Some(WaitPidFlag::WNOHANG)).context("wait for process 1 of the bed")?;
                 if let Some(code) = terms::exit_code(status) {
+                    unmount_below(&dir, &mut mounts);
                     return Ok(ExitCode::from(code));
                 }
             } else if received.by_process {
                 terms::pass_on(received.signal, init);
             }
         }
+    }
+}
+
+/// Unmounts the roots of containers that the kubelet did not live to unmount: nothing could remove their directories.
+fn unmount_below(dir: &Path, mounts: &mut File) {
+    let mut table = String::new();
+    let _ = mounts.read_to_string(&mut table);
+    // The fifth field is the place.
+    let places = table.lines().filter_map(|line| line.split(' ').nth(4)).filter(|place| Path::new(place).starts_with(dir));
+    for place in places {
+        let _ = umount2(place, MntFlags::MNT_DETACH);
     }
 }
 

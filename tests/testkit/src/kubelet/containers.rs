@@ -17,7 +17,7 @@ use super::environment::{Facts, environment, expand};
 use super::image::{self, Image};
 use super::network::Network;
 use super::pod::{Life, Request};
-use super::report::{Phase, Place, Report, evicted, status};
+use super::report::{Phase, Place, Report, evicted, restarts, status};
 use super::volumes::{TOKEN_DIRECTORY, TOKEN_VOLUME, Volumes};
 use super::{Ctx, RETRY, binding, options};
 
@@ -196,7 +196,7 @@ impl Sandbox {
                 specification: specification(&around, container)?,
                 layer_over: (!read_only_root(container)).then(|| image.root.clone()),
                 health: Health::of(container, self.facts.address)?,
-                restart: spec.restart_policy.as_deref().unwrap_or("Always") == "Always",
+                restart: restarts(&self.facts.pod),
                 grace: Duration::from_secs(spec.termination_grace_period_seconds.and_then(|seconds| seconds.try_into().ok()).unwrap_or(30)),
             });
         }

@@ -14,7 +14,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::{Ctx, RETRY, binding, containers, options, status};
+use super::{Ctx, RETRY, binding, containers, options, report, status};
 use crate::echo;
 
 /// Open requests get this long to end after the grace period.
@@ -66,6 +66,10 @@ impl Life<'_> {
         }
         match &self.ctx.config.image {
             Some(image) if image.runs(&pod) => containers::run(&mut self, image).await?,
+            _ if !report::restarts(&pod) => {
+                self.ask(Request::Status(status::succeeded())).await?;
+                self.deleted().await;
+            }
             _ => self.echo(&pod).await?,
         }
         if !self.is_closed() {

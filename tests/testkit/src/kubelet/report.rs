@@ -49,8 +49,8 @@ pub(super) fn status(pod: &Pod, place: Place, reports: &[Report]) -> Value {
     let waiting = reports.iter().any(|report| matches!(report.phase, Phase::Waiting { .. }));
     let over = reports.iter().all(|report| matches!(report.phase, Phase::Ended { .. }));
     let failed = reports.iter().any(|report| matches!(report.phase, Phase::Ended { code, .. } if code != 0));
-    // Containers that ended are started again, unless the Pod is to end.
-    let ending = pod.metadata.deletion_timestamp.is_some();
+    // Containers that ended are started again, unless the Pod is to end or says otherwise.
+    let ending = pod.metadata.deletion_timestamp.is_some() || !restarts(pod);
     let phase = match (waiting, over && ending, failed) {
         (true, _, _) => "Pending",
         (false, false, _) => "Running",
@@ -67,6 +67,12 @@ pub(super) fn status(pod: &Pod, place: Place, reports: &[Report]) -> Value {
         "conditions": conditions(ready),
         "containerStatuses": containers(pod, reports),
     }})
+}
+
+/// Whether a Pod's containers are started again whenever they end.
+pub(super) fn restarts(pod: &Pod) -> bool {
+    let policy = pod.spec.as_ref().and_then(|spec| spec.restart_policy.as_deref());
+    policy.unwrap_or("Always") == "Always"
 }
 
 /// The status of a Pod that its Node has no room for.
@@ -136,6 +142,18 @@ mod tests {
             assert_eq!(status.phase.as_deref(), Some(phase));
             let found = status.conditions.unwrap().into_iter().find(|condition| condition.type_ == "Ready").unwrap();
             assert_eq!(found.status, ready, "{phase}");
+        }
+    }
+
+    #[test]
+    fn a_pod_of_a_job_is_over_when_its_container_has_ended() {
+        let pod: Pod = serde_json::from_value(json!({"spec": {"restartPolicy": "Never", "containers": [{"name": "a"}]}})).unwrap();
+        let place = Place { address: [10, 77, 16, 1].into(), host: [10, 77, 1, 11].into(), started: Timestamp::UNIX_EPOCH };
+        let running = Phase::Running(Timestamp::UNIX_EPOCH);
+        let ended = |code| Phase::Ended { code, started: Timestamp::UNIX_EPOCH, ended: Timestamp::UNIX_EPOCH };
+        for (container, phase) in [(running, "Running"), (ended(0), "Succeeded"), (ended(1), "Failed")] {
+            let status = status(&pod, place, &[Report { phase: container, ..Report::default() }]);
+            assert_eq!(status["status"]["phase"], phase);
         }
     }
 }

@@ -80,6 +80,11 @@ pub(super) fn running(pod: &Pod, address: Ipv4Addr, host: Ipv4Addr, started: Tim
     }})
 }
 
+/// The status of a Pod that has done its work as a merge patch.
+pub(super) fn succeeded() -> Value {
+    json!({"status": {"phase": "Succeeded"}})
+}
+
 /// Kubernetes' times have no fractions.
 pub(super) fn seconds(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()

@@ -14,15 +14,24 @@ struct Running {
     _tasks: Tasks,
 }
 
+fn options(addresses: AddressSource, clear_on_shutdown: bool) -> StatusOptions {
+    StatusOptions {
+        addresses,
+        lease: ObjectKey::new("ingress", "leader"),
+        interval: Duration::from_secs(60),
+        pod: ObjectKey::new("ingress", "us"),
+        clear_on_shutdown,
+        retry: Retry { first: Duration::from_millis(10), most: Duration::from_millis(50) },
+    }
+}
+
 async fn start(fake: Fake, addresses: AddressSource, clear_on_shutdown: bool) -> Running {
     let mut tasks = Tasks::new();
     let source = ClusterSource::spawn(fake.client().await, SourceOptions::new(Arc::default()), &mut tasks);
     let (owned, owned_receiver) = watch::channel(OrdSet::new());
     let (leader, leader_receiver) = watch::channel(true);
-    let retry = Retry { first: Duration::from_millis(10), most: Duration::from_millis(50) };
-    let pod = ObjectKey::new("ingress", "us");
-    let options = StatusOptions { addresses, interval: Duration::from_secs(60), pod, clear_on_shutdown, retry };
     let client = fake.client().await;
+    let options = options(addresses, clear_on_shutdown);
     let handle = StatusWriter::spawn(client, options, owned_receiver, &source, leader_receiver, &mut tasks);
     Running { fake, owned, leader, handle, _tasks: tasks }
 }
@@ -141,4 +150,47 @@ async fn the_last_replica_that_stays_empties_the_statuses_and_others_do_not() {
         running.handle.stop().await;
         assert_eq!(written(&running.fake, "a"), expected, "beside {other:?}");
     }
+}
+
+/// Writes 20 statuses, while the server answers none: how many it has at a time.
+async fn at_a_time(changes: bool) -> usize {
+    let fake = Fake::start().await;
+    let keys: Vec<ObjectKey> = (0..20).map(|number| ObjectKey::new("shop", format!("i{number}"))).collect();
+    for key in &keys {
+        fake.put("ingresses", ingress(&key.name, None));
+    }
+    fake.hold(true);
+    let (snapshots, snapshots_receiver) = watch::channel(None);
+    let (_owned, owned) = watch::channel(OrdSet::new());
+    let (_statuses, statuses) = watch::channel(Statuses::new());
+    let (_leader, leader) = watch::channel(true);
+    let (_wanted, wanted) = watch::channel(None);
+    let options = options(fixed("192.0.2.1"), false);
+    let ledger = Ledger::new(options.interval, options.retry);
+    let pen = Pen::new(fake.client().await, manager(&options.lease));
+    let pace = Pace::new(snapshots_receiver);
+    let mut writer = Writer { pen, options, owned, statuses, leader, wanted, ledger, pace };
+    if changes {
+        snapshots.send_replace(Some(Arc::default()));
+    }
+    let addresses: Arc<[Address]> = [Address::ip("192.0.2.1")].into();
+    let mut held = 0;
+    let look = async {
+        eventually(&fake, "the first writes", || fake.held() > 0).await;
+        // Those that are sent at the same time arrive while others are answered.
+        for _ in 0..50 {
+            fake.client().await.request_text(http::Request::get("/api/v1/pods").body(Vec::new()).unwrap()).await.unwrap();
+        }
+        held = fake.held();
+        fake.hold(false);
+    };
+    tokio::join!(writer.write(keys, &addresses), look);
+    assert_eq!(fake.requests("PATCH"), 20, "all are written");
+    held
+}
+
+#[tokio::test]
+async fn statuses_are_written_one_at_a_time_while_what_is_served_changes() {
+    assert_eq!(at_a_time(false).await, 10);
+    assert_eq!(at_a_time(true).await, 1);
 }

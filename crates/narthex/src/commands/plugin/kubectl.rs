@@ -60,7 +60,7 @@ impl Kubectl {
     pub(super) fn output(&self, words: &[&str]) -> anyhow::Result<Vec<u8>> {
         let output = self.command(words).stdin(Stdio::null()).output().with_context(|| self.missing())?;
         if !output.status.success() {
-            bail!("kubectl {}: {}", words.join(" "), String::from_utf8_lossy(&output.stderr).trim());
+            bail!("kubectl {}: {}", words.join(" "), message(&String::from_utf8_lossy(&output.stderr)));
         }
         Ok(output.stdout)
     }
@@ -80,5 +80,42 @@ impl Kubectl {
             String::from_utf8(text).ok().filter(|name| !name.is_empty())
         };
         self.namespace.clone().or_else(configured).unwrap_or_else(|| "default".to_owned())
+    }
+}
+
+/// The message in the standard error of kubectl, without the lines of its log, which say the same at length before it. Where there is
+/// nothing else, the last of those.
+fn message(text: &str) -> String {
+    let said: Vec<&str> = text.lines().filter(|line| logged(line).is_none()).collect();
+    let said = said.join("\n");
+    match (said.trim(), text.lines().filter_map(logged).next_back()) {
+        ("", Some(last)) => last.to_owned(),
+        (said, _) => said.to_owned(),
+    }
+}
+
+/// What a line of the log says: `E1123 12:00:00.000000     123 memcache.go:265] "Unhandled Error" …`, as klog writes them.
+fn logged(line: &str) -> Option<&str> {
+    let (head, said) = line.split_once("] ")?;
+    let [level, _time, _thread, place] = head.split_whitespace().collect::<Vec<_>>()[..] else { return None };
+    let date = level.strip_prefix(['I', 'W', 'E', 'F'])?;
+    (date.len() == 4 && date.bytes().all(|byte| byte.is_ascii_digit()) && place.contains(".go:")).then_some(said)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_the_log_are_left_out_of_the_message() {
+        let logged =
+            "E1123 12:00:00.000000     123 memcache.go:265] \"Unhandled Error\" err=\"couldn't get current server API group list\"\n";
+        let refused = "The connection to the server 127.0.0.1:1 was refused - did you specify the right host or port?\n";
+        assert_eq!(message(&format!("{logged}{logged}{refused}")), refused.trim());
+        assert_eq!(message(refused), refused.trim());
+        assert_eq!(message(logged), "\"Unhandled Error\" err=\"couldn't get current server API group list\"");
+        for other in ["", "Error: [a] b", "E11 not a log] line"] {
+            assert_eq!(message(other), other);
+        }
     }
 }

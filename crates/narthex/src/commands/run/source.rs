@@ -149,9 +149,11 @@ fn start_cluster(args: &RunArgs, settings: Arc<BuildOptions>, client: cluster::C
             identity: pod.name.to_string(),
             ttl: args.status.election_ttl,
         };
+        let lease = election.lease.clone();
         let election = Election::spawn(client.clone(), election, tasks);
         let options = StatusOptions {
             addresses,
+            lease,
             interval: args.status.interval(),
             pod,
             clear_on_shutdown: args.status.update_status_on_shutdown,

@@ -65,6 +65,19 @@ async fn the_certificate_is_rotated_while_reviews_go_on() -> anyhow::Result<()> 
 }
 
 #[tokio::test]
+async fn the_certificate_of_a_node_whose_clock_is_two_minutes_off_is_valid_elsewhere() -> anyhow::Result<()> {
+    let scratch = tempfile::tempdir()?;
+    let clock = scratch.path().join("clock");
+    for seconds in ["-120", "+120"] {
+        std::fs::write(&clock, seconds)?;
+        let hook = Hook::new("adm-clock", "Fail").await?;
+        let _controller = hook.begin(hook.launch(&[]).clock(&clock)).await.with_context(|| format!("{seconds} s"))?;
+        hook.case.create_dry(&rule("dry", "dry.example.com").build()).await?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_dry_run_gets_the_same_answer_and_stores_nothing_and_a_deletion_is_always_allowed() -> anyhow::Result<()> {
     let hook = Hook::new("adm-dry", "Fail").await?;
     // Stored as one of another class.

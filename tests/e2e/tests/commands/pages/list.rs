@@ -133,10 +133,34 @@ pub(super) const PAGES: &[Page] = &[
         name: "upgrade.md",
         controllers: 0,
         setup: released!(),
-        stand_ins: &[],
+        stand_ins: &[("/etc/systemd/system/", "$ROOT/etc/systemd/system/"), ("/run/narthex/", "work/")],
         excuses: &[
+            Excuse { command: "useradd", why: "tests add no users", instead: "grep --quiet '^User=narthex$' deploy/narthex-leave-nginx.conf" },
+            Excuse { command: "systemctl daemon-reload", why: SYSTEMD, instead: "grep --quiet '^KillMode=process$' \"$ROOT/etc/systemd/system/narthex.service.d/leave-nginx.conf\"" },
+            // As systemd does with that drop-in, twice: NGINX and its workers stay, and serve while there is no controller.
+            Excuse {
+                command: "systemctl restart narthex.service",
+                why: SYSTEMD,
+                instead: "set -- $PORTS
+                    command=$(sed -n 's|^ExecStart=/usr/bin/narthex ||p' deploy/narthex-leave-nginx.conf)
+                    command=${command/\\/srv\\/ingress/examples}
+                    start() {
+                      $NARTHEX_BIN $command --work-dir work --http-port $1 --https-port $2 --healthz-port $3 >>unit.log 2>&1 & controller=$!
+                      until curl --fail --silent --output ready \"http://127.0.0.1:$3/readyz\"; do kill -0 $controller || { cat unit.log; exit 1; }; sleep 0.1; done
+                    }
+                    start \"$@\"
+                    master=$(cat work/run/nginx.pid) workers=$(pgrep --parent $(cat work/run/nginx.pid))
+                    kill -TERM $controller
+                    wait $controller
+                    curl --silent --output answer \"http://127.0.0.1:$1/\"
+                    start \"$@\"
+                    test \"$(cat work/run/nginx.pid)\" = \"$master\"
+                    test \"$(pgrep --parent $master)\" = \"$workers\"
+                    kill -TERM $controller
+                    wait $controller",
+            },
             Excuse { command: "install -m 0755", why: SYSTEMD, instead: "test -x \"$NARTHEX_BIN\"" },
-            Excuse { command: "systemctl restart narthex", why: SYSTEMD, instead: "narthex run --help >help; grep --quiet -- --leave-nginx help" },
+            Excuse { command: "systemctl restart narthex", why: SYSTEMD, instead: "grep --quiet '^Restart=always' deploy/narthex.service" },
             Excuse { command: "http://127.0.0.1:10254/readyz", why: SYSTEMD, instead: "true" },
         ],
     },
