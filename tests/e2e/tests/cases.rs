@@ -35,6 +35,7 @@ mod cases {
     mod modsec;
     mod nameless;
     mod obs;
+    mod ocsp;
     mod owners;
     mod pass;
     mod path;
