@@ -13,7 +13,7 @@ local M = {}
 --- Modules that phases enter, and those that take settings.
 local ENTRIES = {
   "auth.clients", "auth.external", "balance.balancer", "balance.outside", "limits.limits", "metrics.log", "metrics.metrics",
-  "metrics.tracing", "request.header", "route.choice", "route.errors", "route.host", "route.identity", "route.redirect", "route.router",
+  "metrics.tracing", "request.header", "request.source", "route.choice", "route.errors", "route.host", "route.identity", "route.redirect", "route.router",
   "state.closing", "state.control", "state.record", "tls.certificate",
 }
 

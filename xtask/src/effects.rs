@@ -63,6 +63,9 @@ fn verdict(kind: &str, name: &str, inert: Option<&str>, has_effect: bool) -> Opt
     }
 }
 
+/// Parameters of DHE.
+const DH_PARAMETERS: &str = include_str!("../../crates/core/model/src/passes/globals/dh/2048.pem");
+
 /// Everything that examples name.
 struct Objects(Snapshot);
 
@@ -75,6 +78,7 @@ impl Objects {
         let mut all = vec![
             object("Secret", "default", "ca", "stringData", pair.clone()),
             object("Secret", "shop", "backend-tls", "stringData", pair),
+            object("Secret", "ingress", "dh-parameters", "stringData", json!({"dhparam.pem": DH_PARAMETERS})),
             object("Secret", NAMESPACE, "users", "stringData", json!({"auth": "ann:{PLAIN}secret"})),
         ];
         for (namespace, name) in [

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use manifests::Loaded;
 use model::options::LocalEndpoints;
-use model::{BuildOptions, Builder, Built, Module, Problem, ProblemKind};
+use model::{BuildOptions, Builder, Built, Module, Problem, ProblemKind, Snapshot};
 
 use crate::output;
 
@@ -34,7 +34,7 @@ impl Directory {
     }
 
     fn of(loaded: Loaded, settings: BuildOptions) -> Self {
-        let built = Builder::new(settings).build(&loaded.snapshot);
+        let built = Builder::new(settings).build(&dated(&loaded.snapshot));
         Self { loaded, built }
     }
 
@@ -117,5 +117,10 @@ pub(crate) async fn cluster(args: &crate::args::SourceArgs, settings: BuildOptio
     let source = cluster::ClusterSource::spawn(client, cluster::SourceOptions::new(Arc::new(settings.clone())), &mut tasks);
     let mut snapshots = source.snapshots.clone();
     let snapshot = snapshots.wait_for(Option::is_some).await.context("the source ended")?.clone();
-    Ok(Builder::new(settings).build(&snapshot.expect("waited for it")))
+    Ok(Builder::new(settings).build(&dated(&snapshot.expect("waited for it"))))
+}
+
+/// As of now.
+fn dated(snapshot: &Snapshot) -> Snapshot {
+    Snapshot { time: Some(jiff::Timestamp::now().as_second()), ..snapshot.clone() }
 }

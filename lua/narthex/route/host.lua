@@ -106,4 +106,12 @@ function M.find(host, revision)
   return hosts:get("_", revision) or empty, false, true
 end
 
+--- Whether a name is a host of its own, or covered by one: not left to the catch-all. Phase: any with `ngx.shared`.
+-- @tparam string name lower case, without port
+-- @treturn boolean
+function M.is_known(name)
+  local _, _, catch_all = M.find(name, store.revision())
+  return not catch_all
+end
+
 return M

@@ -4,11 +4,12 @@
 -- a Lua type or a table; `required`: those that are always there; `protects`: those about access.
 -- @module narthex.state.wire
 
-local M = { FORMAT = "e7e6228a98e454cd" }
+local M = { FORMAT = "461317d905e14038" }
 
 M.TABLES = {
   { name = "certificate", letter = "c", dictionary = "certificate_data", is_secret = true },
   { name = "users", letter = "u", dictionary = "certificate_data", is_secret = true },
+  { name = "staple", letter = "o", dictionary = "ocsp_response_cache", is_secret = false },
   { name = "server", letter = "s", dictionary = "certificate_servers", is_secret = false },
   { name = "backend", letter = "b", dictionary = "configuration_data", is_secret = false },
   { name = "host", letter = "h", dictionary = "configuration_data", is_secret = false },
@@ -315,6 +316,7 @@ M.KeyPair = {
   fields = {
     cert = "string",
     key = "string",
+    other = { tuple = { "string", "string" }, least = 2 },
   },
   required = {
     cert = true,

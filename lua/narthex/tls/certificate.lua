@@ -1,13 +1,16 @@
 --- Phase entry: the certificate of a handshake (`ssl_certificate_by_lua`).
 --
--- Name from the client, else its first-label wildcard, else `_`. Parsed pairs are kept by content address, so a renewed
--- certificate is another entry. A record that can't be used is logged once and the server's static certificate answers.
+-- Name from the client, else its first-label wildcard, else `_`; where unknown names are refused, none for these. Parsed pairs are kept by content address, so a renewed
+-- certificate is another entry. A record that can't be used is logged once, and the default certificate answers, else the server's static one.
 -- @module narthex.tls.certificate
 
 local ngx = ngx
+local host = require("narthex.route.host")
 local keypair = require("narthex.tls.keypair")
+local store = require("narthex.state.store")
 local lrucache = require("resty.lrucache")
 local ssl = require("ngx.ssl")
+local staple = require("narthex.tls.staple")
 local tables = require("narthex.state.tables")
 local tls = require("narthex.tls.hosts")
 
@@ -23,13 +26,27 @@ local M = {}
 local records, PREFIX = tables.BY_NAME.certificate.dict, tables.BY_NAME.certificate.prefix
 local pairs_by_address = assert(lrucache.new(LIMIT))
 
---- Content address for a name that a client sent, or nil.
+local refuses_unknown = false
+
+--- Takes the global settings. Phase: init.
+-- @tparam table config from `narthex.config`
+function M.setup(config)
+  refuses_unknown = config.ssl_reject_handshake
+end
+
+--- The name that the client asks for, as records have it, or nil.
+local function asked_name()
+  local name = ssl.server_name()
+  if not name then
+    return nil
+  end
+  name = lower(name)
+  return byte(name, -1) == DOT and sub(name, 1, -2) or name
+end
+
+--- Content address for a name, or nil.
 local function address_of(name)
   if name then
-    name = lower(name)
-    if byte(name, -1) == DOT then
-      name = sub(name, 1, -2)
-    end
     local address = tls.find(name)
     if address and address ~= tls.NONE then
       return address
@@ -43,45 +60,60 @@ local function load(address)
   local text = records:get(PREFIX .. address)
   if not text then
     -- Not remembered: it may be on its way.
-    ngx.log(ngx.ERR, "certificate ", address, ": no such record, the static one is used")
+    ngx.log(ngx.ERR, "certificate ", address, ": no such record, the default one is used")
     return nil
   end
   local pair, err = keypair.parse(text)
   if pair then
     local ok
-    ok, err = ssl.set_cert(pair.chain)
+    ok, err = keypair.set(pair)
     if not ok then
       pair = nil
     end
   end
   if not pair then
-    ngx.log(ngx.ERR, "certificate ", address, ": ", err, ", the static one is used")
+    ngx.log(ngx.ERR, "certificate ", address, ": ", err, ", the default one is used")
   end
   pairs_by_address:set(address, pair or false)
   return pair
 end
 
---- Sets the certificate for the name that the client asks for. Phase: ssl_cert.
-function M.select()
-  local address = address_of(ssl.server_name())
-  if not address then
-    return
-  end
+--- The parsed pair of an address, unless it can't be used.
+local function usable(address)
   local pair = pairs_by_address:get(address)
   if pair == nil then
     pair = load(address)
+  end
+  return pair
+end
+
+--- Sets the certificate for the name that the client asks for. Phase: ssl_cert.
+function M.select()
+  local name = asked_name()
+  if refuses_unknown and not (name and host.is_known(name)) and store.is_complete() then
+    -- Without a certificate OpenSSL ends the handshake with the alert handshake_failure.
+    ssl.clear_certs()
+    return
+  end
+  local address = address_of(name)
+  if not address then
+    return
+  end
+  local pair = usable(address)
+  if not pair then
+    address = tls.entry("_")
+    pair = address and usable(address)
   end
   if not pair then
     return
   end
   ssl.clear_certs()
-  local ok, err = ssl.set_cert(pair.chain)
-  if ok then
-    ok, err = ssl.set_priv_key(pair.key)
-  end
+  local ok, err = keypair.set(pair)
   if not ok then
     ngx.log(ngx.ERR, "certificate ", address, ": ", err)
+    return
   end
+  staple.set(address)
 end
 
 return M

@@ -33,8 +33,16 @@ check "renewed" renewed.test "$(subject one.test)"
 drop s one.test
 check "removed" default.test "$(subject one.test)"
 
+openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=rsa.test -keyout "$PREFIX/rsa.key" -out "$PREFIX/rsa.crt" 2>/dev/null
+put c both "{\"cert\":\"$(pem one.crt)\\n\",\"key\":\"$(pem one.key)\\n\",\"other\":[\"$(pem rsa.crt)\\n\",\"$(pem rsa.key)\\n\"]}"
+put s both.test both
+of_kind() { openssl s_client -connect "127.0.0.1:$HTTPS" -servername both.test "$@" </dev/null 2>/dev/null | openssl x509 -noout -subject 2>/dev/null | sed 's/.*CN *= *//'; }
+check "two kinds of keys: ECDSA" one.test "$(of_kind -sigalgs ECDSA+SHA256)"
+check "two kinds of keys: RSA" rsa.test "$(of_kind -sigalgs RSA-PSS+SHA256)"
+check "two kinds of keys: RSA, TLS 1.2" rsa.test "$(of_kind -tls1_2 -cipher ECDHE-RSA-AES128-GCM-SHA256)"
+
 put s bad.test missing
-check "a record that is not there yet: the static one" static.test "$(subject bad.test)"
+check "a record that is not there yet: the default one" default.test "$(subject bad.test)"
 put c missing "$(pair one one)"
 check "and when it arrives" one.test "$(subject bad.test)"
 put c junk '{"cert":"junk","key":"junk"}'
@@ -43,12 +51,26 @@ put c weak "$(pair weak weak)"
 put c nonsense 'nonsense'
 for bad in junk mismatch weak nonsense; do
     put s bad.test $bad
-    check "unusable ($bad): the static one" "static.test static.test" "$(subject bad.test) $(subject bad.test)"
+    check "unusable ($bad): the default one" "default.test default.test" "$(subject bad.test) $(subject bad.test)"
     check "reported once ($bad)" 1 "$(logged "certificate $bad: " error)"
 done
 check "no key in the log" 0 "$(logged 'PRIVATE KEY' error)"
 
 backend n/a:80 "$A"
+complete
+put h known.test '{"prefix":{"/":0},"policies":[{"namespace":"n"}],"locations":[{"path":"/","service":"a","port":"80"}]}'
+check "unknown names have the default certificate" default.test "$(subject unknown.test)"
+configure r2 '' ',"ssl_reject_handshake":true'
+reload r2
+alert() { openssl s_client -connect "127.0.0.1:$HTTPS" "$@" </dev/null 2>&1 | grep -o 'alert handshake failure' | head -1; }
+for version in -tls1_2 -tls1_3; do
+    check "refused: unknown name ($version)" "alert handshake failure" "$(alert -servername unknown.test $version)"
+    check "refused: no name ($version)" "alert handshake failure" "$(alert -noservername $version)"
+    check "not refused: a host without a certificate of its own ($version)" "" "$(alert -servername KNOWN.test $version)"
+done
+check "it has the default one" default.test "$(subject known.test)"
+configure r3
+reload r3
 put h tls.test '{"prefix":{"/":0,"/slash/":0,"/deny/":1},"policies":[{"namespace":"n"},{"denied":true}],"locations":[{"path":"/","service":"a","port":"80"},{"path":"/deny","policy":1}]}'
 header() { tls tls.test "$1" -o /dev/null -w "%header{$2}" "${@:3}"; }
 check "HSTS replaces the backend's" max-age=100 "$(header / strict-transport-security)"
@@ -58,3 +80,16 @@ check "no HSTS on the slash redirect" "301 " "$(tls tls.test /slash -o /dev/null
 check "the slash redirect keeps the scheme" "https://tls.test/slash/" "$(header /slash location)"
 check "plain HTTP: the backend's own" from-upstream "$(get tls.test / -o /dev/null -w '%header{strict-transport-security}')"
 check "no Server header" "" "$(header / server)$(header /deny/ server)$(get tls.test /slash -o /dev/null -w '%header{server}')$(header / server --http1.1)"
+
+# OCSP responses: OpenSSL does not look into them, clients do.
+stapled() { openssl s_client -status -connect "127.0.0.1:$HTTPS" -servername one.test </dev/null 2>/dev/null | grep -o 'OCSP response: no response sent\|OCSP Response Status: [a-z]*' | head -1; }
+put s one.test one
+check "no response" "OCSP response: no response sent" "$(stapled)"
+put o one "4102444800 MAMKAQM="
+check "the response of the record" "OCSP Response Status: trylater" "$(stapled)"
+put o one "$(($(date +%s) - 1)) MAMKAQM="
+check "one that has ended is not sent" "OCSP response: no response sent" "$(stapled)"
+put o one "4102444800 MAMKAQE="
+check "a renewed one" "OCSP Response Status: malformedrequest" "$(stapled)"
+put o one "junk"
+check "one that can't be read" "OCSP response: no response sent" "$(stapled)"

@@ -37,6 +37,7 @@ mod cases {
     mod modsec;
     mod nameless;
     mod obs;
+    mod ocsp;
     mod owners;
     mod pass;
     mod path;

@@ -20,7 +20,9 @@ use serde::de::DeserializeOwned;
 pub use build::{IngressBuilder, PathType, mk_deployment, mk_ingress, mk_ingress_class, mk_service, mk_slice};
 pub use manifest::{apply, documents, read};
 pub use namespace::Namespace;
-pub use tls::{Authority, Certificate, mk_authority, mk_certificate, mk_tls_secret};
+pub use tls::{
+    Authority, Certificate, mk_authority, mk_certificate, mk_ended_certificate, mk_openssl_certificate, mk_rsa_certificate, mk_tls_secret,
+};
 
 /// A client by a kubeconfig file, without retries: what the API server says is what the caller sees.
 ///

@@ -31,6 +31,7 @@ pub mod kubelet;
 pub mod load;
 pub mod manifests;
 pub mod mounted;
+pub mod ocsp;
 pub mod otlp;
 mod polling;
 pub mod ports;

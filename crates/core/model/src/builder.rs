@@ -6,6 +6,7 @@
 //! is one path to test; a property test holds the two against each other.
 
 mod built;
+mod certificates;
 mod changes;
 mod claims;
 mod config;
@@ -20,6 +21,7 @@ mod passthrough_map;
 mod pinned_names;
 mod review;
 mod room;
+mod staples;
 mod state;
 
 use std::collections::BTreeSet;
@@ -29,15 +31,15 @@ use imbl::OrdMap;
 use settings::Derived;
 
 use crate::ingress::accept::Classes;
-use crate::key::{BackendId, BackendPort, ObjectKey, ObjectRef};
-use crate::last_readable::{INSTEAD, LastReadable, follow};
+use crate::key::{BackendId, BackendPort, ObjectKey};
+use crate::last_readable::{LastReadable, follow};
 use crate::live::BackendRecord;
 use crate::object::Ingress;
 use crate::options::BuildOptions;
 use crate::passes::backend::{DEFAULT_KEY, DEFAULT_NAME, Users};
 use crate::passes::certificate::Certificate;
 use crate::passes::{backend, choice, host};
-use crate::problem::{Problem, ProblemKind};
+use crate::problem::Problem;
 use crate::rule::{CATCH_ALL, Origin, RuleSet};
 use crate::shares;
 use crate::snapshot::{Objects, Snapshot};
@@ -177,7 +179,7 @@ impl Builder {
         let mut config_problems = Vec::new();
         let (config, data) = self.read_config(snapshot, &mut config_problems);
         let config = Arc::new(config);
-        let headers = self.read_headers(&config, snapshot, &mut config_problems);
+        let named = self.read_named(&config, snapshot, &mut config_problems);
         let classes = Classes::of(snapshot, &self.options);
         let changed_keys = config.changed_keys(&self.state.config);
         let everything = changed_keys.iter().any(|key| key.invalidates.contains(&Derived::Ingresses))
@@ -219,8 +221,8 @@ impl Builder {
             self.state.built.refused_keys = Arc::new(refused);
         }
 
-        if everything || headers != self.state.built.model.fixed.globals.headers || data != *self.state.built.basis.data() {
-            self.globals(data, headers);
+        if everything || named != *self.state.built.basis.named() || data != *self.state.built.basis.data() {
+            self.globals(data, named);
         }
         if everything {
             self.prebuilt_profiles();
@@ -248,8 +250,13 @@ impl Builder {
         self.index_slices(changes, &mut dirty);
         self.mark(changes, &mut dirty);
         self.settle_secrets(&mut dirty);
+        if changes.is_later {
+            self.judge_certificates();
+            dirty.default_certificate = true;
+        }
         self.default_certificate(&mut dirty);
         self.build_hosts(&mut dirty);
+        changes.staples.iter().for_each(|id| self.state.set_staple(id));
         self.build_backends(&dirty);
         self.settle_endpoints();
         self.state.built.usage = self.state.usage();
@@ -302,37 +309,6 @@ impl Builder {
             dirty.hosts.insert(CATCH_ALL.into());
             dirty.default_backend = true;
             dirty.default_certificate = true;
-        }
-    }
-
-    fn default_certificate(&mut self, dirty: &mut Dirty) {
-        if !dirty.default_certificate {
-            return;
-        }
-        let mut problems = Vec::new();
-        let chosen = self.options.default_ssl_certificate.as_ref().and_then(|key| {
-            let (certificate, what) = match self.read_certificate(key).unwrap_or_else(|| Err("it does not exist".to_owned())) {
-                Ok((certificate, None)) => return Some(certificate),
-                Ok((certificate, Some(fault))) => (Some(certificate), format!("{fault}; {INSTEAD}")),
-                Err(fault) => (None, format!("{fault}; a generated certificate is used")),
-            };
-            problems.push(Problem {
-                object: ObjectRef::namespaced("Secret", key),
-                field: String::new(),
-                kind: ProblemKind::Certificate,
-                detail: format!("the Secret of --default-ssl-certificate can't be used: {what}"),
-            });
-            certificate
-        });
-        let certificate = chosen.unwrap_or_else(|| self.fallback.clone());
-        self.state.set_problems(Subject::DefaultCertificate, problems);
-        if self.state.default_certificate.as_ref() != Some(&certificate) {
-            let old = self.state.default_certificate.replace(certificate);
-            if let Some(old) = old {
-                let users = self.state.built.model.live.servers.iter().filter(|(_, id)| **id == old.id);
-                dirty.hosts.extend(users.map(|(host, _)| host.clone()));
-            }
-            dirty.hosts.insert(CATCH_ALL.into());
         }
     }
 

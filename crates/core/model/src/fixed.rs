@@ -42,6 +42,8 @@ pub struct Globals {
     pub config: Config,
     /// The headers that it names.
     pub headers: GlobalHeaders,
+    /// `ssl-dh-param`: parameters of key exchange with DHE, PEM.
+    pub dh_parameters: Option<Arc<str>>,
     /// Where to listen.
     pub listen: Listen,
     /// Certificate NGINX must have to open a TLS port at all; the handshake takes the live one.

@@ -9,6 +9,7 @@
 //! [`Builder`] is incremental: its cost grows with what changed between two snapshots, and the result equals a build from nothing.
 
 pub mod builder;
+pub mod der;
 pub mod fixed;
 mod ingress;
 pub mod key;
@@ -40,6 +41,7 @@ pub use ngx_value::Snippet;
 pub use object::{EndpointSlice, Ingress, Service};
 pub use options::BuildOptions;
 pub use part::Part;
+pub use passes::certificate::CertificateFacts;
 pub use plan::{Plan, Reason, plan};
 pub use problem::{Problem, ProblemKind};
 pub use profile::{ErrorPages, FirewallText, Profile, ProfileId};

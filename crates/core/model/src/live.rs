@@ -10,6 +10,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use self::wire::{Declaration, Record, Shape, Value, record};
+use crate::options::PemPair;
 use crate::profile::ProfileId;
 use crate::shares::record_bytes;
 
@@ -90,13 +91,15 @@ record! {
 }
 
 record! {
-    /// A key pair. Its key in the table is the content address of both parts.
+    /// A key pair, or two of different kinds. Its key in the table is the content address of all parts.
     #[derive(Clone)]
     struct KeyPair {
         /// Certificates, PEM: leaf first, then intermediates.
         cert: String = required,
         /// The private key, PEM.
         key: String = required,
+        /// The same of a pair with another kind of key (RSA, ECDSA): the handshake takes what the client can use.
+        other: Option<(String, String)>,
     }
 }
 
@@ -138,9 +141,14 @@ impl Serialize for Endpoint {
     }
 }
 
-/// A key pair. Its key in the table is the content address of both parts.
+/// A key pair, or two of different kinds. Its key in the table is the content address of all parts.
 #[derive(Clone, PartialEq, Eq)]
-pub struct CertificateRecord(pub crate::options::PemPair);
+pub struct CertificateRecord {
+    /// What clients get.
+    pub pair: PemPair,
+    /// What clients get that can't use that key.
+    pub other: Option<PemPair>,
+}
 
 impl std::fmt::Debug for CertificateRecord {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -248,8 +256,9 @@ impl Encode for CertificateRecord {
     const JSON: Option<&'static Declaration> = Some(&KeyPair::DECLARATION);
 
     fn encode(&self) -> String {
-        let (cert, key) = (self.0.chain.clone(), self.0.key.clone());
-        serde_json::to_string(&KeyPair { cert, key }).expect("two strings")
+        let texts = |pair: &PemPair| (pair.chain.clone(), pair.key.clone());
+        let (cert, key) = texts(&self.pair);
+        serde_json::to_string(&KeyPair { cert, key, other: self.other.as_ref().map(texts) }).expect("strings")
     }
 }
 

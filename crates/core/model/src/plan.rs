@@ -108,6 +108,9 @@ pub fn reasons(old: &Fixed, new: &Fixed) -> Vec<Reason> {
         if old.globals.counting != new.globals.counting {
             keys.push("request metrics");
         }
+        if old.globals.dh_parameters != new.globals.dh_parameters && !keys.contains(&"ssl-dh-param") {
+            keys.push("the Secret of ssl-dh-param");
+        }
         if old.globals.static_certificate != new.globals.static_certificate && keys.is_empty() {
             keys.push("fallback certificate");
         }

@@ -83,7 +83,8 @@ kinds! {
     ExternalName => "ExternalName",
     /// An endpoint, an ExternalName, an authentication service or a mirror that is this machine, or that no Pod can be.
     LocalEndpoint => "LocalEndpoint",
-    /// A TLS Secret is missing, not a certificate, or does not cover the host; the default certificate is used.
+    /// A TLS Secret is missing, not a certificate, or does not cover the host: the default certificate is used. Or its certificate ends, its chain is broken,
+    /// its key is weak, or no OCSP response is stapled.
     Certificate => "Certificate",
     /// A file, a document or an object that can't be read; its last good objects stay.
     Unreadable => "Unreadable",

@@ -84,6 +84,12 @@ pub fn config_maps_of_config(config: &ConfigMap) -> Vec<ObjectKey> {
     [config.headers.add_headers, config.headers.proxy_set_headers].iter().flatten().filter_map(named).collect()
 }
 
+/// Secrets that the ConfigMap with the settings refers to.
+pub fn secrets_of_config(config: &ConfigMap) -> Vec<ObjectKey> {
+    let (config, _) = Config::parse(config.data.as_ref().unwrap_or(&Default::default()));
+    config.ssl_dh_param.iter().filter_map(named).collect()
+}
+
 /// The object that a setting names with its namespace; administrators may name any.
 pub(crate) fn named(reference: &Named) -> Option<ObjectKey> {
     let (namespace, name) = reference.resolve("", true).ok()?;

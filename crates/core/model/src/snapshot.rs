@@ -15,6 +15,18 @@ use crate::problem::Problem;
 /// which is what makes a difference between two snapshots cost what changed.
 pub type Objects<T> = OrdMap<ObjectKey, Arc<T>>;
 
+/// Statuses by the content address of the key pair.
+pub type Staples = OrdMap<Arc<str>, Arc<Staple>>;
+
+/// The status of a certificate, as its issuer's responder says it (OCSP, RFC 6960).
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Staple {
+    /// What clients get in the handshake (DER), and until when, in seconds since 1970. It was checked.
+    pub response: Option<(i64, Arc<[u8]>)>,
+    /// Why there is none, or no newer one.
+    pub fault: Option<Arc<str>>,
+}
+
 /// A consistent-enough view of the cluster or of a directory. The kinds are not mutually consistent; the builder copes.
 ///
 /// The kinds that there are many of are types of ours ([`crate::object`]). Of the others, sources strip what is not read (`managedFields`, `status`, the
@@ -37,6 +49,10 @@ pub struct Snapshot {
     pub namespaces: OrdMap<Arc<str>, Arc<Namespace>>,
     /// Addresses of ExternalName targets, by the name in the Service. Absent = not resolved yet; empty = does not resolve.
     pub addresses: OrdMap<Arc<str>, Arc<[IpAddr]>>,
+    /// What responders say of certificates (OCSP), by the content address of the key pair. Absent: nothing is known, or nothing was asked.
+    pub staples: Staples,
+    /// As of when certificates are judged: seconds since 1970. `None`: the times in them are not looked at.
+    pub time: Option<i64>,
     /// What the source itself could not read: files, documents, objects. Their last good versions are still in the maps.
     pub problems: Arc<Vec<Problem>>,
 }

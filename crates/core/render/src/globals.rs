@@ -15,6 +15,7 @@ use self::http::HttpView;
 use self::log::LogView;
 use self::main::MainView;
 use self::tls::TlsView;
+pub(crate) use self::tls::files as tls_files;
 use crate::RenderError;
 use crate::firewall::GlobalFirewall;
 use crate::print::Printed;
@@ -50,7 +51,7 @@ impl GlobalView {
             block_cidrs: client::networks(&config.block_cidrs)?,
             maps: MapsView::new(globals, used)?,
             log: LogView::new(config)?,
-            tls: TlsView::new(config, paths)?,
+            tls: TlsView::new(globals, paths)?,
             proxy: ProxyView::new(config)?,
             headers: HeadersView::http(globals)?,
             firewall: GlobalFirewall::new(config, paths)?,

@@ -43,10 +43,15 @@ struct Settings<'a> {
     use_port_in_redirects: bool,
     relative_redirects: bool,
     no_tls_redirect_locations: &'a [String],
+    /// Handshakes for names without an Ingress are refused.
+    ssl_reject_handshake: bool,
     /// Addresses and networks that may not use Ingresses that say nothing themselves.
     denylist_source_range: Vec<String>,
     /// Of the others only these may. Empty: all.
     whitelist_source_range: Vec<String>,
+    /// The header in which the client's address is noted, until NGINX takes it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    address_header: Option<String>,
     /// 0 = unlimited.
     proxy_body_size: u64,
     /// 0 = no limit.
@@ -182,8 +187,10 @@ pub(crate) fn configuration(Input { fixed, caps, revision, used, .. }: Input<'_>
         use_port_in_redirects: config.https.use_port_in_redirects,
         relative_redirects: config.relative_redirects,
         no_tls_redirect_locations: &config.no_tls_redirect_locations,
+        ssl_reject_handshake: config.ssl_reject_handshake,
         denylist_source_range: config.access.denylist_source_range.iter().map(ToString::to_string).collect(),
         whitelist_source_range: config.access.whitelist_source_range.iter().map(ToString::to_string).collect(),
+        address_header: crate::globals::client::noted_header(globals),
         proxy_body_size: config.proxy.proxy_body_size.bytes,
         proxy_next_upstream_tries: config.proxy.proxy_next_upstream_tries,
         alt_svc: alt_svc(globals),
@@ -267,7 +274,7 @@ mod tests {
             concat!(
                 r#"{"revision":"00ff","profiles":["base"],"ssl_redirect":true,"force_ssl_redirect":false,"preserve_trailing_slash":false,"#,
                 r#""http_redirect_code":308,"https_port":443,"use_port_in_redirects":false,"relative_redirects":false,"#,
-                r#""no_tls_redirect_locations":["/.well-known/acme-challenge"],"denylist_source_range":[],"whitelist_source_range":[],"#,
+                r#""no_tls_redirect_locations":["/.well-known/acme-challenge"],"ssl_reject_handshake":false,"denylist_source_range":[],"whitelist_source_range":[],"#,
                 r#""proxy_body_size":1048576,"proxy_next_upstream_tries":3,"#,
                 r#""alt_svc":null,"hsts":"max-age=31536000; includeSubDomains","hide_server":true,"enable_access_log_for_default_backend":false,"health_check_path":"/healthz","#,
                 r#""add_headers":[],"generate_request_id":true,"serve_base_inline":true,"custom_http_errors":[],"route_variables":[],"#,

@@ -86,6 +86,14 @@ impl Paths {
     }
 }
 
+/// Parameters of DHE, relative to the work directory.
+pub(crate) const DH_PARAMETERS: &str = "certs/dhparam.pem";
+
+/// The key of tickets with this number, relative to the work directory.
+pub(crate) fn ticket_key(number: usize) -> String {
+    format!("certs/tickets-{number}.key")
+}
+
 /// [`Paths::static_certificate`] relative to the work directory.
 pub(crate) const STATIC_CERTIFICATE: &str = "certs/static.pem";
 

@@ -147,7 +147,7 @@ pub(crate) fn full_forwarded_for(config: &Config) -> bool {
 }
 
 /// The variable that holds a header of the request.
-fn header_variable(name: &str) -> Result<Printed, RenderError> {
+pub(crate) fn header_variable(name: &str) -> Result<Printed, RenderError> {
     let name: String = name.chars().map(|c| if c == '-' { '_' } else { c.to_ascii_lowercase() }).collect();
     Printed::variable(&format!("http_{name}"))
 }

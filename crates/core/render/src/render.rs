@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use crate::auth;
 use crate::files::{File, FileSet, Origin};
-use crate::globals::GlobalView;
+use crate::globals::{self, GlobalView};
 use crate::mirror::MirrorLocation;
 use crate::page::Page;
 use crate::paths::STATIC_CERTIFICATE;
@@ -34,6 +34,7 @@ pub fn render(fixed: &Fixed, caps: &Capabilities, paths: &Paths) -> Result<FileS
     check(fixed, paths)?;
     let mut others: Vec<File> = lua::files().collect();
     others.push(certificate(fixed));
+    others.extend(globals::tls_files(&fixed.globals));
     others.extend(pass::files(fixed));
     others.extend(firewall::files(fixed, caps));
     others.extend(clients::files(fixed));

@@ -8,6 +8,7 @@ use serde::Serialize;
 use settings::Config;
 
 use crate::clients::ClientsView;
+use crate::globals::client::noted_header;
 use crate::print::Printed;
 use crate::{Capabilities, Paths, RenderError};
 
@@ -21,6 +22,10 @@ pub(crate) struct ServerView {
     /// Errors that the default backend answers, unless the route says otherwise; those of endpoints as well.
     custom_http_errors: Vec<u16>,
     intercept_errors: bool,
+    /// The client's address is noted before the route is looked for.
+    notes_address: bool,
+    /// The location that finds the route.
+    entry: Printed,
     /// ModSecurity looks at everything.
     firewall: bool,
     #[serde(flatten)]
@@ -127,8 +132,11 @@ impl ServerView {
 
     fn new(globals: &Globals, comment: Printed, common: Common) -> Self {
         let custom_http_errors: Vec<u16> = custom_http_errors(&globals.config);
+        let notes_address = noted_header(globals).is_some();
         Self {
             comment,
+            notes_address,
+            entry: Printed::fixed(if notes_address { r#""@narthex_router\n""# } else { "/" }),
             rate_kib: Some(globals.config.limits.limit_rate).filter(|rate| *rate > 0).map(Printed::size_kib),
             intercept_errors: intercepts(&globals.config),
             custom_http_errors,

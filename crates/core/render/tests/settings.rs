@@ -36,9 +36,10 @@ fn revision(data: &Data) -> String {
     let grpc = Transport { protocol: BackendProtocol::Grpc, ..Transport::default() };
     let profiles =
         [Profile { transport: grpc, ..Profile::default() }, Profile { external_auth: Some(AuthLocation::default()), ..Profile::default() }];
+    let dh_parameters = config.ssl_dh_param.as_ref().map(|_| "PEM".into());
     let fixed = fixed(config, profiles);
     let listen = Listen { passthrough: Some(8442), ..fixed.globals.listen };
-    let globals = Globals { headers, listen, ..(*fixed.globals).clone() };
+    let globals = Globals { headers, dh_parameters, listen, ..(*fixed.globals).clone() };
     let fixed = Fixed { globals: Arc::new(globals), ..fixed };
     render::render(&fixed, &capabilities(), &paths()).unwrap().revision
 }

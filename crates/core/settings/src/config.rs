@@ -7,6 +7,7 @@ mod headers;
 mod keys;
 mod snippets;
 pub(crate) mod table;
+mod tickets;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -23,6 +24,7 @@ pub use affinity::CpuAffinity;
 pub use headers::HeaderDefaults;
 pub use keys::Config;
 pub use snippets::SnippetDefaults;
+pub use tickets::TicketKey;
 
 /// Every key that is supported, grouped by subject.
 pub static CONFIG_KEYS: LazyLock<Vec<&'static ConfigEntry>> = LazyLock::new(|| {
@@ -136,7 +138,7 @@ impl Config {
                 }
                 None => details.push(known::config_key(&lower)),
             }
-            findings.extend(details.into_iter().map(|detail| ConfigFinding { key: key.clone(), value: value.clone(), detail }));
+            findings.extend(details.into_iter().map(|detail| ConfigFinding { key: key.clone(), value: shown(&lower, value), detail }));
         }
         for (key, detail) in misfits(&config).into_iter().chain(unsendable_logs(&config)) {
             let value = CONFIG_KEYS.iter().find(|entry| entry.name == key).map(|entry| (entry.get)(&config)).unwrap_or_default();
@@ -150,6 +152,15 @@ impl Config {
     pub fn changed_keys(&self, other: &Self) -> Vec<&'static ConfigEntry> {
         CONFIG_KEYS.iter().copied().filter(|entry| !(entry.same)(self, other)).collect()
     }
+}
+
+/// Keys whose value is a secret.
+const SECRET_KEYS: [&str; 1] = ["ssl-session-ticket-key"];
+
+/// The value of a key for people: `(hidden)` where it is a secret.
+pub fn shown(key: &str, value: &str) -> String {
+    let is_secret = SECRET_KEYS.iter().any(|secret| secret.eq_ignore_ascii_case(key));
+    if is_secret { "(hidden)".to_owned() } else { value.to_owned() }
 }
 
 /// How many NGINX workers there are.

@@ -237,6 +237,7 @@ impl ClusterState {
             namespaces: self.namespaces.objects().clone(),
             addresses: self.addresses.clone(),
             problems: self.problems.clone(),
+            ..Snapshot::default()
         }))
     }
 
@@ -285,28 +286,37 @@ impl ClusterState {
     fn refer_of_main(&mut self, changes: &Changes<ConfigMap>, now: Timestamp) {
         let main = self.main.clone();
         for change in changes.objects.iter().filter(|change| main.as_ref() == Some(&change.key)) {
-            let refer = |object: Option<&ConfigMap>| object.map(references::config_maps_of_config).unwrap_or_default();
-            let references = (refer(change.old.as_deref()), refer(change.new.as_deref()));
-            self.watch_named(&references.0, &references.1, now);
+            let refer = |of: fn(&ConfigMap) -> Vec<ObjectKey>| {
+                let of = |object: Option<&ConfigMap>| object.map(of).unwrap_or_default();
+                (of(change.old.as_deref()), of(change.new.as_deref()))
+            };
             let mut tickets = Vec::new();
+            let references = refer(references::config_maps_of_config);
+            self.watch_named(Kind::ConfigMap, &references, now);
             let dropped = self.config_maps.refer(references, |key| listed(&self.feeds, Kind::ConfigMap, key), &mut tickets);
             self.broken_changed |= dropped.broken;
             self.requests.extend(tickets.drain(..).map(Request::ConfigMap));
+            let references = refer(references::secrets_of_config);
+            self.watch_named(Kind::Secret, &references, now);
+            let dropped = self.secrets.refer(references, |key| listed(&self.feeds, Kind::Secret, key), &mut tickets);
+            self.changed |= dropped.any();
+            self.broken_changed |= dropped.broken;
+            self.requests.extend(tickets.drain(..).map(Request::Secret));
         }
     }
 
-    /// Has a feed for each ConfigMap that the settings name and that no other feed covers: with `--watch-namespace` those of other namespaces.
-    fn watch_named(&mut self, old: &[ObjectKey], new: &[ObjectKey], now: Timestamp) {
+    /// Has a feed for each object that the settings name and that no other feed covers: with `--watch-namespace` those of other namespaces.
+    fn watch_named(&mut self, kind: Kind, (old, new): &(Vec<ObjectKey>, Vec<ObjectKey>), now: Timestamp) {
         for key in old.iter().filter(|key| !new.contains(key)) {
-            if let Some(number) = self.feeds.iter().position(|progress| progress.is_later_for(key)) {
+            if let Some(number) = self.feeds.iter().position(|progress| progress.is_later_for(kind, key)) {
                 self.feeds[number].has_ended = true;
                 self.feeds[number].is_awaited = false;
                 self.feed_changes.push(FeedChange::End(number));
             }
         }
         for key in new {
-            if !self.feeds.iter().any(|progress| progress.delivers(Kind::ConfigMap, key)) {
-                let feed = Feed { kind: Kind::ConfigMap, scope: Scope::Object(key.clone()) };
+            if !self.feeds.iter().any(|progress| progress.delivers(kind, key)) {
+                let feed = Feed { kind, scope: Scope::Object(key.clone()) };
                 self.feed_changes.push(FeedChange::Start(self.feeds.len(), feed.clone()));
                 self.feeds.push(Progress::later(feed, now));
             }

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use model::snapshot::Staples;
 use model::{Builder, Built, ObjectKey, ObjectRef, Problem, Snapshot};
 use tokio::sync::{mpsc, watch};
+use tokio::time::MissedTickBehavior;
 use tracing::{info, warn};
 
 use crate::Feedback;
@@ -13,9 +15,19 @@ use crate::fixed_lane::Subject;
 use crate::metrics::{Metrics, Stage};
 use crate::port::Reporter;
 
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// The hour that it is, in seconds since 1970: builds within one come to the same.
+fn this_hour() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    i64::try_from(since - since % HOUR.as_secs()).unwrap_or(i64::MAX)
+}
+
 /// The events that wake the builder.
 pub(crate) struct Inputs {
     pub(crate) snapshots: watch::Receiver<Option<Arc<Snapshot>>>,
+    /// The OCSP responses that are there; they are part of each snapshot.
+    pub(crate) staples: watch::Receiver<Staples>,
     pub(crate) feedback: mpsc::Receiver<Feedback>,
     /// Numbers of reloads that are asked for.
     pub(crate) asked: watch::Receiver<u64>,
@@ -37,7 +49,10 @@ pub(crate) async fn run(
     report: Arc<dyn Reporter>,
     metrics: Metrics,
 ) -> &'static str {
-    let Inputs { mut snapshots, mut feedback, mut asked } = inputs;
+    let Inputs { mut snapshots, mut staples, mut feedback, mut asked } = inputs;
+    // Certificates end although nothing changes.
+    let mut hours = tokio::time::interval_at(tokio::time::Instant::now() + HOUR, HOUR);
+    hours.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut known = BTreeSet::new();
     let mut served = Vec::new();
     loop {
@@ -45,6 +60,9 @@ pub(crate) async fn run(
         tokio::select! {
             Ok(()) = asked.changed() => number = Some(*asked.borrow_and_update()),
             changed = snapshots.changed() => if changed.is_err() { return "builder" },
+            _ = hours.tick() => {},
+            // Without a sender there are none.
+            Ok(()) = staples.changed() => {},
             message = feedback.recv() => match message {
                 None => return "builder",
                 Some(Feedback::Confirmed(confirmed)) => { builder.confirmed(&confirmed); continue }
@@ -64,6 +82,7 @@ pub(crate) async fn run(
         }
         let newest = snapshots.borrow_and_update().clone();
         if let Some(snapshot) = newest {
+            let snapshot = Snapshot { time: Some(this_hour()), staples: staples.borrow_and_update().clone(), ..(*snapshot).clone() };
             let started = Instant::now();
             let result = builder.build(&snapshot);
             metrics.stage(Stage::Build, started.elapsed());

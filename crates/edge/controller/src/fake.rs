@@ -297,6 +297,7 @@ impl Bed {
             passthrough_map: Some(FakeFiles(files.clone())),
             confirmed: Data::new(),
             addresses: Arc::new(fake.clone()),
+            staples: watch::Sender::default().subscribe(),
             report: Arc::new(fake.clone()),
             metrics: metrics.clone(),
             pace: Pace::default(),

@@ -27,6 +27,7 @@ mod resolve;
 use std::sync::Arc;
 use std::time::Duration;
 
+use model::snapshot::Staples;
 use model::{BuildOptions, Builder, Built, Data, Snapshot};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
@@ -102,6 +103,8 @@ pub struct Parts<N, L, S> {
     pub settings: BuildOptions,
     /// The source's newest view; `None` until it is complete.
     pub snapshots: watch::Receiver<Option<Arc<Snapshot>>>,
+    /// OCSP responses; they become part of the snapshots.
+    pub staples: watch::Receiver<Staples>,
     /// The process.
     pub nginx: N,
     /// The channel to its shared dictionaries.
@@ -124,7 +127,7 @@ pub struct Parts<N, L, S> {
 
 /// Starts the tasks. They run until the set is aborted.
 pub fn spawn<N: Nginx, L: Channel, S: Channel>(parts: Parts<N, L, S>, tasks: &mut Tasks) -> Handle {
-    let Parts { settings, snapshots, nginx, live, passthrough_map, addresses, confirmed, report, metrics, pace, reviewer } = parts;
+    let Parts { settings, snapshots, staples, nginx, live, passthrough_map, addresses, confirmed, report, metrics, pace, reviewer } = parts;
     let (built_tx, built) = watch::channel(None);
     let (loaded_tx, loaded) = watch::channel(Loaded::default());
     let (status_tx, status) = watch::channel(LiveStatus::of([L::NAME].into_iter().chain(passthrough_map.iter().map(|_| S::NAME))));
@@ -135,7 +138,7 @@ pub fn spawn<N: Nginx, L: Channel, S: Channel>(parts: Parts<N, L, S>, tasks: &mu
     let (attempts_tx, attempts) = watch::channel(None);
     let requests = ReloadRequests::new(attempts);
     let (passed, asked) = watch::channel(0);
-    let inputs = build::Inputs { snapshots, feedback, asked: requests.numbers() };
+    let inputs = build::Inputs { snapshots, staples, feedback, asked: requests.numbers() };
     tasks.spawn(build::run(builder, inputs, build::Outputs { built: built_tx, passed, reviewer }, report.clone(), metrics.clone()));
     let (fault_tx, fault) = watch::channel(None);
     let ends = fixed_lane::Ends { live: status.clone(), loaded: loaded_tx, feedback: feedback_tx, attempts: attempts_tx, fault: fault_tx };

@@ -44,7 +44,7 @@ pub struct Ops {
     /// The metrics.
     pub registry: Registry,
     /// More of them.
-    pub fetched: Option<Arc<dyn Fetched>>,
+    pub fetched: Vec<Arc<dyn Fetched>>,
 }
 
 /// Serves for ever, a bounded number of connections.
@@ -100,7 +100,7 @@ async fn metrics(State(ops): State<Ops>) -> Response {
     let encoder = TextEncoder::new();
     let mut body = Vec::new();
     let result = encoder.encode(&ops.registry.gather(), &mut body);
-    if let Some(fetched) = &ops.fetched {
+    for fetched in &ops.fetched {
         body.extend_from_slice(fetched.text().await.as_bytes());
     }
     match result {

@@ -61,7 +61,7 @@ fn certificate(model: &Model, host: &str) -> anyhow::Result<String> {
     let key = names.into_iter().flatten().find_map(|name| live.servers.get(name)).filter(|key| ***key != *NO_CERTIFICATE);
     let record = key.and_then(|key| live.certificates.get(key));
     let record = record.with_context(|| format!("no certificate for the host {host:?}: its clients get the default one, `_`"))?;
-    Ok(record.0.chain.clone())
+    Ok(record.pair.chain.clone())
 }
 
 fn shown(running: &Fixed, model: &Model, caps: &Capabilities, paths: &Paths, query: ConfQuery<'_>) -> anyhow::Result<String> {

@@ -184,7 +184,7 @@ fn serve_metrics(listener: TcpListener, metrics: &Metrics, tasks: &mut Tasks) ->
         health: Arc::new(alive()),
         ready: Arc::default(),
         registry: metrics.registry().clone(),
-        fetched: None,
+        fetched: Vec::new(),
     };
     tasks.spawn(async move { match ops::serve(listener, ops).await {} });
     Ok(())

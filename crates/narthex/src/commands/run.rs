@@ -1,6 +1,7 @@
 //! `narthex run`: wires source, controller, NGINX and the operators' port, and ends them in order.
 
 mod adapter;
+mod certificates;
 pub(crate) mod descriptors;
 mod health;
 pub(crate) mod orphans;
@@ -82,6 +83,7 @@ async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
     let identity = identity(&settings);
     let metrics = Metrics::new(&identity, crate::commands::version::VERSION);
 
+    let staples = watch::Sender::default();
     let control = supervisor.live();
     let live = LivePort(supervisor.live());
     let confirmed = adapter::confirmed(&supervisor);
@@ -89,6 +91,7 @@ async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
     let parts = Parts {
         settings: (*settings).clone(),
         snapshots: source.snapshots,
+        staples: staples.subscribe(),
         nginx,
         live,
         passthrough_map: settings.passthrough().map(|_| PassthroughPort::new(&paths)),
@@ -100,6 +103,7 @@ async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
         reviewer: webhook.as_ref().map(webhook::Webhook::reviewer),
     };
     let handle = controller::spawn(parts, &mut tasks);
+    tasks.spawn(ocsp::run(handle.built.clone(), settings.local.clone(), staples));
     if let Some(webhook) = webhook {
         webhook.spawn(&args.webhook, &metrics, &identity, &mut tasks);
     }
@@ -114,12 +118,17 @@ async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
     let (answers, answering) = watch::channel(probe::Answer::default());
     let patience = Duration::from_secs(args.health_check_timeout.max(1));
     tasks.spawn(probe::run(handle.built.clone(), handle.loaded.clone(), patience, answers));
+    let certificates: Arc<dyn ops::Fetched> = Arc::new(certificates::Certificates {
+        built: handle.built.clone(),
+        class: settings.controller_class.clone(),
+        leader: source.status.as_ref().map(source::Status::leader),
+    });
     let ops = Ops {
         health_path: args.model.health_check_path.clone(),
         health: Arc::new(health::alive(handle.clone(), stopping.clone())),
         ready: Arc::new(health::readiness(handle.clone(), stopping.clone(), answering, source.feeds)),
         registry: metrics.registry().clone(),
-        fetched: collector.map(|collector| collector as Arc<dyn ops::Fetched>),
+        fetched: collector.map(|collector| collector as Arc<dyn ops::Fetched>).into_iter().chain([certificates]).collect(),
     };
     info!(address = %ops_listener.local_addr()?, "health and metrics");
     // Beside the others, as it ends last.

@@ -121,6 +121,53 @@ async fn fwd_06_also_before_tls() -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Settings with which a header counts if the PROXY protocol names a source in these ranges.
+const fn trusting(ranges: &str) -> [(&str, &str); 3] {
+    [("use-proxy-protocol", "true"), ("use-forwarded-headers", "true"), ("proxy-real-ip-cidr", ranges)]
+}
+
+#[tokio::test]
+async fn fwd_08_the_header_of_a_trusted_source_counts() -> anyhow::Result<()> {
+    let case = Case::new("fwd-08").await?;
+    let (_servers, controller, _) = serving(&case, &trusting("127.0.0.0/8,192.168.0.1/32")).await?;
+    let request = || Request::get(controller.http(), "/fwd").prelude(PROXY);
+    let one = seen(|| request().header("X-Forwarded-For", "192.168.0.111")).await?;
+    assert_eq!(told(&one), ["192.168.0.111", HOST, "1234", "http"]);
+    assert_eq!((one.header("x-real-ip"), one.header("x-original-forwarded-for")), (Some("192.168.0.111"), Some("192.168.0.111")));
+    // What trusted ones passed on counts up to the first that is not.
+    let chain = seen(|| request().header("X-Forwarded-For", "203.0.113.9, 198.51.100.7, 192.168.0.1")).await?;
+    assert_eq!(told(&chain)[0], "198.51.100.7");
+    let none = seen(request).await?;
+    assert_eq!(told(&none)[0], "192.168.0.1");
+    // The name of the header without its random end is any header.
+    let guessed = seen(|| request().header("X-Forwarded-For-Proxy-Protocol", "203.0.113.1")).await?;
+    assert_eq!(told(&guessed)[0], "192.168.0.1");
+    let noted = guessed.headers.iter().filter(|(name, _)| name.to_ascii_lowercase().starts_with("x-forwarded-for-proxy-protocol-"));
+    assert_eq!(noted.count(), 0, "{guessed:?}");
+    // Over TLS, too.
+    let tls = seen(|| Request::get(controller.https(), "/fwd").prelude(PROXY).tls(HOST).header("X-Forwarded-For", "192.168.0.111")).await?;
+    assert_eq!(told(&tls), ["192.168.0.111", HOST, "1234", "https"]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_address_of_a_trusted_source_decides_about_access() -> anyhow::Result<()> {
+    let case = Case::new("fwd-access").await?;
+    let (_servers, controller, _) = serving(&case, &trusting("127.0.0.0/8,192.168.0.1/32")).await?;
+    case.create(&rule("inside", "inside.example.com").annotation("whitelist-source-range", "192.168.0.111/32").build()).await?;
+    let status = |address: &'static str| {
+        let request = Request::get(controller.http(), "/").host("inside.example.com").prelude(PROXY);
+        async move { anyhow::Ok(request.header("X-Forwarded-For", address).send().await?.status) }
+    };
+    poll(PATIENCE, || async {
+        ensure!(status("192.168.0.111").await? == 200, "not served");
+        Ok(())
+    })
+    .await?;
+    assert_eq!((status("192.168.0.112").await?, status("192.168.0.1").await?), (403, 403));
+    Ok(())
+}
+
 #[tokio::test]
 async fn fwd_07_a_header_of_a_source_that_is_not_trusted_does_not_count() -> anyhow::Result<()> {
     let case = Case::new("fwd-07").await?;

@@ -1,10 +1,17 @@
 //! TLS: protocols, ciphers and sessions of clients, and what is said about them.
 
+mod faults;
+mod keys;
+
 use std::process::Stdio;
 
 use anyhow::{Context, ensure};
-use e2e::{Case, Controller, Servers, rule};
+use e2e::{Case, Controller, PATIENCE, Servers, rule};
+use k8s_openapi::api::core::v1::Secret;
+use serde_json::json;
 use testkit::http::Request;
+use testkit::kube::{PathType, mk_certificate, mk_ingress, mk_tls_secret};
+use testkit::poll;
 use tokio::process::Command;
 
 const HOST: &str = "tls.example.com";
@@ -24,14 +31,21 @@ async fn serving(case: &Case, settings: &[(&str, &str)]) -> anyhow::Result<(Serv
 
 /// What `openssl s_client` says with these arguments and this input.
 async fn s_client(controller: &Controller, arguments: &[&str]) -> anyhow::Result<String> {
+    s_client_of(controller, &["-servername", HOST], arguments).await
+}
+
+/// The same for another name.
+async fn s_client_of(controller: &Controller, name: &[&str], arguments: &[&str]) -> anyhow::Result<String> {
     let output = Command::new("openssl")
-        .args(["s_client", "-connect", &controller.https().to_string(), "-servername", HOST])
+        .args(["s_client", "-connect", &controller.https().to_string()])
+        .args(name)
         .args(arguments)
         .stdin(Stdio::null())
         .output()
         .await
         .context("openssl is missing")?;
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    let said = [output.stdout, output.stderr].concat();
+    Ok(String::from_utf8_lossy(&said).into_owned())
 }
 
 #[tokio::test]
@@ -47,6 +61,50 @@ async fn tls_01_the_server_need_not_prefer_its_ciphers() -> anyhow::Result<()> {
     assert_eq!(controller.get_tls(HOST, "/tls").await?.status, 200);
     let conf = controller.nginx_conf()?;
     assert!(conf.contains(CIPHERS) && conf.contains(" ssl_prefer_server_ciphers off;"), "{conf}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn tls_02_a_secret_that_nothing_uses_is_not_looked_at() -> anyhow::Result<()> {
+    let case = Case::new("tls-02").await?;
+    case.certificate("dummy", &["dummy.example.com"]).await?;
+    let (_servers, controller, _) = serving(&case, &[]).await?;
+    let junk = json!({"data": {"tls.crt": "anVuaw==", "tls.key": "anVuaw=="}});
+    case.patch::<Secret>("dummy", junk).await?;
+    // What comes after it has been seen.
+    let renewed = mk_certificate(&[HOST])?;
+    case.patch::<Secret>("tls", serde_json::to_value(mk_tls_secret("tls", &renewed))?).await?;
+    controller.until_certificate(HOST, &renewed).await?;
+    let log = controller.log();
+    assert!(!log.contains("dummy"), "{log}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn tls_03_the_default_certificate_before_and_behind_a_catch_all_and_renewed_without_a_reload() -> anyhow::Result<()> {
+    let case = Case::new("tls-03").await?;
+    let _servers = case.echo(1).await?;
+    let certificate = case.certificate("my-custom-cert", &["*"]).await?;
+    let controller = case.controller().flag("--default-ssl-certificate={NS}/my-custom-cert").start().await?;
+    let shown = || async { anyhow::Ok(controller.get_tls(HOST, "/").await?.certificates) };
+    poll(PATIENCE, || async {
+        ensure!(shown().await? == [certificate.der.clone()], "another certificate");
+        Ok(())
+    })
+    .await?;
+    case.create(&mk_ingress("all").class("nginx").path("/", PathType::Prefix, "echo", 80).build()).await?;
+    let response = controller.until("anything.example.com", "/", 200).await?;
+    assert!(response.text().contains("echo"), "{}", response.text());
+    assert_eq!(shown().await?, [certificate.der.clone()]);
+    let reloads = controller.reloads().await?;
+    let renewed = mk_certificate(&["*"])?;
+    case.patch::<Secret>("my-custom-cert", serde_json::to_value(mk_tls_secret("my-custom-cert", &renewed))?).await?;
+    poll(PATIENCE, || async {
+        ensure!(shown().await? == [renewed.der.clone()], "another certificate");
+        Ok(())
+    })
+    .await?;
+    assert_eq!(controller.reloads().await?, reloads);
     Ok(())
 }
 

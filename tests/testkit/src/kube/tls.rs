@@ -7,6 +7,8 @@ use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::ObjectMeta;
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
 
 /// A self-signed certificate and its key.
 #[derive(Clone)]
@@ -34,6 +36,43 @@ pub fn mk_certificate(names: &[&str]) -> anyhow::Result<Certificate> {
     let (params, key) = leaf(names).with_context(what)?;
     let certificate = params.self_signed(&key).with_context(what)?;
     Ok(Certificate { certificate_pem: certificate.pem(), der: certificate.der().to_vec(), key_pem: key.serialize_pem() })
+}
+
+/// The same that ended with the year 2020.
+///
+/// # Errors
+/// As [`mk_certificate`].
+pub fn mk_ended_certificate(names: &[&str]) -> anyhow::Result<Certificate> {
+    let (mut params, key) = leaf(names)?;
+    (params.not_before, params.not_after) = (rcgen::date_time_ymd(2020, 1, 1), rcgen::date_time_ymd(2021, 1, 1));
+    let certificate = params.self_signed(&key)?;
+    Ok(Certificate { certificate_pem: certificate.pem(), der: certificate.der().to_vec(), key_pem: key.serialize_pem() })
+}
+
+/// The same with an RSA key of so many bits, made by `openssl`.
+///
+/// # Errors
+/// `openssl` is missing or fails.
+pub fn mk_rsa_certificate(names: &[&str], bits: u32) -> anyhow::Result<Certificate> {
+    mk_openssl_certificate(names, &["-newkey", &format!("rsa:{bits}")])
+}
+
+/// The same with the key that these arguments of `openssl req` ask for.
+///
+/// # Errors
+/// `openssl` is missing or fails.
+pub fn mk_openssl_certificate(names: &[&str], arguments: &[&str]) -> anyhow::Result<Certificate> {
+    let directory = tempfile::tempdir()?;
+    let path = |name: &str| directory.path().join(name);
+    let alternative: Vec<String> = names.iter().map(|name| format!("DNS:{name}")).collect();
+    let mut command = std::process::Command::new("openssl");
+    command.args(["req", "-x509", "-nodes", "-days", "30", "-subj", &format!("/CN={}", names.first().unwrap_or(&"test"))]);
+    command.args(["-addext", &format!("subjectAltName={}", alternative.join(","))]).args(arguments);
+    let output = command.arg("-keyout").arg(path("key")).arg("-out").arg(path("crt")).output().context("openssl is missing")?;
+    anyhow::ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let certificate_pem = std::fs::read_to_string(path("crt"))?;
+    let der = CertificateDer::from_pem_slice(certificate_pem.as_bytes()).context("a certificate")?.to_vec();
+    Ok(Certificate { certificate_pem, der, key_pem: std::fs::read_to_string(path("key"))? })
 }
 
 /// A CA of its own.

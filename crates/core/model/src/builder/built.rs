@@ -11,6 +11,7 @@ use super::configmap::Basis;
 use crate::Model;
 use crate::key::{BackendId, ObjectKey};
 use crate::part::Part;
+use crate::passes::certificate::CertificateFacts;
 use crate::passes::host;
 use crate::plan::Reason;
 use crate::problem::Problem;
@@ -31,6 +32,8 @@ pub struct Built {
     pub refused_keys: Arc<BTreeSet<String>>,
     /// What all objects ask for of what is finite.
     pub usage: Usage,
+    /// What is known of the certificates that hosts have, by the content address of the key pair.
+    pub certificates: OrdMap<Arc<str>, Arc<CertificateFacts>>,
     pub(super) rules: OrdMap<ObjectKey, Arc<RuleSet>>,
     pub(super) problems: OrdMap<Subject, Arc<[Problem]>>,
     pub(super) external_names: Claims<BackendId, Arc<str>>,
@@ -43,6 +46,10 @@ pub(super) enum Subject {
     Object(ObjectKey),
     Share(ObjectKey),
     Secret(ObjectKey),
+    /// The certificate in a Secret.
+    Validity(ObjectKey),
+    /// The OCSP response of a key pair.
+    Staple(Arc<str>),
     Host(Arc<str>),
     Name(Arc<str>),
     Backend(BackendId),

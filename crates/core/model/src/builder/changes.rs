@@ -19,6 +19,9 @@ pub(crate) struct Changes {
     pub(crate) secrets: BTreeSet<ObjectKey>,
     pub(crate) config_maps: BTreeSet<ObjectKey>,
     pub(crate) addresses: BTreeSet<Arc<str>>,
+    pub(crate) staples: BTreeSet<Arc<str>>,
+    /// Certificates are to be judged at another time.
+    pub(crate) is_later: bool,
     /// The slice, and the Service it belonged and belongs to.
     pub(crate) endpoint_slices: Vec<(ObjectKey, Option<ObjectKey>, Option<ObjectKey>)>,
 }
@@ -36,6 +39,8 @@ impl Changes {
             secrets: keys(&old.secrets, &new.secrets),
             config_maps: keys(&old.config_maps, &new.config_maps),
             addresses: keys(&old.addresses, &new.addresses),
+            is_later: old.time != new.time,
+            staples: keys(&old.staples, &new.staples),
             endpoint_slices: slices.collect(),
         }
     }

@@ -8,10 +8,9 @@ use super::built::Subject;
 use super::changes::Changes;
 use super::dirty::Dirty;
 use super::{Basis, Builder, Data, configmap};
-use crate::fixed::GlobalHeaders;
 use crate::key::ObjectRef;
 use crate::modules::{collector_remark, withhold};
-use crate::passes::globals;
+use crate::passes::globals::Named;
 use crate::passes::weigh::weigh;
 use crate::problem::{Problem, ProblemKind, of_value};
 use crate::profile::prebuilt;
@@ -47,15 +46,15 @@ impl Builder {
         (config, data.into_owned())
     }
 
-    pub(super) fn read_headers(&self, config: &Config, snapshot: &Snapshot, problems: &mut Vec<Problem>) -> GlobalHeaders {
-        let Some(key) = &self.options.configmap else { return GlobalHeaders::default() };
-        globals::headers(&ObjectRef::namespaced("ConfigMap", key), config, snapshot, problems)
+    pub(super) fn read_named(&self, config: &Config, snapshot: &Snapshot, problems: &mut Vec<Problem>) -> Named {
+        let Some(key) = &self.options.configmap else { return Named::default() };
+        Named::read(&ObjectRef::namespaced("ConfigMap", key), config, snapshot, problems)
     }
 
-    pub(super) fn globals(&mut self, data: Data, headers: GlobalHeaders) {
+    pub(super) fn globals(&mut self, data: Data, named: Named) {
         let built = &mut self.state.built;
-        built.model.fixed.globals = Arc::new(configmap::globals(&self.options, (*self.state.config).clone(), headers.clone()));
-        built.basis = Arc::new(Basis::new(self.options.clone(), data, headers));
+        built.model.fixed.globals = Arc::new(configmap::globals(&self.options, (*self.state.config).clone(), named.clone()));
+        built.basis = Arc::new(Basis::new(self.options.clone(), data, named));
     }
 
     /// Goes over to other settings, and marks what the keys that changed invalidate; none of them has a say in how annotations are read.

@@ -8,10 +8,11 @@ use std::sync::Arc;
 
 use settings::Config;
 
-use crate::fixed::{Fixed, GlobalHeaders, Globals, Listen};
+use crate::fixed::{Fixed, Globals, Listen};
 use crate::key::ObjectRef;
 use crate::modules::withhold;
 use crate::options::{BuildOptions, HostOwnership};
+use crate::passes::globals::Named;
 use crate::problem::{Problem, ProblemKind, of_value};
 use crate::profile::prebuilt;
 
@@ -24,12 +25,12 @@ pub struct Basis {
     options: Arc<BuildOptions>,
     /// The keys that are in effect, as written.
     data: Data,
-    headers: GlobalHeaders,
+    named: Named,
 }
 
 impl Basis {
-    pub(super) fn new(options: Arc<BuildOptions>, data: Data, headers: GlobalHeaders) -> Self {
-        Self { options, data, headers }
+    pub(super) fn new(options: Arc<BuildOptions>, data: Data, named: Named) -> Self {
+        Self { options, data, named }
     }
 
     /// Whether a host has the Ingresses of one namespace only.
@@ -42,30 +43,29 @@ impl Basis {
         &self.data
     }
 
+    /// What the keys name.
+    pub(super) fn named(&self) -> &Named {
+        &self.named
+    }
+
     /// What NGINX runs where there is no Ingress: the globals of this data, which need not be that of the build, and the profiles that are always there.
     ///
     /// With no data at all it is known to be sound, so that only something outside of the configuration can be wrong where NGINX refuses it.
     pub fn alone(&self, data: &Data) -> Fixed {
         let (mut config, _) = Config::parse(data);
         withhold(&mut config, &self.options.missing);
-        let mut headers = self.headers.clone();
-        for (reference, list) in
-            [(&config.headers.add_headers, &mut headers.answer), (&config.headers.proxy_set_headers, &mut headers.request)]
-        {
-            if reference.is_none() {
-                list.clear();
-            }
-        }
+        let named = self.named.of(&config);
         let profiles = prebuilt(&config).map(|profile| (profile.id(), Arc::new(profile))).collect();
-        Fixed { globals: Arc::new(globals(&self.options, config, headers)), profiles, ..Fixed::default() }
+        Fixed { globals: Arc::new(globals(&self.options, config, named)), profiles, ..Fixed::default() }
     }
 }
 
 /// The globals of these settings.
-pub(super) fn globals(options: &BuildOptions, config: Config, headers: GlobalHeaders) -> Globals {
+pub(super) fn globals(options: &BuildOptions, config: Config, named: Named) -> Globals {
     Globals {
         config,
-        headers,
+        headers: named.headers,
+        dh_parameters: named.dh_parameters,
         listen: Listen { http: options.http_port, https: options.https_port, passthrough: options.passthrough() },
         static_certificate: options.fallback_certificate.clone(),
         health_check_path: options.health_check_path.clone(),
@@ -125,7 +125,7 @@ impl RefusedKeys {
                 object: object.clone(),
                 field: format!("data[{key:?}]"),
                 kind: ProblemKind::Configuration,
-                detail: of_value(value, format!("NGINX refuses it: {reason}; {instead} until it changes")),
+                detail: of_value(&settings::shown(key, value), format!("NGINX refuses it: {reason}; {instead} until it changes")),
             });
         }
         Cow::Owned(used)

@@ -18,7 +18,8 @@ impl Builder {
     /// Reads the certificate of a Secret; of one that can't be read any more that of the last readable version. `None`: there is no such Secret.
     pub(super) fn read_certificate(&self, key: &ObjectKey) -> Option<Found> {
         let present = self.state.snapshot.secrets.get(key)?;
-        Some(last_readable::read(key, &**present, &self.last_readable.secrets, Certificate::from_secret))
+        let found = last_readable::read(key, &**present, &self.last_readable.secrets, Certificate::from_secret);
+        Some(found.map(|(certificate, fault)| (certificate.of(key), fault)))
     }
 
     /// Forgets the last readable versions that this build did not use.

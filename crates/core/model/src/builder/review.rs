@@ -93,7 +93,7 @@ impl Builder {
         let mut remarks = Vec::new();
         let mut next = self.clone();
         let (config, _) = next.read_config(&snapshot, &mut remarks);
-        next.read_headers(&config, &snapshot, &mut remarks);
+        next.read_named(&config, &snapshot, &mut remarks);
         Some(Review { remarks, ..Review::default() })
     }
 

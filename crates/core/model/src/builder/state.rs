@@ -153,13 +153,18 @@ impl BuilderState {
         if let Shown::Own(certificate) = shown
             && self.certificates.add(&certificate.id)
         {
-            live.certificates.insert(certificate.id, certificate.record);
+            live.certificates.insert(certificate.id.clone(), certificate.record);
+            self.built.certificates.insert(certificate.id.clone(), certificate.facts);
+            self.set_staple(&certificate.id);
         }
+        let live = &mut self.built.model.live;
         set(&mut live.servers, name, new);
         if let Some(old) = old.filter(|old| **old != *NO_CERTIFICATE)
             && self.certificates.remove(&old)
         {
             live.certificates.remove(&old);
+            self.built.certificates.remove(&old);
+            self.set_staple(&old);
         }
     }
 

@@ -129,6 +129,17 @@ tables! {
         keys: "content address",
         text: "",
     }
+    /// OCSP responses that are stapled to certificates, by the content address of the key pair.
+    Staple => staples: Arc<str> {
+        letter: 'o',
+        label: "staple",
+        noun: "OCSP response",
+        change: "certificate",
+        medium: Medium::Dictionary("ocsp_response_cache"),
+        is_secret: false,
+        keys: "a key of table `c`",
+        text: "when the response ends to be valid, in seconds since 1970, a space, and the response (DER) in base64; plain text",
+    }
     /// SNI names (`_`, a literal name, `*.example.com`), each with the content address of its certificate.
     /// A name with an entry counts as TLS-enabled, plain HTTP to it is redirected, unless it is [`NO_CERTIFICATE`](super::NO_CERTIFICATE).
     Server => servers: Arc<str> {

@@ -1,5 +1,8 @@
 //! Secrets of type TLS, and which certificate a host gets.
 
+mod facts;
+mod key;
+
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Secret;
@@ -16,12 +19,15 @@ use crate::options::PemPair;
 use crate::problem::{Problem, ProblemKind};
 use crate::rule::{Field, RuleSet};
 
+pub use facts::CertificateFacts;
+
 /// A usable key pair.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Certificate {
     /// Content address: a changed pair has another one.
     pub(crate) id: Arc<str>,
     pub(crate) record: Arc<CertificateRecord>,
+    pub(crate) facts: Arc<CertificateFacts>,
     /// Names it is valid for, lower-case: the alternative names, or else the common name.
     names: Vec<String>,
 }
@@ -29,7 +35,12 @@ pub(crate) struct Certificate {
 impl Certificate {
     /// Stands in where no fallback was given: no handshake can use it.
     pub(crate) fn empty() -> Self {
-        Self { id: "none".into(), record: Arc::new(CertificateRecord(PemPair::default())), names: Vec::new() }
+        Self {
+            id: "none".into(),
+            record: Arc::new(CertificateRecord { pair: PemPair::default(), other: None }),
+            facts: Arc::default(),
+            names: Vec::new(),
+        }
     }
 
     /// Reads a TLS Secret. The error says what is wrong with it.
@@ -50,18 +61,25 @@ impl Certificate {
         let (_, parsed) = X509Certificate::from_der(leaf).map_err(|error| format!("its tls.crt is not an X.509 certificate ({error})"))?;
         let key = PrivateKeyDer::from_pem_slice(pair.key.as_bytes())
             .map_err(|error| format!("its tls.key is not a PEM private key ({error})"))?;
-        let signer =
-            rustls::crypto::ring::sign::any_supported_type(&key).map_err(|_| "its tls.key is not a usable RSA, ECDSA or Ed25519 key")?;
-        if signer.public_key().is_some_and(|public| *public != *parsed.tbs_certificate.subject_pki.raw) {
+        if !key::belongs(&key, &parsed.tbs_certificate.subject_pki)? {
             return Err("its tls.key does not belong to its tls.crt".into());
         }
+        let facts = Arc::new(CertificateFacts::of(&parsed, &chain[1..]));
         let names = names(&parsed);
-        let mut hasher = Sha256::new();
-        hasher.update(pair.chain.len().to_le_bytes());
-        hasher.update(&pair.chain);
-        hasher.update(&pair.key);
-        let id = const_hex::encode(&hasher.finalize()[..16]);
-        Ok(Self { id: id.into(), record: Arc::new(CertificateRecord(pair)), names })
+        let id = address(&[pair.chain.as_bytes(), pair.key.as_bytes()]);
+        Ok(Self { id, record: Arc::new(CertificateRecord { pair, other: None }), facts, names })
+    }
+
+    /// The same, from this Secret.
+    pub(crate) fn of(self, secret: &ObjectKey) -> Self {
+        Self { facts: Arc::new(CertificateFacts { secret: Some(secret.clone()), ..(*self.facts).clone() }), ..self }
+    }
+
+    /// The same with another one for clients that can't use its key. No response of a responder is stapled to two.
+    fn beside(self, other: &Self) -> Self {
+        let record = CertificateRecord { pair: self.record.pair.clone(), other: Some(other.record.pair.clone()) };
+        let facts = CertificateFacts { status_url: None, ..(*self.facts).clone() };
+        Self { id: address(&[self.id.as_bytes(), other.id.as_bytes()]), record: Arc::new(record), facts: Arc::new(facts), ..self }
     }
 
     /// Whether it is valid for a host (exact, or by a wildcard for one label; a wildcard host by the equal wildcard).
@@ -69,6 +87,16 @@ impl Certificate {
         let parent = host.split_once('.').map(|(_, parent)| parent);
         self.names.iter().any(|name| name == host || (name.strip_prefix("*.").is_some() && name.strip_prefix("*.") == parent))
     }
+}
+
+/// The content address of these parts.
+fn address(parts: &[&[u8]]) -> Arc<str> {
+    let mut hasher = Sha256::new();
+    for part in parts {
+        hasher.update(part.len().to_le_bytes());
+        hasher.update(part);
+    }
+    const_hex::encode(&hasher.finalize()[..16]).into()
 }
 
 fn names(certificate: &X509Certificate<'_>) -> Vec<String> {
@@ -120,6 +148,14 @@ pub(crate) fn choose(host: &str, rules: &RuleSet, read: impl Fn(&ObjectKey) -> O
         None => problem("it does not exist".into()),
         Some(Err(what)) => problem(what),
         Some(Ok((certificate, _))) if !certificate.covers(host) => problem(format!("its certificate is not valid for {host:?}")),
-        Some(Ok((certificate, fault))) => TlsChoice::Own(certificate, fault.map(|fault| say(format!("{fault}; {INSTEAD}")))),
+        Some(Ok((certificate, fault))) => {
+            // A further entry for the host with another kind of key adds to the first.
+            let further = rules.tls[i + 1..].iter().filter(|tls| tls.hosts.iter().any(|listed| **listed == *host));
+            let mut others = further.filter_map(|tls| read(tls.secret.as_ref()?)?.ok()).map(|(other, _)| other);
+            let kind = certificate.facts.public_key_algorithm;
+            let other = others.find(|other| other.facts.public_key_algorithm != kind && other.covers(host));
+            let certificate = other.map_or(certificate.clone(), |other| certificate.beside(&other));
+            TlsChoice::Own(certificate, fault.map(|fault| say(format!("{fault}; {INSTEAD}"))))
+        }
     }
 }

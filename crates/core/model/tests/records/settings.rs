@@ -76,6 +76,8 @@ fn objects(snapshot: &mut Snapshot) {
     };
     snapshot.secrets.insert(ObjectKey::new("default", "ca"), secret(&pair));
     snapshot.secrets.insert(ObjectKey::new("shop", "backend-tls"), secret(&pair));
+    let parameters = include_str!("../../src/passes/globals/dh/2048.pem").to_owned();
+    snapshot.secrets.insert(ObjectKey::new("ingress", "dh-parameters"), secret(&[("dhparam.pem", &parameters)]));
     snapshot.secrets.insert(ObjectKey::new("n", "users"), secret(&[("auth", &users)]));
     for (namespace, name) in
         [("default", "response-headers"), ("default", "auth-headers"), ("ingress", "answer-headers"), ("n", "php-parameters")]

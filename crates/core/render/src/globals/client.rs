@@ -3,10 +3,11 @@
 use model::Globals;
 use ngx_value::{CidrSet, HeaderPattern};
 use serde::Serialize;
+use sha2::{Digest, Sha256};
 
 use crate::RenderError;
 use crate::print::Printed;
-use crate::proxy::{ReplacementDefaults, full_forwarded_for};
+use crate::proxy::{ReplacementDefaults, full_forwarded_for, header_variable};
 use crate::server::Side;
 use crate::used_variables::UsedVariables;
 
@@ -25,8 +26,10 @@ impl RealIp {
         if !(behind_stream || config.use_forwarded_headers || config.use_proxy_protocol || config.enable_real_ip) {
             return Ok(None);
         }
-        // Behind a proxy that speaks the PROXY protocol the header could come from anybody.
-        let header = if config.use_proxy_protocol || behind_stream {
+        // Behind a proxy that speaks the PROXY protocol the header could come from anybody, so Lua looks at the source first.
+        let header = if let Some(name) = noted_header(globals) {
+            Printed::word(name)?
+        } else if config.use_proxy_protocol || behind_stream {
             Printed::fixed("proxy_protocol")
         } else {
             Printed::word(&config.forwarded_for_header)?
@@ -38,6 +41,26 @@ impl RealIp {
         trusted.extend(behind_stream.then(|| Printed::fixed("unix:")));
         Ok(Some(Self { header, trusted }))
     }
+}
+
+/// The header in which NGINX notes the client's address before it takes it, where the PROXY protocol names the source and a header may name the client.
+///
+/// No client can send it: its end is derived from the key of the generated certificate, which is each controller's own and outlives reloads.
+pub(crate) fn noted_header(globals: &Globals) -> Option<String> {
+    let config = &globals.config;
+    if !(config.use_proxy_protocol && config.use_forwarded_headers) {
+        return None;
+    }
+    let digest = Sha256::new().chain_update("the header of client addresses\0").chain_update(&globals.static_certificate.key).finalize();
+    Some(format!("{}-{}", config.forwarded_for_proxy_protocol_header, const_hex::encode(&digest[..16])))
+}
+
+/// Which sources, named by the PROXY protocol, are believed about the client.
+#[derive(Serialize)]
+struct Sources {
+    trusted: Vec<Printed>,
+    /// What they say.
+    header: Printed,
 }
 
 /// What `maps.conf` prints.
@@ -61,6 +84,8 @@ pub(super) struct MapsView {
     https_port: u16,
     /// The other port for TLS, where the stream block has that of HTTPS.
     passthrough_port: Option<u16>,
+    /// Both the PROXY protocol and a header name the client.
+    sources: Option<Sources>,
     /// Values of `User-Agent` and `Referer` that are refused.
     blocked_agents: Vec<Printed>,
     blocked_referers: Vec<Printed>,
@@ -82,7 +107,12 @@ impl MapsView {
             (false, false) => "$server_port",
         });
         let keys = |list: &[HeaderPattern]| list.iter().map(|pattern| Printed::quoted(&pattern.map_key())).collect::<Result<_, _>>();
+        let sources = noted_header(globals).map(|_| -> Result<_, RenderError> {
+            let header = header_variable(config.forwarded_for_header.as_str())?;
+            Ok(Sources { trusted: networks(&config.proxy_real_ip_cidr)?, header })
+        });
         Ok(Self {
+            sources: sources.transpose()?,
             blocked_agents: keys(&config.block_user_agents)?,
             blocked_referers: keys(&config.block_referers)?,
             connection: Printed::fixed(if config.upstream_keepalive_connections == 0 { "close" } else { "\"\"" }),

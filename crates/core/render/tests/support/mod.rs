@@ -25,6 +25,7 @@ pub(crate) fn globals(config: Config) -> Arc<Globals> {
     Arc::new(Globals {
         config,
         headers: GlobalHeaders::default(),
+        dh_parameters: None,
         listen: Listen { http: 8080, https: 8443, passthrough: None },
         static_certificate: PemPair { chain: "CHAIN".into(), key: "KEY".into() },
         health_check_path: "/healthz".into(),

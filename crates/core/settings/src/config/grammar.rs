@@ -10,6 +10,7 @@ use ngx_value::{
 };
 
 use crate::groups::LoadBalance;
+use crate::reference::Reference;
 use crate::table::Risk;
 
 /// One way to write values of a type.
@@ -159,6 +160,24 @@ pub(crate) const ADDRESSES: Grammar<Vec<IpAddr>> = Grammar {
     value: "a comma-separated list of IP addresses",
     read: |text, notes| Ok(usable(text, notes, |item| item.parse().map_err(|_| Invalid::new("an IP address")))),
     print: |list| list.iter().map(IpAddr::to_string).collect::<Vec<_>>().join(","),
+};
+
+/// A ConfigMap of any namespace, or none.
+pub(crate) const CONFIG_MAP: Grammar<Option<Reference>> = Grammar { value: "`namespace/name` of a ConfigMap, or empty", ..OBJECT };
+
+/// A Secret of any namespace, or none.
+pub(crate) const SECRET: Grammar<Option<Reference>> = Grammar { value: "`namespace/name` of a Secret, or empty", ..OBJECT };
+
+const OBJECT: Grammar<Option<Reference>> = Grammar {
+    value: "",
+    read: |text, _| {
+        if text.is_empty() {
+            return Ok(None);
+        }
+        let reference = text.parse::<Reference>().ok().filter(Reference::is_qualified);
+        reference.map(Some).ok_or(Invalid::new("a namespace and a name such as ingress/headers"))
+    },
+    print: |reference| reference.as_ref().map(Reference::to_string).unwrap_or_default(),
 };
 
 /// Address ranges between commas.

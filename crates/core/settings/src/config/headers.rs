@@ -1,8 +1,8 @@
 //! Headers of all requests and answers.
 
-use ngx_value::{HeaderName, Invalid};
+use ngx_value::HeaderName;
 
-use super::grammar::{BOOL, Grammar, HEADER_NAMES};
+use super::grammar::{BOOL, CONFIG_MAP, HEADER_NAMES};
 use super::table::settings;
 use crate::reference::Reference;
 
@@ -11,9 +11,9 @@ settings! {
     HeaderDefaults in headers;
 
     /// ConfigMap with headers of every answer: they replace the backend's. Variables in the values are meant.
-    add_headers: Option<Reference> = None, OBJECT, "ingress/answer-headers", [Text];
+    add_headers: Option<Reference> = None, CONFIG_MAP, "ingress/answer-headers", [Text];
     /// ConfigMap with headers of every request to a backend. They follow those that are always sent, so one of the same name is sent twice, and an empty one is not sent. Variables in the values are meant.
-    proxy_set_headers: Option<Reference> = None, OBJECT, "ingress/request-headers", [Text];
+    proxy_set_headers: Option<Reference> = None, CONFIG_MAP, "ingress/request-headers", [Text];
     /// Names of the headers that Ingresses may set with `custom-headers`, letter by letter. Empty: none.
     global_allowed_response_headers: Vec<HeaderName> = Vec::new(), HEADER_NAMES, "X-Frame-Options,X-Team", [Ingresses];
     /// Headers of the backends' answers that clients don't get.
@@ -25,16 +25,3 @@ settings! {
     /// Drop headers whose names have other characters than letters, digits and `-`.
     ignore_invalid_headers: bool = true, BOOL, "false", [Text] => "ignore_invalid_headers";
 }
-
-/// Another object, of any namespace.
-const OBJECT: Grammar<Option<Reference>> = Grammar {
-    value: "`namespace/name` of a ConfigMap, or empty",
-    read: |text, _| {
-        if text.is_empty() {
-            return Ok(None);
-        }
-        let reference = text.parse::<Reference>().ok().filter(Reference::is_qualified);
-        reference.map(Some).ok_or(Invalid::new("a namespace and a name such as ingress/headers"))
-    },
-    print: |reference| reference.as_ref().map(Reference::to_string).unwrap_or_default(),
-};

@@ -8,17 +8,18 @@ use ngx_value::{CidrSet, HeaderName, HeaderPattern, Identifier, LogLevel, Regex,
 use super::affinity::CpuAffinity;
 use super::dicts::{self, DICTS};
 use super::grammar::{
-    ADDRESSES, BOOL, BUFFER, BY_MACHINE, CIDRS, COUNT, HEADER_PATTERNS, KIB, LEVEL, LIST, MIME_TYPES, PORT, PROTOCOLS, RISK, SECONDS, SIZE,
-    optional, own,
+    ADDRESSES, BOOL, BUFFER, BY_MACHINE, CIDRS, COUNT, HEADER_PATTERNS, KIB, LEVEL, LIST, MIME_TYPES, PORT, PROTOCOLS, RISK, SECONDS, SECRET, SIZE, optional, own,
 };
 use super::headers::HeaderDefaults;
 use super::snippets::SnippetDefaults;
 use super::table::{default, settings};
+use super::tickets::{TICKET_KEYS, TicketKey};
 use super::{HeaderBuffers, Workers};
 use crate::groups::{
     AccessDefaults, ErrorDefaults, ExternalAuthDefaults, FirewallDefaults, HttpsDefaults, LimitsDefaults, ObservabilityDefaults,
     ProxyDefaults, UpstreamDefaults,
 };
+use crate::reference::Reference;
 use crate::table::Risk;
 
 settings! {
@@ -135,6 +136,8 @@ settings! {
     compute_full_forwarded_for: bool = false, BOOL, "true", [Text];
     /// Header that carries the client's address.
     forwarded_for_header: HeaderName = default("X-Forwarded-For"), own("a header name"), "X-Client-IP", [Text];
+    /// Beginning of the name of the header in which NGINX itself notes the client's address, where both `use-proxy-protocol` and `use-forwarded-headers` are on: what `forwarded-for-header` says if `proxy-real-ip-cidr` has the source that the PROXY protocol names, else that source. Random digits follow, so that no client can send it; backends don't see it.
+    forwarded_for_proxy_protocol_header: HeaderName = default("X-Forwarded-For-Proxy-Protocol"), own("a header name"), "X-Source", [Text];
     /// Header that backends see as `X-Original-Forwarded-Host`.
     forwarded_host_header: HeaderName = default("X-Forwarded-Host"), own("a header name"), "X-Client-Host", [Text];
     /// Peers whose word about the client's address is taken. Empty: those of no peer.
@@ -172,6 +175,14 @@ settings! {
     ssl_session_timeout: Time = Time::from_secs(600), own("a time such as 10m"), "1h", [Text];
     /// Let clients keep TLS sessions as tickets.
     ssl_session_tickets: bool = false, BOOL, "true", [Text] => "ssl_session_tickets";
+    /// Keys that tickets of TLS sessions are encrypted with: 48 or 80 random bytes in base64. With one that all replicas have, a client resumes its session at each of them, and after a reload. Further ones, after commas, decrypt tickets of before. Empty: NGINX makes one. Only with `ssl-session-tickets`.
+    ssl_session_ticket_key: Vec<TicketKey> = Vec::new(), TICKET_KEYS, "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWYwMTIzNDU2Nzg5YWJjZGVm", [Text];
+    /// Secret whose `dhparam.pem` has the parameters of key exchange with DHE, as PEM (`DH PARAMETERS`). Empty: ciphers with DHE are not used.
+    ssl_dh_param: Option<Reference> = None, SECRET, "ingress/dh-parameters", [Text];
+    /// Refuse the TLS handshake of clients that ask for no host of an Ingress, instead of answering with the default certificate.
+    ssl_reject_handshake: bool = false, BOOL, "true", [Text];
+    /// Staple OCSP responses to certificates: the controller fetches them from the responder that a certificate names, in the background, checks and renews them.
+    enable_ocsp: bool = false, BOOL, "true", [] inert "only the task that fetches responses reads it";
     /// Size of a TLS record's buffer.
     ssl_buffer_size: Size = Size::kib(4), BUFFER, "8k", [Text] => "ssl_buffer_size";
     /// Answer TLS requests with `Strict-Transport-Security`.

@@ -84,8 +84,8 @@ impl Progress {
     }
 
     /// `true` if it was started for this object alone, while others ran.
-    pub(super) fn is_later_for(&self, key: &ObjectKey) -> bool {
-        self.is_later && !self.has_ended && self.feed.scope == Scope::Object(key.clone())
+    pub(super) fn is_later_for(&self, kind: Kind, key: &ObjectKey) -> bool {
+        self.is_later && self.feed.kind == kind && !self.has_ended && self.feed.scope == Scope::Object(key.clone())
     }
 }
 

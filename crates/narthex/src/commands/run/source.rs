@@ -75,6 +75,11 @@ pub(super) struct Status {
 }
 
 impl Status {
+    /// Whether we are the replica that writes.
+    pub(super) fn leader(&self) -> watch::Receiver<bool> {
+        self.election.leader.clone()
+    }
+
     /// Stops writing and lets another replica take over at once.
     pub(super) async fn stop(self) {
         self.writer.stop().await;

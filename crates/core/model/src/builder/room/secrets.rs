@@ -25,6 +25,7 @@ impl Builder {
         for key in std::mem::take(&mut dirty.secrets) {
             let found = if self.state.secrets.has(&key) { self.read_certificate(&key) } else { None };
             set(&mut self.state.certificates_read, &key, found);
+            self.judge_certificate(&key);
             let claim = self.claim_of_secret(&key);
             let size: u64 = claim.common.iter().map(|common| common.amount).sum();
             let too_large = claim.too_large();

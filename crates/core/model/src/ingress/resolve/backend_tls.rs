@@ -53,7 +53,7 @@ fn material(secret: &Secret) -> Result<Option<Arc<TlsMaterial>>, String> {
     let bytes = secret.data.as_ref().and_then(|data| data.get("ca.crt")).map(|value| value.0.clone()).unwrap_or_default();
     let ca = String::from_utf8(bytes).map_err(|_| "its ca.crt is not PEM text".to_owned())?;
     check_authorities(&ca)?;
-    let pair = pair.map(|certificate| certificate.record.0.clone());
+    let pair = pair.map(|certificate| certificate.record.pair.clone());
     Ok(Some(Arc::new(TlsMaterial::new(ca, pair))))
 }
 
