@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use manifests::Loaded;
 use model::options::LocalEndpoints;
-use model::{BuildOptions, Builder, Built, Module, Problem, ProblemKind};
+use model::{BuildOptions, Builder, Built, Module, Problem, ProblemKind, Snapshot};
 
 use crate::output;
 
@@ -34,7 +34,8 @@ impl Directory {
     }
 
     fn of(loaded: Loaded, settings: BuildOptions) -> Self {
-        let built = Builder::new(settings).build(&loaded.snapshot);
+        let snapshot = Snapshot { databases: geoip::present(&settings.geoip), ..loaded.snapshot.clone() };
+        let built = Builder::new(settings).build(&snapshot);
         Self { loaded, built }
     }
 
@@ -111,11 +112,18 @@ pub(crate) fn missing(binary: Option<&Path>) -> anyhow::Result<BTreeSet<Module>>
 /// Builds what the cluster holds now.
 pub(crate) async fn cluster(args: &crate::args::SourceArgs, settings: BuildOptions) -> anyhow::Result<Built> {
     let settings = BuildOptions { implied_class: false, ..settings };
+    let snapshot = snapshot(args, &settings).await?;
+    let snapshot = Snapshot { databases: geoip::present(&settings.geoip), ..snapshot };
+    Ok(Builder::new(settings).build(&snapshot))
+}
+
+/// What the cluster holds now.
+pub(crate) async fn snapshot(args: &crate::args::SourceArgs, settings: &BuildOptions) -> anyhow::Result<Snapshot> {
     let options = args.api.connect_options();
     let client = cluster::connect(&options).await?;
     let mut tasks = tokio::task::JoinSet::new();
     let source = cluster::ClusterSource::spawn(client, cluster::SourceOptions::new(Arc::new(settings.clone())), &mut tasks);
     let mut snapshots = source.snapshots.clone();
     let snapshot = snapshots.wait_for(Option::is_some).await.context("the source ended")?.clone();
-    Ok(Builder::new(settings).build(&snapshot.expect("waited for it")))
+    Ok((*snapshot.expect("waited for it")).clone())
 }

@@ -219,8 +219,10 @@ impl Builder {
             self.state.built.refused_keys = Arc::new(refused);
         }
 
-        if everything || headers != self.state.built.model.fixed.globals.headers || data != *self.state.built.basis.data() {
-            self.globals(data, headers);
+        let basis = &self.state.built.basis;
+        let same = headers == self.state.built.model.fixed.globals.headers && data == *basis.data();
+        if everything || !same || *snapshot.databases != *basis.databases() {
+            self.globals(data, headers, snapshot.databases.clone());
         }
         if everything {
             self.prebuilt_profiles();

@@ -1,5 +1,6 @@
 //! A frozen view of the objects that matter, as a source last saw them.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -9,6 +10,7 @@ use k8s_openapi::api::networking::v1::IngressClass;
 
 use crate::key::ObjectKey;
 use crate::object::{EndpointSlice, Ingress, Service};
+use crate::options::Edition;
 use crate::problem::Problem;
 
 /// All objects of one kind. Persistent: a clone is constant time, and two versions share what did not change,
@@ -37,6 +39,8 @@ pub struct Snapshot {
     pub namespaces: OrdMap<Arc<str>, Arc<Namespace>>,
     /// Addresses of ExternalName targets, by the name in the Service. Absent = not resolved yet; empty = does not resolve.
     pub addresses: OrdMap<Arc<str>, Arc<[IpAddr]>>,
+    /// Databases of places that are there and can be read.
+    pub databases: Arc<BTreeSet<Edition>>,
     /// What the source itself could not read: files, documents, objects. Their last good versions are still in the maps.
     pub problems: Arc<Vec<Problem>>,
 }

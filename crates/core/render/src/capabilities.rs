@@ -8,7 +8,7 @@ use model::Module;
 use serde::{Deserialize, Serialize};
 
 use crate::firewall;
-use crate::globals::stream;
+use crate::globals::{compression, geoip, stream};
 use crate::passthrough;
 
 /// The NGINX binary, its modules and the machine it runs on.
@@ -58,6 +58,8 @@ impl Capabilities {
         let needs = [
             (Module::Firewall, self.has(firewall::MODULE)),
             (Module::CoreRules, !self.core_rules.is_empty()),
+            (Module::Brotli, self.has(compression::BROTLI)),
+            (Module::GeoIp, self.has(geoip::MODULE)),
             (Module::Stream, self.has(stream::MODULE)),
             (Module::StreamScript, self.has(passthrough::MODULE)),
         ];

@@ -1,5 +1,6 @@
 //! The global settings of a build: the ConfigMap, the headers that it names, the profiles that are always there, and what a change invalidates.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use settings::{Config, ConfigEntry, Derived};
@@ -11,6 +12,7 @@ use super::{Basis, Builder, Data, configmap};
 use crate::fixed::GlobalHeaders;
 use crate::key::ObjectRef;
 use crate::modules::{collector_remark, withhold};
+use crate::options::Edition;
 use crate::passes::globals;
 use crate::passes::weigh::weigh;
 use crate::problem::{Problem, ProblemKind, of_value};
@@ -43,6 +45,12 @@ impl Builder {
         for (key, module) in withhold(&mut config, &self.options.missing) {
             problems.push(problem(key, format!("NGINX lacks {}; it is as if this was not set", module.describe())));
         }
+        let absent = if config.use_geoip2 { self.options.geoip.missing(&snapshot.databases) } else { Vec::new() };
+        if !absent.is_empty() {
+            let names: Vec<&str> = absent.into_iter().map(Edition::name).collect();
+            let (names, place) = (names.join(", "), self.options.geoip.directory.display());
+            problems.push(problem("use-geoip2", format!("no usable database {names} in {place}; their variables are empty")));
+        }
         problems.extend(collector_remark(&config).map(|(key, detail)| problem(key, detail.to_owned())));
         (config, data.into_owned())
     }
@@ -52,10 +60,11 @@ impl Builder {
         globals::headers(&ObjectRef::namespaced("ConfigMap", key), config, snapshot, problems)
     }
 
-    pub(super) fn globals(&mut self, data: Data, headers: GlobalHeaders) {
+    pub(super) fn globals(&mut self, data: Data, headers: GlobalHeaders, databases: Arc<BTreeSet<Edition>>) {
         let built = &mut self.state.built;
-        built.model.fixed.globals = Arc::new(configmap::globals(&self.options, (*self.state.config).clone(), headers.clone()));
-        built.basis = Arc::new(Basis::new(self.options.clone(), data, headers));
+        let globals = configmap::globals(&self.options, (*self.state.config).clone(), headers.clone(), &databases);
+        built.model.fixed.globals = Arc::new(globals);
+        built.basis = Arc::new(Basis::new(self.options.clone(), data, headers, databases));
     }
 
     /// Goes over to other settings, and marks what the keys that changed invalidate; none of them has a say in how annotations are read.

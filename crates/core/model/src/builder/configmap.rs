@@ -11,7 +11,7 @@ use settings::Config;
 use crate::fixed::{Fixed, GlobalHeaders, Globals, Listen};
 use crate::key::ObjectRef;
 use crate::modules::withhold;
-use crate::options::{BuildOptions, HostOwnership};
+use crate::options::{BuildOptions, Edition, HostOwnership};
 use crate::problem::{Problem, ProblemKind, of_value};
 use crate::profile::prebuilt;
 
@@ -25,11 +25,13 @@ pub struct Basis {
     /// The keys that are in effect, as written.
     data: Data,
     headers: GlobalHeaders,
+    /// The databases of places that are there.
+    databases: Arc<BTreeSet<Edition>>,
 }
 
 impl Basis {
-    pub(super) fn new(options: Arc<BuildOptions>, data: Data, headers: GlobalHeaders) -> Self {
-        Self { options, data, headers }
+    pub(super) fn new(options: Arc<BuildOptions>, data: Data, headers: GlobalHeaders, databases: Arc<BTreeSet<Edition>>) -> Self {
+        Self { options, data, headers, databases }
     }
 
     /// Whether a host has the Ingresses of one namespace only.
@@ -40,6 +42,11 @@ impl Basis {
     /// The keys that are in effect, with their values.
     pub fn data(&self) -> &Data {
         &self.data
+    }
+
+    /// The databases of places that are there.
+    pub(super) fn databases(&self) -> &BTreeSet<Edition> {
+        &self.databases
     }
 
     /// What NGINX runs where there is no Ingress: the globals of this data, which need not be that of the build, and the profiles that are always there.
@@ -57,13 +64,14 @@ impl Basis {
             }
         }
         let profiles = prebuilt(&config).map(|profile| (profile.id(), Arc::new(profile))).collect();
-        Fixed { globals: Arc::new(globals(&self.options, config, headers)), profiles, ..Fixed::default() }
+        Fixed { globals: Arc::new(globals(&self.options, config, headers, &self.databases)), profiles, ..Fixed::default() }
     }
 }
 
 /// The globals of these settings.
-pub(super) fn globals(options: &BuildOptions, config: Config, headers: GlobalHeaders) -> Globals {
+pub(super) fn globals(options: &BuildOptions, config: Config, headers: GlobalHeaders, databases: &BTreeSet<Edition>) -> Globals {
     Globals {
+        databases: if config.use_geoip2 { options.geoip.databases(databases) } else { Vec::new() },
         config,
         headers,
         listen: Listen { http: options.http_port, https: options.https_port, passthrough: options.passthrough() },
