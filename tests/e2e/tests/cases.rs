@@ -16,6 +16,7 @@ mod cases {
     mod dyn_config;
     mod err;
     mod faults;
+    mod flags;
     mod fwd;
     mod gauth;
     mod golden;
@@ -25,6 +26,7 @@ mod cases {
     mod host;
     mod hostile;
     mod icon;
+    mod keys;
     mod lb;
     mod life;
     mod lifecycle;
