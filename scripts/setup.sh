@@ -39,8 +39,8 @@ for part in "$@"; do
       command -v nginx >/dev/null || [ -x /usr/sbin/nginx ] || missing+=(nginx)
       dpkg -s libnginx-mod-http-lua >/dev/null 2>&1 || missing+=(libnginx-mod-http-lua)
       dpkg -s lua-cjson >/dev/null 2>&1 || missing+=(lua-cjson)
-      # For snippets, TCP and UDP, and the firewall; and for steps of the clock. Only the tests need all of them.
-      for package in libnginx-mod-http-headers-more-filter libnginx-mod-stream libnginx-mod-stream-js libnginx-mod-http-modsecurity modsecurity-crs libfaketime; do
+      # For snippets, compression, places of clients, TCP and UDP, and the firewall; and for steps of the clock. Only the tests need all of them.
+      for package in libnginx-mod-http-headers-more-filter libnginx-mod-http-brotli-filter libnginx-mod-http-geoip2 libnginx-mod-stream libnginx-mod-stream-js libnginx-mod-http-modsecurity modsecurity-crs libfaketime; do
         dpkg -s "$package" >/dev/null 2>&1 || missing+=("$package")
       done
       if [ ${#missing[@]} -gt 0 ]; then

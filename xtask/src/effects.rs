@@ -8,7 +8,7 @@ use std::sync::{Arc, LazyLock};
 
 use anyhow::{Context, Result, ensure};
 use manifests::{Content, File};
-use model::options::PemPair;
+use model::options::{Edition, GeoIp, PemPair};
 use model::{BuildOptions, Builder, Built, Fixed, Globals, ObjectKey, Snapshot};
 use render::{Capabilities, Paths};
 use serde_json::{Value, json};
@@ -180,7 +180,13 @@ impl<'a> Before<'a> {
 /// The content address of all files.
 fn revision(fixed: &Fixed) -> Result<String> {
     let mut capabilities = Capabilities::assumed();
-    let modules = ["ngx_http_modsecurity_module", "ngx_stream_module", "ngx_stream_js_module"];
+    let modules = [
+        "ngx_http_modsecurity_module",
+        "ngx_http_brotli_filter_module",
+        "ngx_http_geoip2_module",
+        "ngx_stream_module",
+        "ngx_stream_js_module",
+    ];
     capabilities.modules.extend(modules.map(str::to_owned));
     capabilities.bpf = true;
     capabilities.core_rules = vec!["/usr/share/modsecurity-crs/*.conf".to_owned()];
@@ -196,6 +202,7 @@ fn options() -> BuildOptions {
         watch_ingress_without_class: true,
         configmap: Some(ObjectKey::new(NAMESPACE, "settings")),
         passthrough_port: Some(8442),
+        geoip: GeoIp { directory: "/usr/share/GeoIP".into(), editions: vec![Edition::LiteCity] },
         fallback_certificate: PAIR.clone(),
         ..BuildOptions::default()
     }
@@ -205,6 +212,7 @@ fn with_settings(world: &Snapshot, data: &Pairs<'_>) -> Result<Snapshot> {
     let metadata = json!({"namespace": NAMESPACE, "name": "settings"});
     let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data});
     let mut world = world.clone();
+    world.databases = Arc::new([Edition::LiteCity].into());
     world.config_maps.extend(read(&[map])?.config_maps);
     Ok(world)
 }

@@ -5,6 +5,7 @@ mod coverage;
 mod docs;
 mod effects;
 mod metrics;
+mod predecessor;
 mod tidy;
 mod wire;
 

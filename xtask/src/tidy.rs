@@ -21,6 +21,7 @@ pub(crate) fn check(root: &Path) -> Result<Vec<String>> {
     let mut complaints = crate::docs::check(root)?;
     complaints.extend(crate::coverage::check(root)?);
     complaints.extend(crate::metrics::check(root)?);
+    complaints.extend(crate::predecessor::check(root)?);
     complaints.extend(crate::wire::check(root)?);
     complaints.extend(crate::chart::check(root)?);
     for path in crates_below(&root.join(CORE))? {

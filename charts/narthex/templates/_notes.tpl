@@ -38,9 +38,6 @@
 {{- if and .Values.portNamePrefix (not .Values.tcp) (not .Values.udp) }}
 - portNamePrefix is for the ports of tcp and udp, and there are none
 {{- end }}
-{{- if $c.maxmindLicenseKey }}
-- controller.maxmindLicenseKey becomes a flag, but the controller downloads no databases yet
-{{- end }}
 {{- if and $c.autoscaling.enabled $c.keda.enabled }}
 - controller.autoscaling.enabled and controller.keda.enabled are both true: neither object is made, and replicaCount counts
 {{- end }}

@@ -8,6 +8,7 @@ mod controller;
 mod data_plane;
 mod duration;
 mod end;
+mod geoip;
 mod http;
 mod metrics;
 mod migrate;
@@ -15,6 +16,7 @@ mod plugin;
 mod predecessor;
 mod rollout;
 mod selector;
+mod settings;
 mod switch;
 mod values;
 mod watch;
@@ -32,6 +34,7 @@ pub(crate) use container::{DbgArgs, DbgBackends, DbgCerts, DbgSubject, WaitShutd
 pub(crate) use controller::{ModelArgs, SourceArgs, StatusArgs, key};
 pub(crate) use data_plane::DataPlaneArgs;
 pub(crate) use end::EndArgs;
+pub(crate) use geoip::FetchArgs;
 pub(crate) use http::HttpArgs;
 pub(crate) use metrics::MetricsArgs;
 pub(crate) use migrate::{MigrateArgs, MigrateSubject, MigrateValuesArgs, ValuesFormat};
@@ -39,8 +42,9 @@ pub(crate) use plugin::{
     BackendsArgs, InfoArgs, IngressesArgs, KubectlArgs, LintArgs, LintCommand, LintSubject, Plugin, PluginArgs, PluginCommand, PodArgs,
     TableFormat,
 };
-pub(crate) use predecessor::IdleArgs;
+pub(crate) use predecessor::{IdleArgs, reason as flag_reason};
 pub(crate) use rollout::RolloutArgs;
+pub(crate) use settings::SettingsArgs;
 pub(crate) use switch::SwitchArgs;
 pub(crate) use watch::{QuitArgs, WatchArgs};
 pub(crate) use webhook::WebhookArgs;
@@ -61,6 +65,7 @@ pub(crate) const HELPER: &str = "within";
   narthex conf shop.example.com /cart
   narthex watch --config-dir /etc/nginx/conf.d
   narthex explain proxy-body-size
+  narthex settings --manifests examples --configmap default/settings
   narthex rollout --kubeconfig ~/.kube/config
   narthex compare --old 10.0.0.1 --new 10.0.0.2
 
@@ -112,6 +117,9 @@ pub(crate) enum Command {
     Conf(ConfArgs),
     /// Restart workloads when the ConfigMaps and Secrets that they use change (for those who used stakater's Reloader)
     Rollout(Box<RolloutArgs>),
+    /// Show the effective value of each key of the ConfigMap and of each flag, and where it comes from
+    #[command(after_help = settings::EXAMPLES)]
+    Settings(Box<SettingsArgs>),
     /// Explain an annotation or a key of the ConfigMap: what it takes, its default, how a change of it reaches NGINX
     Explain(ExplainArgs),
     /// Compare what two controllers answer: to probes of every Ingress, and to the requests of an access log
@@ -196,6 +204,8 @@ pub(crate) struct RunArgs {
     pub(crate) http: HttpArgs,
     #[command(flatten)]
     pub(crate) webhook: WebhookArgs,
+    #[command(flatten)]
+    pub(crate) databases: FetchArgs,
     #[command(flatten)]
     pub(crate) end: EndArgs,
     #[command(flatten)]

@@ -17,6 +17,7 @@ pub(crate) mod quit;
 pub(crate) mod render;
 pub(crate) mod rollout;
 pub(crate) mod run;
+pub(crate) mod settings;
 pub(crate) mod switch;
 pub(crate) mod version;
 pub(crate) mod wait_shutdown;

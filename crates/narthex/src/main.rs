@@ -40,6 +40,7 @@ fn command(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Plan(args) => commands::plan::plan(&args),
         Command::Conf(args) => commands::conf::conf(&args, &cli.log),
         Command::Rollout(args) => commands::rollout::rollout(*args, &cli.log),
+        Command::Settings(args) => commands::settings::settings(&args, &cli.log),
         Command::Explain(args) => commands::explain::explain(&args),
         Command::Watch(args) => commands::watch::watch(&args, &cli.log),
         Command::DataPlane(args) => commands::data_plane::data_plane(&args, &cli.log),

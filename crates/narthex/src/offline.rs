@@ -34,7 +34,7 @@ impl Directory {
     }
 
     fn of(loaded: Loaded, settings: BuildOptions) -> Self {
-        let built = Builder::new(settings).build(&dated(&loaded.snapshot));
+        let built = Builder::new(settings.clone()).build(&here(&loaded.snapshot, &settings));
         Self { loaded, built }
     }
 
@@ -111,16 +111,24 @@ pub(crate) fn missing(binary: Option<&Path>) -> anyhow::Result<BTreeSet<Module>>
 /// Builds what the cluster holds now.
 pub(crate) async fn cluster(args: &crate::args::SourceArgs, settings: BuildOptions) -> anyhow::Result<Built> {
     let settings = BuildOptions { implied_class: false, ..settings };
+    let snapshot = snapshot(args, &settings).await?;
+    let snapshot = here(&snapshot, &settings);
+    Ok(Builder::new(settings).build(&snapshot))
+}
+
+/// As of now, with the databases of this machine.
+fn here(snapshot: &Snapshot, settings: &BuildOptions) -> Snapshot {
+    let time = Some(jiff::Timestamp::now().as_second());
+    Snapshot { time, databases: geoip::present(&settings.geoip), ..snapshot.clone() }
+}
+
+/// What the cluster holds now.
+pub(crate) async fn snapshot(args: &crate::args::SourceArgs, settings: &BuildOptions) -> anyhow::Result<Snapshot> {
     let options = args.api.connect_options();
     let client = cluster::connect(&options).await?;
     let mut tasks = tokio::task::JoinSet::new();
     let source = cluster::ClusterSource::spawn(client, cluster::SourceOptions::new(Arc::new(settings.clone())), &mut tasks);
     let mut snapshots = source.snapshots.clone();
     let snapshot = snapshots.wait_for(Option::is_some).await.context("the source ended")?.clone();
-    Ok(Builder::new(settings).build(&dated(&snapshot.expect("waited for it"))))
-}
-
-/// As of now.
-fn dated(snapshot: &Snapshot) -> Snapshot {
-    Snapshot { time: Some(jiff::Timestamp::now().as_second()), ..snapshot.clone() }
+    Ok((*snapshot.expect("waited for it")).clone())
 }

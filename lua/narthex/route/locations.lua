@@ -16,7 +16,7 @@ local sub = string.sub
 local SLASH, STAR = byte("/*", 1, 2)
 
 --- What `match` says besides a route.
-local M = { ADD_SLASH = 1, HEALTH = 2, FAILED = 3 }
+local M = { ADD_SLASH = 1, HEALTH = 2, FAILED = 3, STATUS = 4 }
 
 local function compile_prefixes(given, at)
   local prefix, seen, lengths = {}, {}, {}
@@ -123,10 +123,10 @@ end
 -- Phase: any.
 -- @tparam table record from `compile`
 -- @tparam string uri decoded and normalised
--- @tparam ?string health path that is answered here unless a rule claims it
+-- @tparam ?table own paths that are answered here unless a rule claims them, each with `HEALTH` or `STATUS`
 -- @treturn table the route; the default one if nothing matches
--- @treturn ?number `ADD_SLASH`: redirect to the path with `/` appended; `HEALTH`; `FAILED`: the regex engine gave up
-function M.match(record, uri, health)
+-- @treturn ?number `ADD_SLASH`: redirect to the path with `/` appended; `HEALTH`; `STATUS`; `FAILED`: the regex engine gave up
+function M.match(record, uri, own)
   local route = record.only or record.exact[uri]
   if route then
     return route
@@ -138,8 +138,9 @@ function M.match(record, uri, health)
       return route, special
     end
   end
-  if health == uri then
-    return record.default, M.HEALTH
+  local answered = own and own[uri]
+  if answered then
+    return record.default, answered
   end
   local length, prefix = #uri, record.prefix
   if record.has_length[length + 1] and byte(uri, length) ~= SLASH then

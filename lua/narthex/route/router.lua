@@ -46,12 +46,16 @@ local ONE = string.byte("1")
 local PATIENCE = 2
 local PAUSE = 0.02
 
-local health_check_path, generate_request_id, running
+--- The location of NGINX's counters, which the server of all hosts has, and the path that leads there.
+local STATUS, STATUS_PATH = "@narthex_status\n", "/nginx_status"
+
+local own_paths, generate_request_id, running
 
 --- Takes the global settings. Phase: init.
 -- @tparam table config from `narthex.config`
 function M.setup(config)
-  health_check_path, generate_request_id, running = config.health_check_path, config.generate_request_id, config.revision
+  own_paths = { [STATUS_PATH] = locations.STATUS, [config.health_check_path] = locations.HEALTH }
+  generate_request_id, running = config.generate_request_id, config.revision
 end
 
 --- The controller's probe names the revision that it expects.
@@ -229,7 +233,7 @@ function M.rewrite(elsewhere)
   if record.is_special then
     before_location(var, record, uri)
   end
-  local route, special = locations.match(record, uri, catch_all and health_check_path or nil)
+  local route, special = locations.match(record, uri, catch_all and own_paths or nil)
   local extra = route.extra
   if extra and extra.unknown and gets_profile(var) then
     return M.rewrite(elsewhere)
@@ -241,6 +245,8 @@ function M.rewrite(elsewhere)
   end
   if special == locations.HEALTH and not too_large then
     return answer_health(var)
+  elseif special == locations.STATUS then
+    return exec(STATUS)
   end
   if metrics.on then
     metrics.begin(route, name)

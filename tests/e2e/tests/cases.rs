@@ -17,6 +17,7 @@ mod cases {
     mod dyn_config;
     mod err;
     mod faults;
+    mod flags;
     mod fwd;
     mod gauth;
     mod golden;
@@ -27,6 +28,7 @@ mod cases {
     mod hostile;
     mod http3;
     mod icon;
+    mod keys;
     mod lb;
     mod life;
     mod lifecycle;

@@ -30,6 +30,7 @@ pub mod kube;
 pub mod kubelet;
 pub mod load;
 pub mod manifests;
+pub mod mmdb;
 pub mod mounted;
 pub mod ocsp;
 pub mod otlp;

@@ -221,8 +221,9 @@ impl Builder {
             self.state.built.refused_keys = Arc::new(refused);
         }
 
-        if everything || named != *self.state.built.basis.named() || data != *self.state.built.basis.data() {
-            self.globals(data, named);
+        let basis = &self.state.built.basis;
+        if everything || named != *basis.named() || data != *basis.data() || *snapshot.databases != *basis.databases() {
+            self.globals(data, named, snapshot.databases.clone());
         }
         if everything {
             self.prebuilt_profiles();

@@ -12,7 +12,7 @@ use ngx_value::Snippet;
 use settings::Config;
 
 use crate::key::ObjectKey;
-use crate::options::{PemPair, RequestCounting};
+use crate::options::{Database, PemPair, RequestCounting};
 use crate::profile::{Profile, ProfileId};
 
 pub use clients::{ClientVerification, TrustedClients};
@@ -52,6 +52,8 @@ pub struct Globals {
     pub health_check_path: String,
     /// How requests are counted; `None`: they are not.
     pub counting: Option<RequestCounting>,
+    /// The databases of places that NGINX reads.
+    pub databases: Vec<Database>,
     /// Requests of NGINX's own may go to the machine itself.
     pub allows_local: bool,
     /// Ports of the machine that are for operators.

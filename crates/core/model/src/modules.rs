@@ -11,6 +11,10 @@ pub enum Module {
     Firewall,
     /// The OWASP core rule set.
     CoreRules,
+    /// Compression with brotli.
+    Brotli,
+    /// Places and networks of clients.
+    GeoIp,
     /// TCP and UDP.
     Stream,
     /// Decisions about them.
@@ -25,6 +29,8 @@ impl Module {
         match self {
             Self::Firewall => "the module ngx_http_modsecurity_module (Debian package libnginx-mod-http-modsecurity)",
             Self::CoreRules => "the OWASP core rule set (Debian package modsecurity-crs)",
+            Self::Brotli => "the module ngx_http_brotli_filter_module (Debian package libnginx-mod-http-brotli-filter)",
+            Self::GeoIp => "the module ngx_http_geoip2_module (Debian package libnginx-mod-http-geoip2)",
             Self::Stream => "the module ngx_stream_module (Debian package libnginx-mod-stream)",
             Self::StreamScript => "the module ngx_stream_js_module (Debian package libnginx-mod-stream-js)",
             Self::Http3 => "an NGINX that was built with HTTP/3 (that of Debian 13 is)",
@@ -61,6 +67,14 @@ pub(crate) fn withhold(config: &mut Config, missing: &BTreeSet<Module>) -> Vec<(
     if firewall.enable_modsecurity && firewall.enable_owasp_modsecurity_crs && missing.contains(&Module::CoreRules) {
         firewall.enable_owasp_modsecurity_crs = false;
         withheld.push(("enable-owasp-modsecurity-crs", Module::CoreRules));
+    }
+    if config.enable_brotli && missing.contains(&Module::Brotli) {
+        config.enable_brotli = false;
+        withheld.push(("enable-brotli", Module::Brotli));
+    }
+    if config.use_geoip2 && missing.contains(&Module::GeoIp) {
+        config.use_geoip2 = false;
+        withheld.push(("use-geoip2", Module::GeoIp));
     }
     if config.snippets.stream_snippet.is_some() && missing.contains(&Module::Stream) {
         config.snippets.stream_snippet = defaults.snippets.stream_snippet;

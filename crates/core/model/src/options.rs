@@ -1,6 +1,7 @@
 //! What the command line says about building the model. Plain data; parsed and checked by the binary.
 
 mod counting;
+mod geoip;
 mod local;
 mod ownership;
 
@@ -10,6 +11,7 @@ use crate::key::ObjectKey;
 use crate::modules::Module;
 
 pub use counting::{Bounds, InvalidBounds, RequestCounting, UnknownHosts};
+pub use geoip::{Database, Edition, GeoIp, UnknownEdition};
 pub use local::LocalEndpoints;
 pub use ownership::HostOwnership;
 
@@ -67,6 +69,8 @@ pub struct BuildOptions {
     pub health_check_path: String,
     /// `--enable-metrics`: how requests are counted.
     pub counting: Option<RequestCounting>,
+    /// `--maxmind-edition-ids`: databases for `use-geoip2`.
+    pub geoip: GeoIp,
 }
 
 impl Default for BuildOptions {
@@ -97,6 +101,7 @@ impl Default for BuildOptions {
             passthrough_port: None,
             health_check_path: "/healthz".into(),
             counting: None,
+            geoip: GeoIp::default(),
         }
     }
 }

@@ -99,11 +99,18 @@ pub fn reasons(old: &Fixed, new: &Fixed) -> Vec<Reason> {
     let mut changed = |part: Part, what: String| reasons.push(Reason::Changed(part, what));
     if old.globals != new.globals {
         let mut keys: Vec<&str> = old.globals.config.changed_keys(&new.globals.config).into_iter().map(|entry| entry.name).collect();
+        let (before, after) = (&old.globals.headers, &new.globals.headers);
+        for (name, changed) in [("add-headers", before.answer != after.answer), ("proxy-set-headers", before.request != after.request)] {
+            keys.extend(Some(name).filter(|name| changed && !keys.contains(name)));
+        }
         if old.globals.listen != new.globals.listen {
             keys.push("listening ports");
         }
         if old.globals.health_check_path != new.globals.health_check_path {
             keys.push("health check path");
+        }
+        if old.globals.databases != new.globals.databases && !keys.contains(&"use-geoip2") {
+            keys.push("databases of use-geoip2");
         }
         if old.globals.counting != new.globals.counting {
             keys.push("request metrics");

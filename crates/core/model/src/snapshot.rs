@@ -1,5 +1,6 @@
 //! A frozen view of the objects that matter, as a source last saw them.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -9,6 +10,7 @@ use k8s_openapi::api::networking::v1::IngressClass;
 
 use crate::key::ObjectKey;
 use crate::object::{EndpointSlice, Ingress, Service};
+use crate::options::Edition;
 use crate::problem::Problem;
 
 /// All objects of one kind. Persistent: a clone is constant time, and two versions share what did not change,
@@ -53,6 +55,8 @@ pub struct Snapshot {
     pub staples: Staples,
     /// As of when certificates are judged: seconds since 1970. `None`: the times in them are not looked at.
     pub time: Option<i64>,
+    /// Databases of places that are there and can be read.
+    pub databases: Arc<BTreeSet<Edition>>,
     /// What the source itself could not read: files, documents, objects. Their last good versions are still in the maps.
     pub problems: Arc<Vec<Problem>>,
 }

@@ -70,5 +70,5 @@ pub use template::{Part, RewriteTarget, Template, VhostTemplate};
 pub use time::{Seconds, Time, parse_duration};
 pub use tokens::TokenList;
 pub use url::{RedirectTemplate, UrlTemplate};
-pub use variable::is_known as is_known_variable;
+pub use variable::{is_built_in as is_built_in_variable, is_known as is_known_variable};
 pub use words::{HeaderName, HttpVersion, Identifier, LogLevel, NextUpstream, RetryCondition, TlsProtocol, Word};

@@ -71,6 +71,68 @@ const NAMES: &[&str] = &[
 const FAMILIES: &[&str] =
     &["arg_", "cookie_", "geoip2_", "http_", "opentelemetry_", "sent_http_", "sent_trailer_", "ssl_", "tcpinfo_", "upstream_"];
 
+/// Further whole names that logs of operators may have: of NGINX's core, of its modules, of the stream block, and of ours.
+const LOGGED: &[&str] = &[
+    "ancient_browser",
+    "block_ref",
+    "block_ua",
+    "bytes_received",
+    "document_root",
+    "fastcgi_path_info",
+    "fastcgi_script_name",
+    "gzip_ratio",
+    "http2",
+    "http3",
+    "invalid_referer",
+    "is_request_port",
+    "loggable",
+    "memcached_key",
+    "modern_browser",
+    "msie",
+    "nginx_version",
+    "pid",
+    "pipe",
+    "protocol",
+    "realpath_root",
+    "secure_link",
+    "secure_link_expires",
+    "session_time",
+    "slice_range",
+    "spdy",
+    "subdomain",
+];
+
+/// Beginnings of such names.
+const LOGGED_FAMILIES: &[&str] = &[
+    "auth_",
+    "brotli_",
+    "connection_",
+    "connections_",
+    "date_",
+    "geoip_",
+    "gzip_",
+    "headers_",
+    "js_",
+    "jwt_",
+    "limit_",
+    "modsecurity_",
+    "narthex_",
+    "otel_",
+    "proxy_",
+    "quic_",
+    "realip_",
+    "request_",
+    "server_",
+    "session_",
+    "time_",
+    "uid_",
+];
+
+/// `true` if a variable can be there in some NGINX without text that defines it. Rather too many than too few: NGINX has the last word.
+pub fn is_built_in(name: &str) -> bool {
+    is_known(name) || LOGGED.binary_search(&name).is_ok() || LOGGED_FAMILIES.iter().any(|family| name.starts_with(family))
+}
+
 /// `true` if a variable is there in every NGINX that we run, or is empty where its module is missing, and says nothing about the proxy itself.
 pub fn is_known(name: &str) -> bool {
     NAMES.binary_search(&name).is_ok() || FAMILIES.iter().any(|family| name.strip_prefix(family).is_some_and(|rest| !rest.is_empty()))
@@ -100,7 +162,7 @@ mod tests {
 
     #[test]
     fn the_names_are_sorted() {
-        assert!(NAMES.is_sorted() && FAMILIES.is_sorted());
+        assert!(NAMES.is_sorted() && FAMILIES.is_sorted() && LOGGED.is_sorted() && LOGGED_FAMILIES.is_sorted());
     }
 
     #[test]

@@ -8,7 +8,7 @@ use model::Module;
 use serde::{Deserialize, Serialize};
 
 use crate::firewall;
-use crate::globals::stream;
+use crate::globals::{compression, geoip, stream};
 use crate::passthrough;
 
 /// HTTP/3: no file, but part of the binary or not.
@@ -64,6 +64,8 @@ impl Capabilities {
         let needs = [
             (Module::Firewall, self.has(firewall::MODULE)),
             (Module::CoreRules, !self.core_rules.is_empty()),
+            (Module::Brotli, self.has(compression::BROTLI)),
+            (Module::GeoIp, self.has(geoip::MODULE)),
             (Module::Stream, self.has(stream::MODULE)),
             (Module::StreamScript, self.has(passthrough::MODULE)),
             (Module::Http3, self.has(HTTP3)),

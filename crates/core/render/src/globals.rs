@@ -1,6 +1,8 @@
 //! The main context and the `http` block: flags, ConfigMap, capabilities.
 
 pub(crate) mod client;
+pub(crate) mod compression;
+pub(crate) mod geoip;
 mod hashes;
 mod http;
 mod log;
@@ -11,6 +13,7 @@ mod tls;
 use serde::Serialize;
 
 use self::client::{MapsView, RealIp};
+use self::geoip::GeoIpView;
 use self::http::HttpView;
 use self::log::LogView;
 use self::main::MainView;
@@ -30,6 +33,7 @@ pub(crate) struct GlobalView {
     real_ip: Option<RealIp>,
     block_cidrs: Vec<Printed>,
     maps: MapsView,
+    geoip: GeoIpView,
     log: LogView,
     tls: TlsView,
     proxy: ProxyView,
@@ -41,7 +45,7 @@ pub(crate) struct GlobalView {
 impl GlobalView {
     /// `names` are the server names that the file will have, for the size of their hash table.
     pub(crate) fn new<'a>(input: Input<'_>, names: impl Iterator<Item = &'a str>) -> Result<Self, RenderError> {
-        let Input { fixed, paths, used, .. } = input;
+        let Input { fixed, caps, paths, used, .. } = input;
         let globals = &*fixed.globals;
         let config = &globals.config;
         Ok(Self {
@@ -50,6 +54,7 @@ impl GlobalView {
             real_ip: RealIp::new(globals)?,
             block_cidrs: client::networks(&config.block_cidrs)?,
             maps: MapsView::new(globals, used)?,
+            geoip: GeoIpView::new(globals, caps, used)?,
             log: LogView::new(config)?,
             tls: TlsView::new(globals, paths)?,
             proxy: ProxyView::new(config)?,

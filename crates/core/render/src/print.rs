@@ -102,6 +102,11 @@ impl Printed {
         Ok(Self(format!("${}", Self::word(name)?.0).into()))
     }
 
+    /// A variable, and our own text that defines it.
+    pub(crate) fn definition(name: &str, arguments: &'static str) -> Result<Self, RenderError> {
+        Ok(Self(format!("{} {arguments}", Self::variable(name)?.0).into()))
+    }
+
     /// Words that follow another one, each with a space before it; may be empty.
     pub(crate) fn options<T: fmt::Display>(words: impl IntoIterator<Item = T>) -> Result<Self, RenderError> {
         let words = words.into_iter().map(Self::word).collect::<Result<Vec<_>, _>>()?;

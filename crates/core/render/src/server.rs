@@ -8,7 +8,7 @@ use serde::Serialize;
 use settings::Config;
 
 use crate::clients::ClientsView;
-use crate::globals::client::noted_header;
+use crate::globals::client::{networks, noted_header};
 use crate::print::Printed;
 use crate::{Capabilities, Paths, RenderError};
 
@@ -28,8 +28,28 @@ pub(crate) struct ServerView {
     entry: Printed,
     /// ModSecurity looks at everything.
     firewall: bool,
+    /// The page with NGINX's counters.
+    status: Option<StatusView>,
     #[serde(flatten)]
     common: Common,
+}
+
+/// The page with NGINX's counters.
+#[derive(Serialize)]
+struct StatusView {
+    /// Networks that may read it.
+    allowed: Vec<Printed>,
+}
+
+impl StatusView {
+    fn new(globals: &Globals, caps: &Capabilities) -> Result<Self, RenderError> {
+        let config = &globals.config;
+        let mut allowed = networks(&config.nginx_status_ipv4_whitelist)?;
+        if has_ipv6(globals, caps) {
+            allowed.extend(networks(&config.nginx_status_ipv6_whitelist)?);
+        }
+        Ok(Self { allowed })
+    }
 }
 
 /// What stands at the beginning of every `server` block.
@@ -109,7 +129,8 @@ impl ServerView {
             fixed.pinned_names.iter().map(|name| &**name).partition(|name| name.starts_with('*'));
         let names = ["_".to_owned()].into_iter().chain(pinned_names.into_iter().map(str::to_owned));
         let names: Vec<String> = names.chain(server_names(&wildcards)).collect();
-        Ok(Self::new(globals, comment, Common::new(globals, caps, paths, &names, None, true, side)?))
+        let common = Common::new(globals, caps, paths, &names, None, true, side)?;
+        Ok(Self { status: Some(StatusView::new(globals, caps)?), ..Self::new(globals, comment, common) })
     }
 
     /// The server of a host with text of its own.
@@ -141,6 +162,7 @@ impl ServerView {
             intercept_errors: intercepts(&globals.config),
             custom_http_errors,
             firewall: globals.config.firewall.enable_modsecurity,
+            status: None,
             common,
         }
     }

@@ -13,6 +13,7 @@ templates! {
     "real_ip.conf",
     "log.conf",
     "maps.conf",
+    "geoip.conf",
     "tls.conf",
     "proxy.conf",
     "headers.conf",

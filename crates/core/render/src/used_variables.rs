@@ -2,6 +2,8 @@
 
 use ngx_value::{refers_to, rename_variable};
 
+use crate::globals::geoip;
+
 /// The variable of NGINX that people mean by the host of a rule, and ours that is it: one server block serves all hosts.
 const SERVER_NAME: &str = "server_name";
 const OWN_SERVER_NAME: &str = "narthex_server_name";
@@ -22,6 +24,8 @@ pub(crate) struct UsedVariables {
     pub(crate) server_name: bool,
     /// Which of [`ROUTE_VARIABLES`]; `None` for a draft, which does not declare them, so that each occurrence is a use.
     pub(crate) route: Option<Vec<&'static str>>,
+    /// Those of databases of places.
+    pub(crate) places: Vec<&'static str>,
 }
 
 impl UsedVariables {
@@ -29,7 +33,8 @@ impl UsedVariables {
     pub(crate) fn of(draft: &str) -> Self {
         let unseen = draft.lines().any(|line| includes(line) || UNSEEN.iter().any(|word| line.contains(word)));
         let route = ROUTE_VARIABLES.into_iter().filter(|name| unseen || refers_to(draft, name)).collect();
-        Self { server_name: refers_to(draft, SERVER_NAME), route: Some(route) }
+        let places = geoip::variables().filter(|name| unseen || refers_to(draft, name)).collect();
+        Self { server_name: refers_to(draft, SERVER_NAME), route: Some(route), places }
     }
 
     /// The text with our variable in the place of NGINX's.

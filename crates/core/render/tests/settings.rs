@@ -6,6 +6,7 @@ mod support;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use model::options::{Database, Edition};
 use model::profile::Transport;
 use model::profile::external_auth::AuthLocation;
 use model::{Fixed, GlobalHeaders, Globals, Listen, Profile};
@@ -18,7 +19,13 @@ type Data = BTreeMap<String, String>;
 
 fn capabilities() -> Capabilities {
     let mut capabilities = Capabilities::assumed();
-    let modules = ["ngx_http_modsecurity_module", "ngx_stream_module", "ngx_stream_js_module"];
+    let modules = [
+        "ngx_http_modsecurity_module",
+        "ngx_http_brotli_filter_module",
+        "ngx_http_geoip2_module",
+        "ngx_stream_module",
+        "ngx_stream_js_module",
+    ];
     capabilities.modules.extend(modules.map(str::to_owned));
     capabilities.bpf = true;
     capabilities.core_rules = vec!["/usr/share/modsecurity-crs/*.conf".to_owned()];
@@ -39,7 +46,10 @@ fn revision(data: &Data) -> String {
     let dh_parameters = config.ssl_dh_param.as_ref().map(|_| "PEM".into());
     let fixed = fixed(config, profiles);
     let listen = Listen { passthrough: Some(8442), ..fixed.globals.listen };
-    let globals = Globals { headers, dh_parameters, listen, ..(*fixed.globals).clone() };
+    let file = "/usr/share/GeoIP/GeoLite2-City.mmdb".into();
+    let database = Database { edition: Edition::LiteCity, file };
+    let databases = Some(database).filter(|_| fixed.globals.config.use_geoip2).into_iter().collect();
+    let globals = Globals { headers, dh_parameters, listen, databases, ..(*fixed.globals).clone() };
     let fixed = Fixed { globals: Arc::new(globals), ..fixed };
     render::render(&fixed, &capabilities(), &paths()).unwrap().revision
 }

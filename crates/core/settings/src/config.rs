@@ -16,7 +16,7 @@ use std::sync::LazyLock;
 
 use ngx_value::{Invalid, Size};
 
-use crate::groups::{ANNOTATIONS, GROUPS, misfits, unsendable_logs};
+use crate::groups::{ANNOTATIONS, GROUPS, misfits, unsendable_logs, withdraw_formats};
 use crate::known;
 use crate::table::Since;
 
@@ -139,6 +139,11 @@ impl Config {
                 None => details.push(known::config_key(&lower)),
             }
             findings.extend(details.into_iter().map(|detail| ConfigFinding { key: key.clone(), value: shown(&lower, value), detail }));
+        }
+        for (key, detail) in withdraw_formats(&mut config) {
+            let written = data.iter().find(|(written, _)| written.eq_ignore_ascii_case(key));
+            let (key, value) = written.map_or((key.to_owned(), String::new()), |(key, value)| (key.clone(), value.clone()));
+            findings.push(ConfigFinding { key, value, detail });
         }
         for (key, detail) in misfits(&config).into_iter().chain(unsendable_logs(&config)) {
             let value = CONFIG_KEYS.iter().find(|entry| entry.name == key).map(|entry| (entry.get)(&config)).unwrap_or_default();

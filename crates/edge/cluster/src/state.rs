@@ -236,6 +236,7 @@ impl ClusterState {
             config_maps: self.config_maps.store().objects().clone(),
             namespaces: self.namespaces.objects().clone(),
             addresses: self.addresses.clone(),
+            databases: Arc::default(),
             problems: self.problems.clone(),
             ..Snapshot::default()
         }))

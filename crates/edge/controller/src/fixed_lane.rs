@@ -258,6 +258,12 @@ impl<N: Nginx> Lane<N> {
         };
         let old = self.nginx.old().await;
         self.generations.see(&old, &BTreeSet::new());
+        let serial = fixed.globals.config.enable_serial_reloads && running.is_some() && !self.down();
+        if serial && !old.workers.is_empty() {
+            debug!(workers = old.workers.len(), "a reload waits for the workers of the one before");
+            self.metrics.waiting(true);
+            return TurnOutcome::Waiting;
+        }
         if let Some(message) = self.generations.wait(&causes, old.most) {
             return self.waits(&message).await;
         }

@@ -8,6 +8,7 @@ use clap::{ArgAction, Args, ValueEnum};
 use model::options::{HostOwnership, LocalEndpoints, PemPair};
 use model::{BuildOptions, ObjectKey};
 
+use super::geoip::GeoIpArgs;
 use super::values::{boolean, seconds, signed_duration};
 use super::{ApiArgs, MetricsArgs, selector};
 
@@ -100,6 +101,8 @@ pub(crate) struct ModelArgs {
     pub(crate) health_check_path: String,
     #[command(flatten)]
     pub(crate) metrics: MetricsArgs,
+    #[command(flatten)]
+    pub(crate) geoip: GeoIpArgs,
 }
 
 /// Values of `--host-ownership`.
@@ -225,6 +228,7 @@ impl ModelArgs {
             passthrough_port,
             health_check_path: self.health_check_path.clone(),
             counting: self.metrics.counting()?,
+            geoip: self.geoip.settings()?,
         })
     }
 }

@@ -135,6 +135,11 @@ impl IdleArgs {
     }
 }
 
+/// Why a flag has no effect; `None`: it has one.
+pub(crate) fn reason(name: &str) -> Option<&'static str> {
+    ROWS.iter().find(|row| row.name == name)?.reason()
+}
+
 /// All flags without effect, in the order of the table.
 fn idle() -> impl Iterator<Item = &'static Row> {
     ROWS.iter().filter(|row| row.reason().is_some())

@@ -42,9 +42,9 @@ fn unread(dir: &Path, read: &Directory) -> Vec<String> {
 }
 
 /// The two sides.
-struct Both<'a> {
-    old: &'a Built,
-    new: &'a Built,
+pub(crate) struct Both<'a> {
+    pub(crate) old: &'a Built,
+    pub(crate) new: &'a Built,
 }
 
 impl Both<'_> {
@@ -55,7 +55,8 @@ impl Both<'_> {
     }
 }
 
-fn as_text(plan: &Plan, both: &Both<'_>) -> String {
+/// A plan in words.
+pub(crate) fn as_text(plan: &Plan, both: &Both<'_>) -> String {
     match plan {
         Plan::Nothing => "nothing: both come to the same configuration\n".into(),
         Plan::Live(delta) => format!("live: {}, no reload\n{}", counts(delta), changes(delta)),
@@ -91,7 +92,8 @@ fn changes(delta: &Delta) -> String {
     delta.iter().map(|op| format!("  {} {} {}\n", op.table.row().noun, op.key, verb(op))).collect()
 }
 
-fn as_json(plan: &Plan, both: &Both<'_>) -> serde_json::Value {
+/// A plan as JSON.
+pub(crate) fn as_json(plan: &Plan, both: &Both<'_>) -> serde_json::Value {
     let ops = |delta: &Delta| -> Vec<serde_json::Value> {
         delta.iter().map(|op| json!({ "kind": op.table.label(), "key": op.key, "change": verb(op) })).collect()
     };

@@ -2,6 +2,7 @@
 
 mod adapter;
 mod certificates;
+mod databases;
 pub(crate) mod descriptors;
 mod health;
 pub(crate) mod orphans;
@@ -79,7 +80,8 @@ async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
     let webhook = webhook::bind(&args.webhook, client.clone()).await?;
     settings.local.control_ports.extend(webhook.as_ref().and_then(webhook::Webhook::port));
     let settings = Arc::new(settings);
-    let source = source::start(&args, settings.clone(), client, &mut tasks).await?;
+    let mut source = source::start(&args, settings.clone(), client, &mut tasks).await?;
+    source.snapshots = databases::join(&settings, args.databases.options(), source.snapshots, &mut tasks);
     let identity = identity(&settings);
     let metrics = Metrics::new(&identity, crate::commands::version::VERSION);
 

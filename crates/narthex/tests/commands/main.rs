@@ -7,3 +7,4 @@ mod explain;
 mod narthex;
 mod pipe;
 mod plan;
+mod settings;

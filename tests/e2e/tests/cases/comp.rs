@@ -2,6 +2,7 @@
 
 use anyhow::Context;
 use e2e::{Case, Controller};
+use testkit::http::Response;
 
 const HOST: &str = "comp.example.com";
 const XML: &str = "application/xml";
@@ -31,13 +32,49 @@ impl Compressing {
 
     /// `Content-Encoding` of an answer of this type and length, for a client with this name that takes gzip.
     async fn encoding(&self, content_type: &str, length: usize, agent: &str) -> anyhow::Result<Option<String>> {
+        let response = self.answer(content_type, length, agent, "gzip").await?;
+        Ok(response.header("content-encoding").map(str::to_owned))
+    }
+
+    /// An answer of this type and length, for a client with this name that takes these encodings.
+    async fn answer(&self, content_type: &str, length: usize, agent: &str, encodings: &str) -> anyhow::Result<Response> {
         let wanted = format!("content-type: {content_type}");
-        let headers = [("Accept-Encoding", "gzip"), ("x-echo-header", wanted.as_str()), ("User-Agent", agent)];
+        let headers = [("Accept-Encoding", encodings), ("x-echo-header", wanted.as_str()), ("User-Agent", agent)];
         let response = self.controller.get_with(HOST, &format!("/?size={length}"), &headers).await?;
         assert_eq!(response.status, 200);
         assert_eq!(response.header("content-type").context("no type")?, content_type);
-        Ok(response.header("content-encoding").map(str::to_owned))
+        Ok(response)
     }
+}
+
+#[tokio::test]
+async fn comp_01_brotli_from_a_length_on() -> anyhow::Result<()> {
+    let settings = [("enable-brotli", "true"), ("brotli-types", BYTES), ("brotli-min-length", "24")];
+    let compressing = Compressing::start("comp-01", &settings).await?;
+    let expected = " brotli on; brotli_comp_level 4; brotli_min_length 24; brotli_types application/octet-stream;";
+    assert!(compressing.conf.contains(expected), "{}", compressing.conf);
+    let plain = compressing.answer(BYTES, 23, "a", "br").await?;
+    assert_eq!((plain.header("content-encoding"), plain.text()), (None, "x".repeat(23)));
+    for length in [24, LONG] {
+        let answer = compressing.answer(BYTES, length, "a", "br").await?;
+        assert_eq!(answer.header("content-encoding"), Some("br"));
+        let mut body = Vec::new();
+        brotli_decompressor::BrotliDecompress(&mut answer.body.as_slice(), &mut body)?;
+        assert_eq!(body, vec![b'x'; length]);
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn brotli_level_says_how_hard_and_a_client_that_takes_both_gets_brotli() -> anyhow::Result<()> {
+    let settings = [("enable-brotli", "true"), ("brotli-level", "9"), ("use-gzip", "true")];
+    let compressing = Compressing::start("comp-both", &settings).await?;
+    assert!(compressing.conf.contains(" brotli_comp_level 9;"), "{}", compressing.conf);
+    for (encodings, expected) in [("gzip, br", Some("br")), ("gzip", Some("gzip")), ("identity", None)] {
+        let answer = compressing.answer(XML, LONG, "a", encodings).await?;
+        assert_eq!(answer.header("content-encoding"), expected, "{encodings}");
+    }
+    Ok(())
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 
 mod dbg;
 mod events;
+mod geoip;
 mod metrics;
 
 use e2e::{Case, Controller, PATIENCE, rule};

@@ -166,9 +166,10 @@ fn is_reset(error: &anyhow::Error) -> bool {
 #[tokio::test]
 async fn pass_04_clients_may_speak_the_proxy_protocol() -> anyhow::Result<()> {
     let case = Case::new("pass-04").await?;
-    case.settings(&[("use-proxy-protocol", "true")]).await?;
+    case.settings(&[("use-proxy-protocol", "true"), ("proxy-protocol-header-timeout", "7s")]).await?;
     let endpoint = Endpoint::start("raw").await?;
     let controller = serve(&case, endpoint.address).await?;
+    ensure!(controller.nginx_conf()?.contains(" proxy_protocol_timeout 7s;"));
     let (line, first) = ("PROXY TCP4 192.0.2.7 192.0.2.1 1000 1234\r\n", hello(HOST, 1));
     until(&controller, &[line.as_bytes(), &first].concat(), "raw", &first).await?;
 

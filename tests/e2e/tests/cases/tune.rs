@@ -51,6 +51,13 @@ texts! {
     tune_connections_in_the_error_log "tune-debug" [("debug-connections", "198.51.100.7,2001:db8::/32")] " debug_connection 198.51.100.7; debug_connection 2001:db8::/32;";
     tune_buckets_of_maps "tune-maps" [("map-hash-bucket-size", "256")] " map_hash_bucket_size 256;";
     tune_connections_of_a_worker "tune-connections" [("max-worker-connections", "1234")] " worker_connections 1234;";
+    tune_streams_of_http2 "tune-http2" [("http2-max-concurrent-streams", "77")] " http2_max_concurrent_streams 77;";
+    tune_size_of_headers "tune-headers" [("proxy-headers-hash-max-size", "1024")] " proxy_headers_hash_max_size 1024;";
+    tune_size_of_server_names "tune-names" [("server-name-hash-max-size", "8192")] " server_names_hash_max_size 8192;";
+    tune_idle_connections_to_endpoints "tune-idle" [("upstream-keepalive-timeout", "17")] " keepalive_timeout 17s;";
+    tune_records_of_tls "tune-records" [("ssl-buffer-size", "16k")] " ssl_buffer_size 16k;";
+    tune_groups_of_tls "tune-groups" [("ssl-ecdh-curve", "X25519")] " ssl_ecdh_curve X25519;";
+    tune_tickets_of_tls "tune-tickets" [("ssl-session-tickets", "true")] " ssl_session_tickets on;";
     tune_waits_for_clients "tune-waits" [("client-header-timeout", "11"), ("client-body-timeout", "12")] " client_header_timeout 11s; client_body_timeout 12s;";
 }
 
@@ -75,5 +82,30 @@ async fn default_type_is_that_of_answers_of_nginx_itself() -> anyhow::Result<()>
     let (controller, _) = serving(&case, &settings).await?;
     let response = controller.get(HOST, "/own").await?;
     assert_eq!((response.status, response.header("content-type")), (200, Some("text/x-own")));
+    Ok(())
+}
+
+#[tokio::test]
+async fn max_worker_open_files_is_the_limit_of_each_worker() -> anyhow::Result<()> {
+    let case = Case::new("tune-files").await?;
+    let _servers = case.echo(1).await?;
+    let (controller, _) = serving(&case, &[("max-worker-open-files", "1717")]).await?;
+    let workers = testkit::processes::workers(&controller.work_dir().join("nginx.conf"));
+    assert!(!workers.is_empty());
+    for worker in workers {
+        let limits = std::fs::read_to_string(format!("/proc/{worker}/limits"))?;
+        let files = limits.lines().find_map(|line| line.strip_prefix("Max open files")).unwrap_or_default();
+        assert_eq!(files.split_whitespace().next(), Some("1717"), "{files}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn keys_without_effect_are_accepted() -> anyhow::Result<()> {
+    let case = Case::new("tune-idle-keys").await?;
+    let _servers = case.echo(1).await?;
+    let settings = [("http2-max-field-size", "8k"), ("http2-max-header-size", "32k"), ("http2-max-requests", "1000")];
+    let (controller, conf) = serving(&case, &settings).await?;
+    assert!(!conf.contains("http2_max_field_size") && !controller.log().contains("http2-max-"), "{}", controller.log());
     Ok(())
 }

@@ -226,7 +226,6 @@ async fn combinations_without_an_effect_are_named() -> anyhow::Result<()> {
         (json!({"controller": {"healthCheckPath": "/h"}}), "controller.livenessProbe.httpGet.path is /healthz: the probe fails"),
         (json!({"controller": {"configMapNamespace": "there"}}), "this chart makes it in default"),
         (json!({"serviceAccount": {"create": false}}), "without rbac.create and serviceAccount.create there is no Job"),
-        (json!({"controller": {"maxmindLicenseKey": "k"}}), "downloads no databases yet"),
         (json!({"controller": {"admissionWebhooks": {"key": "/k/key"}}}), "controller.admissionWebhooks.key is /k/key"),
     ];
     side_by_side(&cases, |(values, expected)| {

@@ -1,5 +1,6 @@
 //! The global settings of a build: the ConfigMap, the headers that it names, the profiles that are always there, and what a change invalidates.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use settings::{Config, ConfigEntry, Derived};
@@ -10,6 +11,7 @@ use super::dirty::Dirty;
 use super::{Basis, Builder, Data, configmap};
 use crate::key::ObjectRef;
 use crate::modules::{collector_remark, withhold};
+use crate::options::Edition;
 use crate::passes::globals::Named;
 use crate::passes::weigh::weigh;
 use crate::problem::{Problem, ProblemKind, of_value};
@@ -42,6 +44,12 @@ impl Builder {
         for (key, module) in withhold(&mut config, &self.options.missing) {
             problems.push(problem(key, format!("NGINX lacks {}; it is as if this was not set", module.describe())));
         }
+        let absent = if config.use_geoip2 { self.options.geoip.missing(&snapshot.databases) } else { Vec::new() };
+        if !absent.is_empty() {
+            let names: Vec<&str> = absent.into_iter().map(Edition::name).collect();
+            let (names, place) = (names.join(", "), self.options.geoip.directory.display());
+            problems.push(problem("use-geoip2", format!("no usable database {names} in {place}; their variables are empty")));
+        }
         problems.extend(collector_remark(&config).map(|(key, detail)| problem(key, detail.to_owned())));
         (config, data.into_owned())
     }
@@ -51,10 +59,11 @@ impl Builder {
         Named::read(&ObjectRef::namespaced("ConfigMap", key), config, snapshot, problems)
     }
 
-    pub(super) fn globals(&mut self, data: Data, named: Named) {
+    pub(super) fn globals(&mut self, data: Data, named: Named, databases: Arc<BTreeSet<Edition>>) {
         let built = &mut self.state.built;
-        built.model.fixed.globals = Arc::new(configmap::globals(&self.options, (*self.state.config).clone(), named.clone()));
-        built.basis = Arc::new(Basis::new(self.options.clone(), data, named));
+        let globals = configmap::globals(&self.options, (*self.state.config).clone(), named.clone(), &databases);
+        built.model.fixed.globals = Arc::new(globals);
+        built.basis = Arc::new(Basis::new(self.options.clone(), data, named, databases));
     }
 
     /// Goes over to other settings, and marks what the keys that changed invalidate; none of them has a say in how annotations are read.

@@ -11,7 +11,7 @@ use settings::Config;
 use crate::fixed::{Fixed, Globals, Listen};
 use crate::key::ObjectRef;
 use crate::modules::withhold;
-use crate::options::{BuildOptions, HostOwnership};
+use crate::options::{BuildOptions, Edition, HostOwnership};
 use crate::passes::globals::Named;
 use crate::problem::{Problem, ProblemKind, of_value};
 use crate::profile::prebuilt;
@@ -26,11 +26,13 @@ pub struct Basis {
     /// The keys that are in effect, as written.
     data: Data,
     named: Named,
+    /// The databases of places that are there.
+    databases: Arc<BTreeSet<Edition>>,
 }
 
 impl Basis {
-    pub(super) fn new(options: Arc<BuildOptions>, data: Data, named: Named) -> Self {
-        Self { options, data, named }
+    pub(super) fn new(options: Arc<BuildOptions>, data: Data, named: Named, databases: Arc<BTreeSet<Edition>>) -> Self {
+        Self { options, data, named, databases }
     }
 
     /// Whether a host has the Ingresses of one namespace only.
@@ -48,6 +50,11 @@ impl Basis {
         &self.named
     }
 
+    /// The databases of places that are there.
+    pub(super) fn databases(&self) -> &BTreeSet<Edition> {
+        &self.databases
+    }
+
     /// What NGINX runs where there is no Ingress: the globals of this data, which need not be that of the build, and the profiles that are always there.
     ///
     /// With no data at all it is known to be sound, so that only something outside of the configuration can be wrong where NGINX refuses it.
@@ -56,13 +63,14 @@ impl Basis {
         withhold(&mut config, &self.options.missing);
         let named = self.named.of(&config);
         let profiles = prebuilt(&config).map(|profile| (profile.id(), Arc::new(profile))).collect();
-        Fixed { globals: Arc::new(globals(&self.options, config, named)), profiles, ..Fixed::default() }
+        Fixed { globals: Arc::new(globals(&self.options, config, named, &self.databases)), profiles, ..Fixed::default() }
     }
 }
 
 /// The globals of these settings.
-pub(super) fn globals(options: &BuildOptions, config: Config, named: Named) -> Globals {
+pub(super) fn globals(options: &BuildOptions, config: Config, named: Named, databases: &BTreeSet<Edition>) -> Globals {
     Globals {
+        databases: if config.use_geoip2 { options.geoip.databases(databases) } else { Vec::new() },
         config,
         headers: named.headers,
         dh_parameters: named.dh_parameters,

@@ -5,6 +5,7 @@ use ngx_value::Size;
 use serde::Serialize;
 use settings::Config;
 
+use super::compression::Compression;
 use super::hashes::Hashes;
 use super::path;
 use crate::directive::DirectiveView;
@@ -31,7 +32,8 @@ pub(super) struct HttpView {
     pass_server_header: bool,
     absolute_redirect: bool,
     resolver: Option<Printed>,
-    gzip: Option<Gzip>,
+    gzip: Option<Compression>,
+    brotli: Option<Compression>,
     http3: Option<Http3>,
     upstreams: Vec<Upstream>,
 }
@@ -50,13 +52,6 @@ struct Temp {
     fastcgi: Printed,
     uwsgi: Printed,
     scgi: Printed,
-}
-
-#[derive(Serialize)]
-struct Gzip {
-    level: u32,
-    min_length: u32,
-    types: Printed,
 }
 
 #[derive(Serialize)]
@@ -96,10 +91,12 @@ impl HttpView {
             directives: DirectiveView::http(config)?,
             hashes: Hashes::new(config, names),
             hidden_headers: config.headers.hide_headers.iter().map(Printed::word).collect::<Result<_, _>>()?,
-            pass_server_header: config.headers.allow_backend_server_header,
+            // Without `server-tokens` no answer has the header: of several that an endpoint sends, Lua could remove only one.
+            pass_server_header: config.headers.allow_backend_server_header && config.server_tokens,
             absolute_redirect: !config.relative_redirects,
             resolver: resolver(caps, resolves_ipv6(globals, caps))?,
-            gzip: config.use_gzip.then(|| Gzip::new(config)).transpose()?,
+            gzip: Compression::gzip(config)?,
+            brotli: Compression::brotli(config, caps)?,
             http3: config.use_http3.then_some(Http3 { streams: config.http3_max_concurrent_streams, retry: config.quic_retry }),
             upstreams: upstreams(fixed)?,
         })
@@ -131,16 +128,6 @@ impl Temp {
             fastcgi: directory("fastcgi")?,
             uwsgi: directory("uwsgi")?,
             scgi: directory("scgi")?,
-        })
-    }
-}
-
-impl Gzip {
-    fn new(config: &Config) -> Result<Self, RenderError> {
-        Ok(Self {
-            level: config.gzip_level,
-            min_length: config.gzip_min_length,
-            types: Printed::arguments(config.gzip_types.iter().map(ngx_value::Word::as_str))?,
         })
     }
 }

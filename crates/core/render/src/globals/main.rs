@@ -4,7 +4,7 @@ use model::Fixed;
 use serde::Serialize;
 use settings::{Config, Workers};
 
-use super::{path, stream};
+use super::{compression, geoip, path, stream};
 use crate::firewall;
 use crate::passthrough;
 use crate::print::Printed;
@@ -91,7 +91,9 @@ fn modules(fixed: &Fixed, caps: &Capabilities) -> Result<Vec<Printed>, RenderErr
             return Err(RenderError::ModuleMissing { module, directory: caps.modules_dir.clone(), package });
         }
     }
-    let optional = OPTIONAL.into_iter().chain(firewall::is_used(fixed).then_some(firewall::MODULE));
+    let brotli = compression::uses_brotli(&fixed.globals.config, caps).then_some(compression::BROTLI);
+    let geoip = geoip::is_used(&fixed.globals, caps).then_some(geoip::MODULE);
+    let optional = OPTIONAL.into_iter().chain(firewall::is_used(fixed).then_some(firewall::MODULE)).chain(brotli).chain(geoip);
     let script = passthrough::modules(&fixed.globals, caps)?;
     let names = REQUIRED.iter().map(|(module, _)| *module).chain(optional.filter(|module| caps.has(module))).chain(script);
     names.map(|module| path(&caps.modules_dir.join(format!("{module}.so")))).collect()

@@ -30,6 +30,7 @@ pub(crate) fn globals(config: Config) -> Arc<Globals> {
         static_certificate: PemPair { chain: "CHAIN".into(), key: "KEY".into() },
         health_check_path: "/healthz".into(),
         counting: None,
+        databases: Vec::new(),
         allows_local: false,
         control_ports: Default::default(),
     })

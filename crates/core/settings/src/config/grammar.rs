@@ -79,6 +79,14 @@ pub(crate) const BUFFERS: Grammar<u32> =
 pub(crate) const LEVEL: Grammar<u32> =
     Grammar { value: "a whole number from 1 to 9", read: |text, _| number(text, 1..=9), print: u32::to_string };
 
+/// A level of compression with brotli.
+pub(crate) const BROTLI_LEVEL: Grammar<u32> =
+    Grammar { value: "a whole number from 0 to 11", read: |text, _| number(text, 0..=11), print: u32::to_string };
+
+/// Minutes, as many as NGINX takes.
+pub(crate) const MINUTES: Grammar<u32> =
+    Grammar { value: "minutes, a whole number up to 525600", read: |text, _| number(text, 0..=525_600), print: u32::to_string };
+
 /// Seconds.
 pub(crate) const SECONDS: Grammar<Seconds> =
     Grammar { value: "seconds, a whole number", read: |text, _| number(text, 0..=u32::MAX).map(Seconds), print: Seconds::to_string };

@@ -8,7 +8,7 @@ use ngx_value::{CidrSet, HeaderName, HeaderPattern, Identifier, LogLevel, Regex,
 use super::affinity::CpuAffinity;
 use super::dicts::{self, DICTS};
 use super::grammar::{
-    ADDRESSES, BOOL, BUFFER, BY_MACHINE, CIDRS, COUNT, HEADER_PATTERNS, KIB, LEVEL, LIST, MIME_TYPES, PORT, PROTOCOLS, RISK, SECONDS, SECRET, SIZE, optional, own,
+    ADDRESSES, BOOL, BROTLI_LEVEL, BUFFER, BY_MACHINE, CIDRS, COUNT, HEADER_PATTERNS, KIB, LEVEL, LIST, MIME_TYPES, MINUTES, PORT, PROTOCOLS, RISK, SECONDS, SECRET, SIZE, optional, own,
 };
 use super::headers::HeaderDefaults;
 use super::snippets::SnippetDefaults;
@@ -56,10 +56,10 @@ settings! {
     allow_cross_namespace_resources: bool = false, BOOL, "true", [Ingresses];
     /// The highest risk an annotation may have. An Ingress with one above it is not taken.
     annotations_risk_level: Risk = Risk::High, RISK, "Critical", [Ingresses];
-    /// Words that no annotation's value may contain. An Ingress with one is not taken.
+    /// Words that no annotation's value may contain. An Ingress with one is not taken. Blanks around a word don't count, and an empty word is none.
     annotation_value_word_blocklist: Vec<String> = Vec::new(), LIST, "load_module,lua_package", [Ingresses];
     /// Directives that snippets of Ingresses may hold although the [policy](snippets.md) refuses them.
-    allowed_snippet_directives: Vec<String> = Vec::new(), LIST, "env,root", [Ingresses];
+    allowed_snippet_directives: Vec<String> = Vec::new(), LIST, "env,root", [Ingresses] since Narthex;
     /// Whether paths of type Exact and Prefix may hold only letters, digits and `. _ - /`. Checked by the admission webhook.
     strict_validate_path_type: bool = true, BOOL, "false", [] inert "only the admission webhook reads it";
 
@@ -129,6 +129,14 @@ settings! {
     gzip_types: Vec<Word> = GZIP_TYPES.iter().map(|name| default(name)).collect(), MIME_TYPES, "text/css application/json", [Text];
     /// Clients whose `User-Agent` matches get answers that are not compressed: a regular expression. Only with `use-gzip`.
     gzip_disable: Option<Regex> = None, optional("a regular expression, or empty"), "MSIE [1-6]\\.", [Text] => "gzip_disable";
+    /// Compress answers with brotli as well, for clients that take it: these prefer it to gzip. Needs the module ngx_http_brotli_filter_module.
+    enable_brotli: bool = false, BOOL, "true", [Text];
+    /// How hard to compress with brotli.
+    brotli_level: u32 = 4, BROTLI_LEVEL, "6", [Text];
+    /// Shorter answers are not compressed with brotli; bytes.
+    brotli_min_length: u32 = 20, COUNT, "1024", [Text];
+    /// What to compress with brotli besides `text/html`.
+    brotli_types: Vec<Word> = ["application/xml+rss"].iter().chain(GZIP_TYPES).map(|name| default(name)).collect(), MIME_TYPES, "text/css application/json", [Text];
 
     /// Trust `X-Forwarded-For`, `-Proto`, `-Port` and `-Host` of clients.
     use_forwarded_headers: bool = false, BOOL, "true", [Text];
@@ -154,10 +162,21 @@ settings! {
     generate_request_id: bool = true, BOOL, "false", [Text];
     /// Addresses that are always answered with 403.
     block_cidrs: CidrSet = CidrSet::default(), CIDRS, "198.51.100.0/24", [Text];
-    /// Requests with one of these as `User-Agent` are always answered with 403: exact texts, or `~` or `~*` and a regular expression.
+    /// Requests with one of these as `User-Agent` are always answered with 403: exact texts, or `~` or `~*` and a regular expression. The variable `$block_ua` is 1 for them.
     block_user_agents: Vec<HeaderPattern> = Vec::new(), HEADER_PATTERNS, "~*badbot", [Text];
-    /// Requests with one of these as `Referer` are always answered with 403: exact texts, or `~` or `~*` and a regular expression.
+    /// Requests with one of these as `Referer` are always answered with 403: exact texts, or `~` or `~*` and a regular expression. The variable `$block_ref` is 1 for them.
     block_referers: Vec<HeaderPattern> = Vec::new(), HEADER_PATTERNS, "~*spam\\.example", [Text];
+
+    /// IPv4 addresses that may read `/nginx_status`, the counters of connections and requests, on the catch-all host; all others get 403. Empty: none.
+    nginx_status_ipv4_whitelist: CidrSet = default("127.0.0.1"), CIDRS, "10.0.0.0/8", [Text];
+    /// Likewise IPv6 addresses, where NGINX listens on IPv6.
+    nginx_status_ipv6_whitelist: CidrSet = default("::1"), CIDRS, "fd00::/8", [Text];
+
+    /// Look up the addresses of clients in MaxMind's databases: variables such as `$geoip2_country_code`. Needs the module ngx_http_geoip2_module, and
+    /// the databases of `--maxmind-edition-ids`; the variables of one that is missing are empty.
+    use_geoip2: bool = false, BOOL, "true", [Text];
+    /// How often NGINX looks whether the files have changed, in minutes; 0 = it reads them only with a reload.
+    geoip2_autoreload_in_minutes: u32 = 0, MINUTES, "60", [Text];
 
     /// Versions of TLS.
     ssl_protocols: Vec<TlsProtocol> = vec![TlsProtocol::V1_2, TlsProtocol::V1_3], PROTOCOLS, "TLSv1.3", [Text] => "ssl_protocols";
@@ -227,6 +246,8 @@ settings! {
     worker_cpu_affinity: Option<CpuAffinity> = None, optional("bit masks, auto, or empty"), "auto", [Text];
     /// How long old workers may go on with their connections after a reload.
     worker_shutdown_timeout: Time = Time::from_secs(240), own("a time such as 240s"), "30s", [Text];
+    /// A reload waits until the workers of the one before have ended. What is live does not wait.
+    enable_serial_reloads: bool = false, BOOL, "true", [] inert "it decides when a reload begins, not what is loaded";
     /// Connections of a worker; 0 = three quarters of `max-worker-open-files`.
     max_worker_connections: u32 = 16_384, COUNT, "65536", [Text];
     /// Open files of a worker; 0 = the hard limit less 1024.

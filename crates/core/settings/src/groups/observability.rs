@@ -8,8 +8,8 @@ use super::common::{self, BOOL, LOCATION, set, trimmed};
 use crate::rare::Rare;
 use crate::table::*;
 
-pub(crate) use defaults::unsendable_logs;
 pub use defaults::{ObservabilityDefaults, Ratio, Sampler};
+pub(crate) use defaults::{unsendable_logs, withdraw_formats};
 
 pub(super) static GROUP: Group = Group {
     title: "Logs and traces",

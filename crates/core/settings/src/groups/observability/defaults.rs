@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use ngx_value::{HeaderPattern, Invalid, LogParameter, SyslogHost, Template, Word};
+use ngx_value::{HeaderPattern, Invalid, LogParameter, Part, SyslogHost, Template, Word, is_built_in_variable};
 
 use crate::config::Config;
 use crate::config::grammar::{BOOL, COUNT, Grammar, HEADER_PATTERNS, LOG_PARAMETERS, optional, own};
@@ -80,6 +80,31 @@ pub(crate) fn unsendable_logs(config: &Config) -> Option<(&'static str, String)>
     lost.then(|| ("enable-syslog", "syslog-host does not say where to; the logs stay where they are".to_owned()))
 }
 
+/// Puts the default in the place of a log format with a variable that nothing can define: NGINX would refuse the whole configuration. Says of each key
+/// what is wrong with it. Where there are snippets, one of them may define it, and NGINX decides.
+pub(crate) fn withdraw_formats(config: &mut Config) -> Vec<(&'static str, String)> {
+    let defaults = Config::default();
+    let snippets = &config.snippets;
+    let in_http = [&snippets.main_snippet, &snippets.http_snippet, &snippets.server_snippet, &snippets.location_snippet];
+    let defined_here = config.allow_snippet_annotations || in_http.iter().any(|snippet| snippet.is_some());
+    let defined_in_stream = defined_here || snippets.stream_snippet.is_some();
+    let mut withdrawn = Vec::new();
+    let mut settle = |key, format: &mut Template, default: Template, may_be_defined: bool| {
+        let unknown = format.parts().into_iter().find_map(|part| match part {
+            Part::Variable(name) if !is_built_in_variable(name) => Some(name.to_owned()),
+            _ => None,
+        });
+        if let Some(name) = unknown.filter(|_| !may_be_defined) {
+            *format = default;
+            withdrawn.push((key, format!("NGINX has no variable ${name}, and no snippet defines one; the default is used")));
+        }
+    };
+    settle("log-format-upstream", &mut config.log_format_upstream, defaults.log_format_upstream, defined_here);
+    let observability = &mut config.observability;
+    settle("log-format-stream", &mut observability.log_format_stream, defaults.observability.log_format_stream, defined_in_stream);
+    withdrawn
+}
+
 /// Which requests are traced (`otel-sampler`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Sampler {
@@ -147,6 +172,7 @@ impl fmt::Display for Ratio {
 
 #[cfg(test)]
 mod tests {
+    use crate::config::Config;
     use crate::config::tests::check;
 
     #[test]
@@ -166,6 +192,11 @@ mod tests {
             let expected = format!("{value:?}: expected buffer=SIZE, flush=TIME, gzip or gzip=LEVEL; it is left out");
             check("access-log-params", value, "", &[&expected]);
         }
+        let unknown = "NGINX has no variable $nonsense, and no snippet defines one; the default is used";
+        let default = Config::default();
+        check("log-format-upstream", "$remote_addr ${nonsense}", default.log_format_upstream.as_str(), &[unknown]);
+        check("log-format-stream", "$nonsense", default.observability.log_format_stream.as_str(), &[unknown]);
+        check("log-format-upstream", "$geoip2_city $request_id $narthex_port", "$geoip2_city $request_id $narthex_port", &[]);
         check("enable-syslog", "true", "true", &["syslog-host does not say where to; the logs stay where they are"]);
         check("syslog-host", "a:b;", "", &["expected a host name or an IP address; the default \"\" is used"]);
     }

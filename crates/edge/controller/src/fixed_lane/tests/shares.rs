@@ -113,3 +113,20 @@ async fn a_new_host_below_a_pattern_of_a_tenant_that_waits_does_not_wait() {
     let host_server = bed.fake.world().runs.host_servers["evil.example.com"].clone();
     assert!(!host_server.aliases.iter().any(|alias| **alias == *"alias.example.com"), "{:?}", host_server.aliases);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_serial_reload_waits_for_the_workers_of_the_one_before() {
+    let mut bed = Bed::over(crowded(), 1000);
+    let serial = [("enable-serial-reloads", "true")];
+    bed.snapshots.send_replace(snapshot(&serial, [of("shop", "s", 100)]));
+    settled(&mut bed).await;
+    for (kilobytes, begins) in [(101, true), (102, false)] {
+        bed.snapshots.send_replace(snapshot(&serial, [of("shop", "s", kilobytes)]));
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        assert_eq!(has(&bed, kilobytes), begins, "{kilobytes}");
+    }
+    assert_eq!(bed.handle.fault.borrow().clone(), None, "it is no fault");
+    bed.fake.world().old.workers.clear();
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert!(has(&bed, 102));
+}
