@@ -25,6 +25,7 @@ mod cases {
     mod host;
     mod hostile;
     mod icon;
+    mod l4;
     mod lb;
     mod life;
     mod lifecycle;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::firewall;
 use crate::globals::stream;
-use crate::passthrough;
+use crate::stream_map;
 
 /// The NGINX binary, its modules and the machine it runs on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,7 +59,7 @@ impl Capabilities {
             (Module::Firewall, self.has(firewall::MODULE)),
             (Module::CoreRules, !self.core_rules.is_empty()),
             (Module::Stream, self.has(stream::MODULE)),
-            (Module::StreamScript, self.has(passthrough::MODULE)),
+            (Module::StreamScript, self.has(stream_map::MODULE)),
         ];
         needs.into_iter().filter(|(_, present)| !present).map(|(module, _)| module).collect()
     }

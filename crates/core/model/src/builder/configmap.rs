@@ -66,7 +66,12 @@ pub(super) fn globals(options: &BuildOptions, config: Config, headers: GlobalHea
     Globals {
         config,
         headers,
-        listen: Listen { http: options.http_port, https: options.https_port, passthrough: options.passthrough() },
+        listen: Listen {
+            http: options.http_port,
+            https: options.https_port,
+            passthrough: options.passthrough(),
+            stream: options.stream_port,
+        },
         static_certificate: options.fallback_certificate.clone(),
         health_check_path: options.health_check_path.clone(),
         counting: options.counting.clone(),
