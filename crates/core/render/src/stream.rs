@@ -6,8 +6,8 @@ use serde::Serialize;
 use crate::globals::stream::StreamView;
 use crate::page::Page;
 use crate::print::Printed;
-use crate::{passthrough, stream_map, stream_services};
 use crate::{Capabilities, Paths, RenderError};
+use crate::{passthrough, stream_map, stream_services};
 
 #[derive(Serialize)]
 struct StreamBlock {

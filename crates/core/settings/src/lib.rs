@@ -20,8 +20,8 @@ mod table;
 
 pub use arguments::Arguments;
 pub use config::{
-    CONFIG_KEYS, Config, ConfigEntry, ConfigFinding, CpuAffinity, Derived, Directive, HeaderBuffers, HeaderDefaults, SnippetDefaults, StreamDefaults,
-    Workers,
+    CONFIG_KEYS, Config, ConfigEntry, ConfigFinding, CpuAffinity, Derived, Directive, HeaderBuffers, HeaderDefaults, SnippetDefaults,
+    StreamDefaults, Workers,
 };
 pub use describe::{Description, describe, descriptions, descriptions_of};
 pub use effective::Effective;

@@ -94,7 +94,8 @@ mod tests {
         metrics.write("a=\"b\"", &mut empty);
         assert_eq!(empty, "");
         let service = |protocol: &str, port: u16| (port == 80).then(|| labels(&[("protocol", protocol)]));
-        metrics.add("TCP 80 200 10 20 1.500\nTCP 80 200 1 2 0.250\nTCP 81 200 1 1 1\nUDP 80 502 3 0 0.000\nTCP 80 20\nTCP  - - -\n", service);
+        metrics
+            .add("TCP 80 200 10 20 1.500\nTCP 80 200 1 2 0.250\nTCP 81 200 1 1 1\nUDP 80 502 3 0 0.000\nTCP 80 20\nTCP  - - -\n", service);
         let mut text = String::new();
         metrics.write("a=\"b\"", &mut text);
         for expected in [

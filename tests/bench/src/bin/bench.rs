@@ -34,8 +34,9 @@ const SAMPLES: usize = 200;
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() -> anyhow::Result<()> {
     let mut args = std::env::args_os().skip(1).map(PathBuf::from);
-    let out =
-        args.next().context("usage: bench OUT.md [CRITERION.md], bench hostile, bench throughput, bench webhook, bench streams or bench statuses")?;
+    let out = args
+        .next()
+        .context("usage: bench OUT.md [CRITERION.md], bench hostile, bench throughput, bench webhook, bench streams or bench statuses")?;
     let mut report = BenchReport::default();
     if out.as_os_str() == "hostile" {
         return bench::hostile::measure(&mut report).await;

@@ -143,9 +143,8 @@ async fn l4_05_ports_have_names_services_are_in_any_namespace_or_have_external_n
     let case = Case::new("l4-05").await?;
     let other = Case::new("l4-05-other").await?;
     let server = Server::start("own").await?;
-    let service = |name: &str, spec| -> Service {
-        serde_json::from_value(json!({"metadata": {"name": name}, "spec": spec})).expect("a Service")
-    };
+    let service =
+        |name: &str, spec| -> Service { serde_json::from_value(json!({"metadata": {"name": name}, "spec": spec})).expect("a Service") };
     let ports = json!([{"name": "web", "port": 80, "targetPort": 1}, {"name": "http", "port": 9000, "targetPort": server.address.port()}]);
     other.create(&service("db", json!({"ports": ports}))).await?;
     other.create(&mk_slice("db", "db", &[server.address])).await?;
@@ -224,7 +223,8 @@ async fn l4_07_settings_logs_and_metrics_are_those_of_the_service() -> anyhow::R
         let line = format!("l4 tcp-{}-db-80 TCP 200 5 9", case.ns());
         ensure!(controller.log().contains(&line), "{}", controller.log());
         let text = controller.metrics().await?;
-        let labels = format!("protocol=\"tcp\",port=\"{port}\",namespace=\"{}\",service=\"db\",service_port=\"80\",status=\"200\"", case.ns());
+        let labels =
+            format!("protocol=\"tcp\",port=\"{port}\",namespace=\"{}\",service=\"db\",service_port=\"80\",status=\"200\"", case.ns());
         let value = |family: &str| {
             let mut lines = text.lines().filter(|line| line.starts_with(&format!("nginx_ingress_controller_stream_{family}{{")));
             lines.find(|line| line.contains(&labels)).and_then(|line| line.rsplit_once(' ')?.1.parse::<f64>().ok()).unwrap_or_default()

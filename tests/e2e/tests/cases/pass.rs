@@ -204,9 +204,7 @@ async fn pass_06_names_may_be_in_any_letter_case_and_in_pieces() -> anyhow::Resu
     for first in [hello(HOST, 1), hello("PASS.Example.com", 1), hello(HOST, 3)] {
         until(&controller, &first, "raw", &first).await?;
     }
-    for first in
-        [hello("../p/pass.example.com", 1), hello("x.pass.example.com", 1), hello("_", 1), b"GET / HTTP/1.0\r\n\r\n".to_vec()]
-    {
+    for first in [hello("../p/pass.example.com", 1), hello("x.pass.example.com", 1), hello("_", 1), b"GET / HTTP/1.0\r\n\r\n".to_vec()] {
         let answer = raw(controller.https(), &first).await?;
         ensure!(!answer.starts_with(b"raw") && !answer.is_empty(), "NGINX answers itself: {:?}", String::from_utf8_lossy(&answer));
     }

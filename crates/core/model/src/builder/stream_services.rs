@@ -91,7 +91,8 @@ impl Builder {
         let input = self.backend_input(&slices, Purpose::Stream(port.protocol));
         let (endpoints, mut problems) = backend::usable_endpoints(backend, false, &input);
         // What the operator wrote; all else is about the Service itself.
-        for problem in problems.iter_mut().filter(|problem| matches!(problem.kind, ProblemKind::ServiceMissing | ProblemKind::PortMissing)) {
+        for problem in problems.iter_mut().filter(|problem| matches!(problem.kind, ProblemKind::ServiceMissing | ProblemKind::PortMissing))
+        {
             if let Some((_, _, key)) = self.options.stream_config_maps().find(|(protocol, _, _)| *protocol == port.protocol) {
                 problem.object = ObjectRef::namespaced("ConfigMap", key);
                 problem.field = field(&port.number.to_string());

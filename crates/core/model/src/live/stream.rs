@@ -43,7 +43,10 @@ mod tests {
         let text = encode(endpoints);
         assert_eq!(&text[..WIDTH], format!("{:40}", "0a000002:9"));
         assert_eq!(text.len(), 3 * WIDTH);
-        assert_eq!(decode(&text).map(|endpoint| endpoint.to_string()).collect::<Vec<_>>(), ["10.0.0.2:9", "10.0.0.1:80", "[2001:db8::1]:80"]);
+        assert_eq!(
+            decode(&text).map(|endpoint| endpoint.to_string()).collect::<Vec<_>>(),
+            ["10.0.0.2:9", "10.0.0.1:80", "[2001:db8::1]:80"]
+        );
         let longest = encode([("ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff".parse().unwrap(), 65535)]);
         assert_eq!((longest.len(), longest.trim_end().len()), (WIDTH, WIDTH - 2));
         assert_eq!((&*encode([]), decode("nothing 0a000001 0a:1").count()), ("", 0));

@@ -222,8 +222,7 @@ fn external(id: &BackendId, service: &Service, input: &Input<'_>, problem: &mut 
         return Vec::new();
     }
     if is_local_name(name) && !input.options.local.allowed {
-        let detail =
-            format!("externalName {name:?} is this machine, which no Pod is; {without}, as --allow-local-endpoints is not set");
+        let detail = format!("externalName {name:?} is this machine, which no Pod is; {without}, as --allow-local-endpoints is not set");
         problem(ProblemKind::LocalEndpoint, detail);
         return Vec::new();
     }

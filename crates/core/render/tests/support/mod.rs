@@ -9,12 +9,12 @@ use std::process::Command;
 use std::sync::Arc;
 use std::{fs, io::Write};
 
+use imbl::OrdMap;
 use model::live::Endpoint;
 use model::options::PemPair;
-use imbl::OrdMap;
 use model::{
-    BackendId, BackendPort, BackendRecord, Fixed, GlobalHeaders, Globals, HostRecord, Listen, Live, Model, ObjectKey, Policy, Profile, Protocol,
-    Route, StreamPort, StreamService,
+    BackendId, BackendPort, BackendRecord, Fixed, GlobalHeaders, Globals, HostRecord, Listen, Live, Model, ObjectKey, Policy, Profile,
+    Protocol, Route, StreamPort, StreamService,
 };
 use render::{Capabilities, FileSet, Paths};
 use settings::Config;

@@ -38,7 +38,8 @@ impl Nginx for NginxPort {
                 Ok(done) => return Ok(applied(done)),
                 Err(error) => error,
             };
-            let closed: Vec<StreamPort> = fixed.stream_services.keys().filter(|port| Some(port.number) == unopened(&error)).copied().collect();
+            let closed: Vec<StreamPort> =
+                fixed.stream_services.keys().filter(|port| Some(port.number) == unopened(&error)).copied().collect();
             if closed.is_empty() {
                 return Err(refine(error, &files));
             }

@@ -97,7 +97,8 @@ pub(super) async fn settings(args: &RunArgs, fallback: PemPair) -> anyhow::Resul
     }
     let mut settings = args.model.settings(fallback, zone)?;
     settings.local.own = nginx_watch::own_addresses();
-    settings.local.control_ports = super::operators_ports(args).into_iter().map(|(port, _)| port).chain(settings.passthrough_port).collect();
+    settings.local.control_ports =
+        super::operators_ports(args).into_iter().map(|(port, _)| port).chain(settings.passthrough_port).collect();
     Ok((settings, Some(client)))
 }
 

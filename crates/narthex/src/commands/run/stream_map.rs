@@ -7,7 +7,7 @@ use cluster::chain;
 use controller::{Channel, LiveError, LiveState, Posted};
 use model::Table;
 use model::live::{Medium, record_crc};
-use nginx::{StreamMap, StoreError};
+use nginx::{StoreError, StreamMap};
 use render::Paths;
 
 /// Writes files.

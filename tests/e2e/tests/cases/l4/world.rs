@@ -29,10 +29,15 @@ impl Server {
             let mut answers = JoinSet::new();
             while let Ok((mut stream, _)) = listener.accept().await {
                 answers.spawn(async move {
-                    let mut bytes = vec![0; 4096];
-                    if let Ok(read @ 1..) = stream.read(&mut bytes).await {
-                        let _ = stream.write_all(&[name.as_bytes(), b" ", &bytes[..read]].concat()).await;
+                    let (mut bytes, mut read) = (vec![0; 4096], 0);
+                    // NGINX sends a PROXY header by itself.
+                    while read == 0 || bytes.starts_with(b"PROXY ") && bytes[..read].ends_with(b"\r\n") {
+                        match stream.read(&mut bytes[read..]).await {
+                            Ok(more @ 1..) => read += more,
+                            _ => return,
+                        }
                     }
+                    let _ = stream.write_all(&[name.as_bytes(), b" ", &bytes[..read]].concat()).await;
                 });
             }
         });
@@ -49,7 +54,8 @@ impl Server {
 
 /// Makes the ConfigMap of the services of a protocol; `{NS}` stands for the namespace's name.
 pub(super) async fn entries(case: &Case, protocol: &str, entries: &[(u16, &str)]) -> anyhow::Result<()> {
-    let data: Map<String, Value> = entries.iter().map(|(port, entry)| (port.to_string(), entry.replace("{NS}", case.ns()).into())).collect();
+    let data: Map<String, Value> =
+        entries.iter().map(|(port, entry)| (port.to_string(), entry.replace("{NS}", case.ns()).into())).collect();
     let map: ConfigMap = serde_json::from_value(json!({"metadata": {"name": protocol}, "data": data}))?;
     case.create(&map).await?;
     Ok(())
