@@ -90,8 +90,11 @@ impl Objects {
         ] {
             all.push(object("ConfigMap", namespace, name, "data", json!({"X-Team": "red"})));
         }
+        for (name, port) in [("tcp", "80"), ("udp", "53")] {
+            all.push(object("ConfigMap", "ingress", name, "data", json!({"5353": format!("{NAMESPACE}/s:{port}")})));
+        }
         for name in ["s", "error-pages"] {
-            let ports = json!([{"name": "http", "port": 80}]);
+            let ports = json!([{"name": "http", "port": 80}, {"name": "dns", "port": 53, "protocol": "UDP"}]);
             all.push(object("Service", NAMESPACE, name, "spec", json!({"clusterIP": "10.96.0.9", "ports": ports})));
             all.push(json!({
                 "apiVersion": "discovery.k8s.io/v1",
@@ -99,7 +102,7 @@ impl Objects {
                 "metadata": {"namespace": NAMESPACE, "name": name, "labels": {"kubernetes.io/service-name": name}},
                 "addressType": "IPv4",
                 "endpoints": [{"addresses": ["10.0.0.1"]}],
-                "ports": [{"name": "http", "port": 8080}],
+                "ports": [{"name": "http", "port": 8080}, {"name": "dns", "port": 53, "protocol": "UDP"}],
             }));
         }
         read(&all).map(Self)
@@ -201,6 +204,8 @@ fn options() -> BuildOptions {
     BuildOptions {
         watch_ingress_without_class: true,
         configmap: Some(ObjectKey::new(NAMESPACE, "settings")),
+        tcp_services: Some(ObjectKey::new("ingress", "tcp")),
+        udp_services: Some(ObjectKey::new("ingress", "udp")),
         passthrough_port: Some(8442),
         geoip: GeoIp { directory: "/usr/share/GeoIP".into(), editions: vec![Edition::LiteCity] },
         fallback_certificate: PAIR.clone(),

@@ -19,11 +19,6 @@
 {{- end }}
 {{- end }}
 {{- range $protocol := list "tcp" "udp" }}
-{{- if get $streams $protocol }}
-- {{ $protocol }} has ports, a ConfigMap and a flag, but the controller does NOT SERVE {{ upper $protocol }} services yet: nothing answers there
-{{- end }}
-{{- end }}
-{{- range $protocol := list "tcp" "udp" }}
 {{- if and (not (get $streams $protocol)) (or (get (default dict (get $c $protocol)) "annotations") (get (default dict (get $c $protocol)) "configMapNamespace")) }}
 - controller.{{ $protocol }} is for the ConfigMap that {{ $protocol }} makes, which is empty
 {{- end }}

@@ -10,6 +10,7 @@ pub mod plain;
 pub mod profiles;
 pub mod report;
 pub mod site;
+pub mod streams;
 pub mod throughput;
 pub mod traffic;
 pub mod webhook;

@@ -29,6 +29,7 @@ mod cases {
     mod http3;
     mod icon;
     mod keys;
+    mod l4;
     mod lb;
     mod life;
     mod lifecycle;

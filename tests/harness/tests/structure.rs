@@ -20,7 +20,7 @@ fn fixed(texts: &Texts) -> Fixed {
     let text = |at: usize| -> Arc<str> { format!("a{at}{}z", texts[at]).into() };
     let globals = Globals {
         health_check_path: format!("/{}", text(0)),
-        listen: Listen { http: 8080, https: 8443, passthrough: None },
+        listen: Listen { http: 8080, https: 8443, passthrough: None, stream: 10247 },
         static_certificate: PemPair { chain: "CHAIN".into(), key: "KEY".into() },
         ..Globals::default()
     };

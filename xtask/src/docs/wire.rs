@@ -26,7 +26,7 @@ fn rows() -> String {
         let row = table.row();
         let place = match row.medium {
             Medium::Dictionary(name) => format!("shared dictionary `{name}`, `{}:` + key", row.letter),
-            Medium::Files => format!("[a file each](#{}s)", row.label),
+            Medium::Files => "[a file each](#stream-map)".to_owned(),
         };
         let value =
             row.declaration.map_or(row.text.to_owned(), |declared| format!("[{}](#{})", declared.name, declared.name.to_lowercase()));

@@ -5,6 +5,7 @@
 //! and rebuilds these only. A build from nothing is the same code with the difference to the empty snapshot, so that there
 //! is one path to test; a property test holds the two against each other.
 
+mod backends;
 mod built;
 mod certificates;
 mod changes;
@@ -23,6 +24,7 @@ mod review;
 mod room;
 mod staples;
 mod state;
+mod stream_services;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -38,9 +40,9 @@ use crate::object::Ingress;
 use crate::options::BuildOptions;
 use crate::passes::backend::{DEFAULT_KEY, DEFAULT_NAME, Users};
 use crate::passes::certificate::Certificate;
-use crate::passes::{backend, choice, host};
+use crate::passes::host;
 use crate::problem::Problem;
-use crate::rule::{CATCH_ALL, Origin, RuleSet};
+use crate::rule::{CATCH_ALL, RuleSet};
 use crate::shares;
 use crate::snapshot::{Objects, Snapshot};
 use built::Subject;
@@ -262,6 +264,7 @@ impl Builder {
         self.settle_endpoints();
         self.state.built.usage = self.state.usage();
         self.set_passthrough_map(&dirty);
+        self.set_stream_services(changes, &dirty);
         self.forget_last_readable();
         self.state.built.clone()
     }
@@ -384,39 +387,6 @@ impl Builder {
             record.name = DEFAULT_NAME.into();
             set_if_changed(&mut self.state.built.model.live.backends, &key, record);
         }
-    }
-
-    /// A backend that rules refer to, `first` before all others.
-    fn used_backend(&self, id: &BackendId, first: &Origin) -> (BackendRecord, Vec<Problem>) {
-        let state = &self.state;
-        let rules = |origin: &Origin| state.built.rules.get(origin.key()).map(|rules| &**rules);
-        let policy = |origin| rules(origin).map(|rules| &*rules.policy);
-        let sticky = state.sticky.values(id).next().and_then(policy).zip(state.sticky.last(id).and_then(policy));
-        let mut candidates = state.choices.claimants.values(id);
-        let used = candidates.next();
-        let users = Users { first: policy(first), sticky, choice: used.map(|used| &*used.choice) };
-        let (record, mut problems) = self.backend(id, &users);
-        if !state.snapshot.services.contains_key(&id.service) {
-            problems = state.backends.values(id).filter_map(rules).flat_map(|user| backend::missing(id, user)).collect();
-        }
-        if let Some(used) = used {
-            problems.extend(choice::ignored(id, used, candidates));
-        }
-        (record, problems)
-    }
-
-    fn backend(&self, id: &BackendId, users: &Users<'_>) -> (BackendRecord, Vec<Problem>) {
-        let slices: Vec<ObjectKey> = self.state.slices.values(&id.service).cloned().collect();
-        let input = backend::Input { snapshot: &self.state.snapshot, options: &self.options, config: &self.state.config, slices: &slices };
-        backend::build(id, users, &input)
-    }
-
-    /// The name to resolve for a Service, if it is an ExternalName that may be.
-    fn external_name(&self, service: &ObjectKey) -> Option<Arc<str>> {
-        let name = backend::external_name(self.state.snapshot.services.get(service)?)?;
-        let literal = name.parse::<std::net::IpAddr>().is_ok();
-        let allowed = self.options.local.allowed || !ngx_value::is_local_name(name);
-        (!self.options.disable_external_name && !literal && allowed && backend::refused_name(name).is_none()).then(|| name.into())
     }
 }
 

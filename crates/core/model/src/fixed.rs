@@ -3,6 +3,7 @@
 mod clients;
 mod headers;
 mod host_server;
+mod stream;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use crate::profile::{Profile, ProfileId};
 pub use clients::{ClientVerification, TrustedClients};
 pub use headers::GlobalHeaders;
 pub use host_server::HostServer;
+pub use stream::{StreamPort, StreamService};
 
 /// What needs a reload. A handful of entries however many Ingresses there are.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -28,6 +30,8 @@ pub struct Fixed {
     pub profiles: OrdMap<ProfileId, Arc<Profile>>,
     /// Text for the stream block (`stream-snippet`), that of older Ingresses first.
     pub streams: Vec<(ObjectKey, Arc<Snippet>)>,
+    /// TCP and UDP services.
+    pub stream_services: OrdMap<StreamPort, Arc<StreamService>>,
     /// Hosts that need a server block of their own, by host name (a literal name or `*.example.com`).
     pub host_servers: OrdMap<Arc<str>, Arc<HostServer>>,
     /// Hosts without a server block of their own that a wildcard, suffix or regular expression of one would catch, and wildcards where there is a
@@ -69,4 +73,6 @@ pub struct Listen {
     pub https: u16,
     /// TLS that is decrypted, behind the PROXY protocol, where connections to some hosts are not: then the stream block listens on `https`.
     pub passthrough: Option<u16>,
+    /// UDP, on an address of the machine itself: where the stream block has the addresses of endpoints resolved.
+    pub stream: u16,
 }

@@ -29,7 +29,7 @@ pub mod shares;
 pub mod snapshot;
 
 pub use builder::{Basis, Builder, Built, Data, Quarantine, Review};
-pub use fixed::{Fixed, GlobalHeaders, Globals, HostServer, Listen};
+pub use fixed::{Fixed, GlobalHeaders, Globals, HostServer, Listen, StreamPort, StreamService};
 pub use key::{BackendId, BackendPort, ObjectKey, ObjectRef};
 pub use last_readable::LastReadable;
 pub use live::{
@@ -38,7 +38,7 @@ pub use live::{
 };
 pub use modules::Module;
 pub use ngx_value::Snippet;
-pub use object::{EndpointSlice, Ingress, Service};
+pub use object::{EndpointSlice, Ingress, Protocol, Service};
 pub use options::BuildOptions;
 pub use part::Part;
 pub use passes::certificate::CertificateFacts;

@@ -16,6 +16,7 @@ use crate::shares::record_bytes;
 
 mod balancing;
 mod route;
+pub mod stream;
 mod tables;
 mod turns;
 mod users;

@@ -5,10 +5,12 @@
 //! The names of objects are not in them: they are the keys of the [`crate::Snapshot`].
 
 mod ingress;
+mod protocol;
 mod service;
 mod slice;
 
 pub use ingress::{Backend, Ingress, IngressPath, IngressRule, IngressTls, PortRef};
+pub use protocol::Protocol;
 pub use service::{Service, ServicePort, Target};
 pub use slice::{EndpointSlice, SliceEndpoint, SlicePort};
 

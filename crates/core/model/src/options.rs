@@ -5,10 +5,11 @@ mod geoip;
 mod local;
 mod ownership;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::key::ObjectKey;
 use crate::modules::Module;
+use crate::object::Protocol;
 
 pub use counting::{Bounds, InvalidBounds, RequestCounting, UnknownHosts};
 pub use geoip::{Database, Edition, GeoIp, UnknownEdition};
@@ -45,6 +46,14 @@ pub struct BuildOptions {
     pub deep_inspect: bool,
     /// `--configmap`: the global settings.
     pub configmap: Option<ObjectKey>,
+    /// `--tcp-services-configmap`.
+    pub tcp_services: Option<ObjectKey>,
+    /// `--udp-services-configmap`.
+    pub udp_services: Option<ObjectKey>,
+    /// Ports that no TCP or UDP service may have, each with the flag that sets it.
+    pub reserved_ports: BTreeMap<u16, &'static str>,
+    /// `--stream-port`.
+    pub stream_port: u16,
     /// `--default-backend-service`.
     pub default_backend_service: Option<ObjectKey>,
     /// `--default-ssl-certificate`.
@@ -89,6 +98,10 @@ impl Default for BuildOptions {
             annotation_validation: true,
             deep_inspect: true,
             configmap: None,
+            tcp_services: None,
+            udp_services: None,
+            reserved_ports: BTreeMap::new(),
+            stream_port: 10247,
             default_backend_service: None,
             default_ssl_certificate: None,
             fallback_certificate: PemPair::default(),
@@ -110,11 +123,22 @@ impl BuildOptions {
     /// The port for TLS that is decrypted, where connections to some hosts are not; `None`: all are, because that was not asked for or NGINX
     /// can't do it.
     pub fn passthrough(&self) -> Option<u16> {
-        self.passthrough_port.filter(|_| self.missing_for_passthrough().is_none())
+        self.passthrough_port.filter(|_| self.missing_for_stream().is_none())
     }
 
-    /// What NGINX lacks for connections that are not decrypted.
-    pub fn missing_for_passthrough(&self) -> Option<Module> {
+    /// The ConfigMaps of TCP and UDP services, with the flags that name them.
+    pub fn stream_config_maps(&self) -> impl Iterator<Item = (Protocol, &'static str, &ObjectKey)> {
+        let tcp = self.tcp_services.iter().map(|key| (Protocol::Tcp, "--tcp-services-configmap", key));
+        tcp.chain(self.udp_services.iter().map(|key| (Protocol::Udp, "--udp-services-configmap", key)))
+    }
+
+    /// Whether NGINX's stream block reads files.
+    pub fn has_stream_map(&self) -> bool {
+        self.missing_for_stream().is_none() && (self.passthrough_port.is_some() || self.stream_config_maps().next().is_some())
+    }
+
+    /// What NGINX lacks for TCP and UDP services, and connections that are not decrypted.
+    pub fn missing_for_stream(&self) -> Option<Module> {
         [Module::Stream, Module::StreamScript].into_iter().find(|module| self.missing.contains(module))
     }
 }

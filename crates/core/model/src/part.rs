@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::fixed::StreamPort;
 use crate::key::ObjectKey;
 use crate::profile::ProfileId;
 
@@ -16,6 +17,8 @@ pub enum Part {
     Server(Arc<str>),
     /// The name of a host that the server block of a pattern would catch.
     Name(Arc<str>),
+    /// A TCP or UDP service.
+    StreamService(StreamPort),
     /// Text of an Ingress for the stream block.
     Stream(ObjectKey),
     /// The order of the texts for the stream block.
@@ -30,6 +33,7 @@ impl Part {
             Self::Profile(_) => "profile",
             Self::Server(_) => "host_server",
             Self::Name(_) => "pinned_name",
+            Self::StreamService(_) => "stream_service",
             Self::Stream(_) | Self::StreamOrder => "stream",
         }
     }

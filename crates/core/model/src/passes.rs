@@ -9,4 +9,5 @@ pub(crate) mod globals;
 pub(crate) mod host;
 pub(crate) mod paths;
 pub(crate) mod route;
+pub(crate) mod stream;
 pub(crate) mod weigh;

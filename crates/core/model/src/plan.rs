@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use imbl::ordmap::DiffItem;
+
 use crate::Model;
 use crate::fixed::Fixed;
 use crate::key::ObjectKey;
@@ -75,6 +77,7 @@ impl fmt::Display for Reason {
             Part::Profile(_) => write!(f, "first use of {what}"),
             Part::Server(host) => write!(f, "the server block of host {host} changed"),
             Part::Name(host) => write!(f, "host {host} begins or ceases to lie below a pattern with a server block of its own"),
+            Part::StreamService(port) => write!(f, "port {} of the {} services is opened, closed or changed", port.number, port.protocol),
             Part::Stream(_) | Part::StreamOrder => f.write_str("text of the stream block changed"),
         }
     }
@@ -142,6 +145,10 @@ pub fn reasons(old: &Fixed, new: &Fixed) -> Vec<Reason> {
         if let Some(host) = new.pinned_names.iter().find(|host| !old.pinned_names.contains(*host)).or(gone) {
             changed(Part::Name(host.clone()), String::new());
         }
+    }
+    for item in old.stream_services.diff(&new.stream_services) {
+        let (DiffItem::Add(port, _) | DiffItem::Remove(port, _) | DiffItem::Update { old: (port, _), .. }) = item;
+        changed(Part::StreamService(*port), String::new());
     }
     if old.streams != new.streams {
         let gone = old.streams.iter().find(|stream| !new.streams.contains(stream));

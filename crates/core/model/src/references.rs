@@ -75,7 +75,7 @@ pub fn config_maps_of(key: &ObjectKey, ingress: &Ingress) -> Vec<ObjectKey> {
 
 /// ConfigMaps that the settings refer to.
 pub fn config_maps_of_settings(options: &BuildOptions) -> Vec<ObjectKey> {
-    options.configmap.iter().cloned().collect()
+    options.configmap.iter().chain(options.stream_config_maps().map(|(_, _, key)| key)).cloned().collect()
 }
 
 /// ConfigMaps that the ConfigMap with the settings refers to. May hold duplicates.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::firewall;
 use crate::globals::{compression, geoip, stream};
-use crate::passthrough;
+use crate::stream_map;
 
 /// HTTP/3: no file, but part of the binary or not.
 const HTTP3: &str = "ngx_http_v3_module";
@@ -67,7 +67,7 @@ impl Capabilities {
             (Module::Brotli, self.has(compression::BROTLI)),
             (Module::GeoIp, self.has(geoip::MODULE)),
             (Module::Stream, self.has(stream::MODULE)),
-            (Module::StreamScript, self.has(passthrough::MODULE)),
+            (Module::StreamScript, self.has(stream_map::MODULE)),
             (Module::Http3, self.has(HTTP3)),
         ];
         needs.into_iter().filter(|(_, present)| !present).map(|(module, _)| module).collect()

@@ -27,6 +27,8 @@ mod render;
 mod served;
 mod server;
 mod stream;
+mod stream_map;
+mod stream_services;
 mod templates;
 mod used_variables;
 

@@ -265,7 +265,7 @@ mod tests {
         let globals = Globals {
             health_check_path: "/healthz".into(),
             control_ports: [10254].into(),
-            listen: model::Listen { http: 80, https: 443, passthrough: None },
+            listen: model::Listen { http: 80, https: 443, passthrough: None, stream: 10247 },
             ..Globals::default()
         };
         let fixed = Fixed { globals: Arc::new(globals), ..Fixed::default() };

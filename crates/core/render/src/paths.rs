@@ -45,14 +45,19 @@ impl Paths {
         self.inner_dir().join("pass.sock")
     }
 
-    /// One file for each host whose TLS connections are not decrypted (`docs/live-protocol.md`).
-    pub fn passthrough_dir(&self) -> PathBuf {
-        self.inner_dir().join("passthrough_map")
+    /// One file for each host whose TLS connections are not decrypted, and for each TCP or UDP service (`docs/live-protocol.md`).
+    pub fn stream_map(&self) -> PathBuf {
+        self.inner_dir().join("stream_map")
+    }
+
+    /// Where NGINX writes a line for each connection to a TCP or UDP service, for the controller.
+    pub fn stream_log(&self) -> PathBuf {
+        self.run_dir().join("stream.log")
     }
 
     /// The script that reads them.
-    pub fn passthrough_script(&self) -> PathBuf {
-        self.work_dir.join(PASSTHROUGH_SCRIPT)
+    pub fn stream_script(&self) -> PathBuf {
+        self.work_dir.join(STREAM_SCRIPT)
     }
 
     /// The pid of the NGINX master.
@@ -97,5 +102,5 @@ pub(crate) fn ticket_key(number: usize) -> String {
 /// [`Paths::static_certificate`] relative to the work directory.
 pub(crate) const STATIC_CERTIFICATE: &str = "certs/static.pem";
 
-/// [`Paths::passthrough_script`] relative to the work directory.
-pub(crate) const PASSTHROUGH_SCRIPT: &str = "njs/passthrough_map.js";
+/// [`Paths::stream_script`] relative to the work directory.
+pub(crate) const STREAM_SCRIPT: &str = "njs/stream.js";

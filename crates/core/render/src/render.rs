@@ -17,7 +17,7 @@ use crate::profile::{self, ProfileView};
 use crate::proxy::HeadersView;
 use crate::server::{Names, ServerView, Side, unix};
 use crate::used_variables::UsedVariables;
-use crate::{Capabilities, Paths, RenderError, clients, firewall, lua, mirror, pass, passthrough, stream};
+use crate::{Capabilities, Paths, RenderError, clients, firewall, lua, mirror, pass, passthrough, stream, stream_map};
 
 /// The name of the default server.
 pub(crate) const CATCH_ALL: &str = "_";
@@ -38,7 +38,7 @@ pub fn render(fixed: &Fixed, caps: &Capabilities, paths: &Paths) -> Result<FileS
     others.extend(pass::files(fixed));
     others.extend(firewall::files(fixed, caps));
     others.extend(clients::files(fixed));
-    others.extend(passthrough::files(fixed));
+    others.extend(stream_map::files(fixed));
 
     // The revision is part of the text that it is the address of: computed over the text without it.
     let draft = Input { fixed, caps, paths, revision: "0", used: &UsedVariables::default() };
@@ -167,7 +167,7 @@ fn blocks(input: Input<'_>) -> Result<(String, Vec<Origin>), RenderError> {
 
     page.block("control.conf", ControlBlock { listen: unix(&paths.control_socket())? })?;
     page.block("http_end.conf", ())?;
-    stream::block(&mut page, fixed, caps, |page| passthrough::servers(page, globals, caps, paths))?;
+    stream::block(&mut page, fixed, caps, paths)?;
     Ok(page.finish())
 }
 

@@ -32,7 +32,7 @@ pub struct Served {
     pub text: String,
     /// Where TLS connections go undecrypted (`ssl-passthrough`).
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub passthrough: Option<Arc<str>>,
+    pub passthrough: Option<String>,
     /// The record; with a path, the routes that it means.
     pub record: HostRecord,
     /// Where the values of the record come from, by the names of its fields.
@@ -79,13 +79,18 @@ impl Served {
         Ok(Self {
             text: text(&render(running, caps, paths)?, server_of.as_ref(), &profiles),
             reload_pending: *running != model.fixed,
-            passthrough: model.live.passthrough_map.get(&name).cloned(),
+            passthrough: model.live.passthrough_map.get(&name).map(|text| endpoints(text)),
             rows: rows(&record),
             name,
             server_of,
             record,
         })
     }
+}
+
+/// The endpoints of the stream map, for people.
+fn endpoints(text: &str) -> String {
+    model::live::stream::decode(text).map(|endpoint| endpoint.to_string()).collect::<Vec<_>>().join(",")
 }
 
 /// The key of the record that a host has: its name, else the longest suffix, else its wildcard.

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::path::Path;
 
-use model::{Fixed, Globals, HostServer, Listen};
+use model::{Fixed, Globals, HostServer, Listen, Protocol, StreamPort, StreamService};
 use serde::Serialize;
 use settings::Config;
 
@@ -233,7 +233,7 @@ fn server_names(wildcards: &[&str]) -> Vec<String> {
 /// Addresses in the order HTTP, HTTPS, HTTP/3, and IPv4 before IPv6. Options of the socket itself stand at the default server only.
 fn listen(globals: &Globals, caps: &Capabilities, paths: &Paths, default: bool, side: Side) -> Result<Vec<ListenView>, RenderError> {
     let config = &globals.config;
-    let Listen { http, https, passthrough } = globals.listen;
+    let Listen { http, https, passthrough, .. } = globals.listen;
     let options = |proxied: bool, tls: bool, unix: bool| {
         let mut words = Vec::new();
         words.extend(proxied.then(|| "proxy_protocol".to_owned()));
@@ -272,7 +272,7 @@ fn listen(globals: &Globals, caps: &Capabilities, paths: &Paths, default: bool, 
 }
 
 /// Where the stream block takes TLS connections.
-pub(crate) fn listen_in_stream(globals: &Globals, caps: &Capabilities) -> Result<Vec<ListenView>, RenderError> {
+pub(crate) fn listen_for_tls(globals: &Globals, caps: &Capabilities) -> Result<Vec<ListenView>, RenderError> {
     let config = &globals.config;
     let mut words = Vec::new();
     words.extend(config.use_proxy_protocol.then(|| "proxy_protocol".to_owned()));
@@ -281,6 +281,26 @@ pub(crate) fn listen_in_stream(globals: &Globals, caps: &Capabilities) -> Result
     words.push("so_keepalive=on".to_owned());
     let view = |address| Ok(ListenView { address: Printed::word(address)?, options: Printed::options(&words)? });
     addresses(globals, caps, globals.listen.https).into_iter().map(view).collect()
+}
+
+/// Where the stream block takes connections to a TCP service or datagrams to a UDP service. Those of one client have to reach the same worker, which is
+/// what a socket of its own (`reuseport`) does.
+pub(crate) fn listen_for_service(
+    globals: &Globals,
+    caps: &Capabilities,
+    port: StreamPort,
+    service: &StreamService,
+) -> Result<Vec<ListenView>, RenderError> {
+    let mut words = Vec::new();
+    if port.protocol == Protocol::Udp {
+        words.push("udp".to_owned());
+        words.extend(globals.config.reuse_port.then(|| "reuseport".to_owned()));
+    } else {
+        words.extend(service.accepts_proxy.then(|| "proxy_protocol".to_owned()));
+        words.push(format!("backlog={}", caps.backlog));
+    }
+    let view = |address| Ok(ListenView { address: Printed::word(address)?, options: Printed::options(&words)? });
+    addresses(globals, caps, port.number).into_iter().map(view).collect()
 }
 
 /// A unix socket as an argument of a directive.

@@ -6,7 +6,8 @@ use serde::Serialize;
 use crate::globals::stream::StreamView;
 use crate::page::Page;
 use crate::print::Printed;
-use crate::{Capabilities, RenderError};
+use crate::{Capabilities, Paths, RenderError};
+use crate::{passthrough, stream_map, stream_services};
 
 #[derive(Serialize)]
 struct StreamBlock {
@@ -18,16 +19,13 @@ struct StreamSnippet {
     snippet: Printed,
 }
 
-/// The whole block, where NGINX has one. `passthrough` prints what serves `ssl-passthrough`.
-pub(crate) fn block(
-    page: &mut Page,
-    fixed: &Fixed,
-    caps: &Capabilities,
-    passthrough: impl FnOnce(&mut Page) -> Result<(), RenderError>,
-) -> Result<(), RenderError> {
-    let Some(view) = StreamView::new(&fixed.globals.config, caps)? else { return Ok(()) };
+/// The whole block, where NGINX has one.
+pub(crate) fn block(page: &mut Page, fixed: &Fixed, caps: &Capabilities, paths: &Paths) -> Result<(), RenderError> {
+    let Some(view) = StreamView::new(fixed, caps, paths)? else { return Ok(()) };
     page.block("stream.conf", StreamBlock { stream: view })?;
-    passthrough(page)?;
+    stream_map::block(page, fixed, paths)?;
+    passthrough::servers(page, &fixed.globals, caps, paths)?;
+    stream_services::servers(page, fixed, caps, paths)?;
     for (ingress, text) in &fixed.streams {
         let snippet = StreamSnippet { snippet: Printed::raw(text) };
         page.origin(Part::Stream(ingress.clone()), |page| page.block("stream_snippet.conf", snippet))?;

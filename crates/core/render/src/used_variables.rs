@@ -14,6 +14,9 @@ const ROUTE_VARIABLES: [&str; 5] = ["namespace", "ingress_name", "service_name",
 /// What reads variables without a trace of their names in the text: code.
 const UNSEEN: [&str; 5] = ["_by_lua_file", "ngx.var", "ngx.ctx", "js_", "perl"];
 
+/// How the stream block begins.
+const STREAM: &str = "\nstream {\n";
+
 /// How the line of ours ends that includes a file.
 const OWN_INCLUDE: &str = "/fastcgi_params\";";
 
@@ -31,7 +34,9 @@ pub(crate) struct UsedVariables {
 impl UsedVariables {
     /// The variables that a draft uses.
     pub(crate) fn of(draft: &str) -> Self {
-        let unseen = draft.lines().any(|line| includes(line) || UNSEEN.iter().any(|word| line.contains(word)));
+        // Of the stream block, which is the last one, nothing reads them.
+        let http = draft.rsplit_once(STREAM).map_or(draft, |(http, _)| http);
+        let unseen = http.lines().any(|line| includes(line) || UNSEEN.iter().any(|word| line.contains(word)));
         let route = ROUTE_VARIABLES.into_iter().filter(|name| unseen || refers_to(draft, name)).collect();
         let places = geoip::variables().filter(|name| unseen || refers_to(draft, name)).collect();
         Self { server_name: refers_to(draft, SERVER_NAME), route: Some(route), places }
@@ -71,6 +76,7 @@ mod tests {
         check("include /etc/nginx/more.conf;", &ROUTE_VARIABLES);
         check("include \"/etc/nginx/more.conf\";", &ROUTE_VARIABLES);
         check("location /x { include more.conf; }", &ROUTE_VARIABLES);
+        check("http {\n}\n\nstream {\n    js_import a from b;\n}\n", &[]);
         check("max-age=1; includeSubDomains", &[]);
         check("            include \"/var/lib/narthex/fastcgi_params\";", &[]);
     }

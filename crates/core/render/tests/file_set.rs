@@ -157,7 +157,7 @@ fn what_no_configuration_can_be_without_is_said() {
     );
     let no_certificate = with_globals(|globals| globals.static_certificate = PemPair::default());
     assert!(matches!(render::render(&no_certificate, &caps, &paths()), Err(RenderError::Setting { key: "--default-ssl-certificate", .. })));
-    let same_port = with_globals(|globals| globals.listen = Listen { http: 8080, https: 8080, passthrough: None });
+    let same_port = with_globals(|globals| globals.listen = Listen { http: 8080, https: 8080, passthrough: None, stream: 10247 });
     check_refused(&same_port, &caps, &paths(), "setting --https-port: 8080 is the port of plain HTTP too; expected another");
     let no_port = with_globals(|globals| globals.listen.http = 0);
     assert!(matches!(render::render(&no_port, &caps, &paths()), Err(RenderError::Setting { key: "--http-port", .. })));

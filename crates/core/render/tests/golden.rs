@@ -6,7 +6,7 @@ mod support;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use model::options::PemPair;
+use model::options::{PemPair, RequestCounting, UnknownHosts};
 use model::profile::{BackendName, BackendTls, BackendTrust, Directives, Proxying, Replacement, TlsMaterial, Transport};
 use model::{Fixed, HostServer, Profile};
 use ngx_value::{Seconds, Size, Snippet};
@@ -236,4 +236,23 @@ fn ssl_passthrough_with_forwarded_headers_has_servers_for_tls() {
     let host_server = HostServer { snippet: snippet("# own"), ..HostServer::default() };
     fixed.host_servers.insert("own.example.com".into(), Arc::new(host_server));
     check("passthrough_with_forwarded_headers", &fixed, &caps);
+}
+
+#[test]
+fn tcp_and_udp_services() {
+    let config = config(&[
+        ("enable-real-ip", "true"),
+        ("proxy-real-ip-cidr", "10.0.0.0/8"),
+        ("proxy-stream-timeout", "30s"),
+        ("proxy-stream-next-upstream-tries", "0"),
+        ("proxy-stream-responses", "2"),
+    ]);
+    let mut fixed = fixed(config, []);
+    fixed.stream_services = support::stream_services();
+    let bounds = || "1".parse().unwrap();
+    let counting = RequestCounting { unknown_hosts: UnknownHosts::Skip, time: bounds(), length: bounds(), size: bounds() };
+    Arc::make_mut(&mut fixed.globals).counting = Some(counting);
+    let mut caps = bookworm();
+    caps.modules.extend(["ngx_stream_module", "ngx_stream_js_module"].map(str::to_owned));
+    check("tcp_and_udp_services", &fixed, &caps);
 }

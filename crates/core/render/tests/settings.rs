@@ -13,7 +13,7 @@ use model::{Fixed, GlobalHeaders, Globals, Listen, Profile};
 use render::{Capabilities, Paths};
 use settings::groups::BackendProtocol;
 use settings::{CONFIG_KEYS, Config, Derived};
-use support::{accepted_by_nginx, config, fixed, installed, paths};
+use support::{accepted_by_nginx, config, fixed, installed, paths, stream_services};
 
 type Data = BTreeMap<String, String>;
 
@@ -50,7 +50,7 @@ fn revision(data: &Data) -> String {
     let database = Database { edition: Edition::LiteCity, file };
     let databases = Some(database).filter(|_| fixed.globals.config.use_geoip2).into_iter().collect();
     let globals = Globals { headers, dh_parameters, listen, databases, ..(*fixed.globals).clone() };
-    let fixed = Fixed { globals: Arc::new(globals), ..fixed };
+    let fixed = Fixed { globals: Arc::new(globals), stream_services: stream_services(), ..fixed };
     render::render(&fixed, &capabilities(), &paths()).unwrap().revision
 }
 
@@ -86,6 +86,7 @@ fn nginx_accepts_the_examples_of_the_keys() {
     let data: Vec<(&str, &str)> = keys.map(|key| (key.name, key.example)).collect();
     let scratch = tempfile::tempdir().unwrap();
     let paths = Paths::new(scratch.path());
-    let set = render::render(&fixed(config(&data), []), &installed(), &paths).unwrap();
+    let fixed = Fixed { stream_services: stream_services(), ..fixed(config(&data), []) };
+    let set = render::render(&fixed, &installed(), &paths).unwrap();
     accepted_by_nginx(&set, std::str::from_utf8(set.conf()).unwrap(), &paths);
 }

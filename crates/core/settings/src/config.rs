@@ -6,6 +6,7 @@ pub(crate) mod grammar;
 mod headers;
 mod keys;
 mod snippets;
+mod stream;
 pub(crate) mod table;
 mod tickets;
 
@@ -24,11 +25,12 @@ pub use affinity::CpuAffinity;
 pub use headers::HeaderDefaults;
 pub use keys::Config;
 pub use snippets::SnippetDefaults;
+pub use stream::StreamDefaults;
 pub use tickets::TicketKey;
 
 /// Every key that is supported, grouped by subject.
 pub static CONFIG_KEYS: LazyLock<Vec<&'static ConfigEntry>> = LazyLock::new(|| {
-    [keys::KEYS, headers::KEYS, snippets::KEYS].into_iter().chain(GROUPS.iter().map(|group| group.keys)).flatten().collect()
+    [keys::KEYS, headers::KEYS, snippets::KEYS, stream::KEYS].into_iter().chain(GROUPS.iter().map(|group| group.keys)).flatten().collect()
 });
 
 /// One key of the main ConfigMap: everything that is known about it.

@@ -21,7 +21,7 @@ mod table;
 pub use arguments::Arguments;
 pub use config::{
     CONFIG_KEYS, Config, ConfigEntry, ConfigFinding, CpuAffinity, Derived, Directive, HeaderBuffers, HeaderDefaults, SnippetDefaults,
-    TicketKey, Workers, shown,
+    StreamDefaults, TicketKey, Workers, shown,
 };
 pub use describe::{Description, describe, descriptions, descriptions_of};
 pub use effective::Effective;

@@ -164,7 +164,7 @@ impl Channel for Fake {
     const AUDIT_EVERY: Option<Duration> = None;
 
     fn carries(table: Table) -> bool {
-        table != Table::Passthrough
+        !matches!(table, Table::Passthrough | Table::StreamService)
     }
 
     async fn audit(&self) -> Result<LiveState, LiveError> {
@@ -216,7 +216,7 @@ impl Channel for Fake {
 pub(crate) struct FakeFiles(pub(crate) Fake);
 
 impl Channel for FakeFiles {
-    const NAME: &'static str = "passthrough_map";
+    const NAME: &'static str = "stream map";
     const LOST_WITH_NGINX: bool = false;
     const AUDIT_EVERY: Option<Duration> = Some(Duration::from_secs(30));
 
@@ -294,7 +294,7 @@ impl Bed {
             snapshots: snapshots.subscribe(),
             nginx: fake.clone(),
             live: fake.clone(),
-            passthrough_map: Some(FakeFiles(files.clone())),
+            stream_map: Some(FakeFiles(files.clone())),
             confirmed: Data::new(),
             addresses: Arc::new(fake.clone()),
             staples: watch::Sender::default().subscribe(),

@@ -110,7 +110,7 @@ pub struct Parts<N, L, S> {
     /// The channel to its shared dictionaries.
     pub live: L,
     /// The channel to the files that its stream block reads, where it has any.
-    pub passthrough_map: Option<S>,
+    pub stream_map: Option<S>,
     /// Takes resolved names back into the snapshots.
     pub addresses: Arc<dyn Addresses>,
     /// The data of the ConfigMap that NGINX confirmed for an earlier controller of the same work directory.
@@ -127,10 +127,10 @@ pub struct Parts<N, L, S> {
 
 /// Starts the tasks. They run until the set is aborted.
 pub fn spawn<N: Nginx, L: Channel, S: Channel>(parts: Parts<N, L, S>, tasks: &mut Tasks) -> Handle {
-    let Parts { settings, snapshots, staples, nginx, live, passthrough_map, addresses, confirmed, report, metrics, pace, reviewer } = parts;
+    let Parts { settings, snapshots, staples, nginx, live, stream_map, addresses, confirmed, report, metrics, pace, reviewer } = parts;
     let (built_tx, built) = watch::channel(None);
     let (loaded_tx, loaded) = watch::channel(Loaded::default());
-    let (status_tx, status) = watch::channel(LiveStatus::of([L::NAME].into_iter().chain(passthrough_map.iter().map(|_| S::NAME))));
+    let (status_tx, status) = watch::channel(LiveStatus::of([L::NAME].into_iter().chain(stream_map.iter().map(|_| S::NAME))));
     // Bounded: the fixed lane says at most one thing per reload.
     let (feedback_tx, feedback) = mpsc::channel(16);
 
@@ -144,8 +144,8 @@ pub fn spawn<N: Nginx, L: Channel, S: Channel>(parts: Parts<N, L, S>, tasks: &mu
     let ends = fixed_lane::Ends { live: status.clone(), loaded: loaded_tx, feedback: feedback_tx, attempts: attempts_tx, fault: fault_tx };
     let lane = fixed_lane::Lane::new(nginx, ends, report, metrics.clone(), confirmed, pace.reload_interval);
     tasks.spawn(fixed_lane::run(lane, built.clone(), asked, pace));
-    if let Some(passthrough_map) = passthrough_map {
-        tasks.spawn(live_lane::run(passthrough_map, built.clone(), loaded.clone(), status_tx.clone(), metrics.clone(), pace));
+    if let Some(stream_map) = stream_map {
+        tasks.spawn(live_lane::run(stream_map, built.clone(), loaded.clone(), status_tx.clone(), metrics.clone(), pace));
     }
     tasks.spawn(live_lane::run(live, built.clone(), loaded.clone(), status_tx, metrics, pace));
     tasks.spawn(resolve::run(built.clone(), addresses));

@@ -6,6 +6,7 @@ mod health;
 mod readiness;
 mod requests;
 mod server;
+mod streams;
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -25,6 +26,7 @@ pub use exposition::{Family, labels};
 pub use health::{Check, Health};
 pub use readiness::{Finding, Readiness, ReadinessCheck};
 pub use requests::{Labels, RequestMetrics, RequestOptions, Taken};
+pub use streams::StreamMetrics;
 
 /// Metrics that are fetched when a client asks for them.
 pub trait Fetched: Send + Sync {

@@ -1,5 +1,6 @@
 //! Flags about the source, the model and the status of Ingresses.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -90,6 +91,15 @@ pub(crate) struct ModelArgs {
     /// Port for HTTPS
     #[arg(long, default_value_t = 443, value_name = "PORT")]
     pub(crate) https_port: u16,
+    /// ConfigMap with TCP services, port: NAMESPACE/SERVICE:PORT[:PROXY[:PROXY]]
+    #[arg(long, value_name = "NAMESPACE/NAME")]
+    pub(crate) tcp_services_configmap: Option<String>,
+    /// ConfigMap with UDP services, port: NAMESPACE/SERVICE:PORT
+    #[arg(long, value_name = "NAMESPACE/NAME")]
+    pub(crate) udp_services_configmap: Option<String>,
+    /// UDP port, on an address of the machine itself, by which the stream block finds the addresses of endpoints
+    #[arg(long, default_value_t = 10247, value_parser = clap::value_parser!(u16).range(1..), value_name = "PORT")]
+    pub(crate) stream_port: u16,
     /// Let hosts with the annotation ssl-passthrough decrypt their TLS connections themselves
     #[arg(long, num_args = 0..=1, default_value_t = false, default_missing_value = "true", require_equals = true, action = ArgAction::Set, value_parser = boolean())]
     pub(crate) enable_ssl_passthrough: bool,
@@ -217,6 +227,10 @@ impl ModelArgs {
             annotation_validation: self.enable_annotation_validation,
             deep_inspect: self.deep_inspect,
             configmap: key("--configmap", self.configmap.as_deref())?,
+            tcp_services: key("--tcp-services-configmap", self.tcp_services_configmap.as_deref())?,
+            udp_services: key("--udp-services-configmap", self.udp_services_configmap.as_deref())?,
+            reserved_ports: self.reserved_ports(passthrough_port),
+            stream_port: self.stream_port,
             default_backend_service: key("--default-backend-service", self.default_backend_service.as_deref())?,
             default_ssl_certificate: key("--default-ssl-certificate", self.default_ssl_certificate.as_deref())?,
             fallback_certificate,
@@ -230,6 +244,13 @@ impl ModelArgs {
             counting: self.metrics.counting()?,
             geoip: self.geoip.settings()?,
         })
+    }
+
+    /// Ports of NGINX itself, which no TCP or UDP service may have.
+    fn reserved_ports(&self, passthrough: Option<u16>) -> BTreeMap<u16, &'static str> {
+        let passthrough = passthrough.map(|port| (port, "--ssl-passthrough-proxy-port"));
+        let ports = [(self.http_port, "--http-port"), (self.https_port, "--https-port"), (self.stream_port, "--stream-port")];
+        ports.into_iter().chain(passthrough).collect()
     }
 }
 

@@ -6,13 +6,14 @@ mod databases;
 pub(crate) mod descriptors;
 mod health;
 pub(crate) mod orphans;
-mod passthrough_map;
 mod place;
 mod probe;
 mod requested_reload;
 mod requests;
 pub(crate) mod shutdown;
 mod source;
+mod stream_map;
+mod streams;
 mod traces;
 mod webhook;
 
@@ -36,8 +37,8 @@ use tracing::{error, info, warn};
 use crate::args::{LogArgs, RunArgs};
 use crate::commands::http;
 use adapter::{LivePort, NginxPort};
-use passthrough_map::PassthroughPort;
 use requests::{Collector, Sources};
+use stream_map::StreamMapPort;
 
 /// The runtime of every subcommand that needs one.
 pub(crate) fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
@@ -73,12 +74,14 @@ async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
     tasks.spawn(orphans::run());
     let (mut settings, client) = source::settings(&args, fallback).await?;
     settings.missing = capabilities.missing();
-    if let Some(module) = settings.missing_for_passthrough().filter(|_| settings.passthrough_port.is_some()) {
+    if let Some(module) = settings.missing_for_stream().filter(|_| settings.passthrough_port.is_some()) {
         warn!("--enable-ssl-passthrough has no effect: NGINX lacks {}; every TLS connection is decrypted", module.describe());
     }
     // Requests are never led to it either.
     let webhook = webhook::bind(&args.webhook, client.clone()).await?;
-    settings.local.control_ports.extend(webhook.as_ref().and_then(webhook::Webhook::port));
+    let webhook_port = webhook.as_ref().and_then(webhook::Webhook::port);
+    settings.local.control_ports.extend(webhook_port);
+    settings.reserved_ports.extend(operators_ports(&args).into_iter().chain(webhook_port.map(|port| (port, "--validating-webhook"))));
     let settings = Arc::new(settings);
     let mut source = source::start(&args, settings.clone(), client, &mut tasks).await?;
     source.snapshots = databases::join(&settings, args.databases.options(), source.snapshots, &mut tasks);
@@ -96,7 +99,7 @@ async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
         staples: staples.subscribe(),
         nginx,
         live,
-        passthrough_map: settings.passthrough().map(|_| PassthroughPort::new(&paths)),
+        stream_map: settings.has_stream_map().then(|| StreamMapPort::new(&paths)),
         addresses: source.addresses,
         confirmed,
         report: source.report,
@@ -237,6 +240,12 @@ fn pace(rate: f64) -> anyhow::Result<Pace> {
         bail!("--sync-rate-limit {rate} is not a positive number of reloads a second");
     }
     Ok(Pace { reload_interval: Duration::from_secs_f64(1.0 / rate), ..Pace::default() })
+}
+
+/// Ports for operators, each with the flag that sets it.
+fn operators_ports(args: &RunArgs) -> Vec<(u16, &'static str)> {
+    let listen = args.http.listen.as_deref().and_then(|address| address.rsplit(':').next()?.parse().ok());
+    [Some((args.healthz_port, "--healthz-port")), listen.map(|port| (port, "--listen"))].into_iter().flatten().collect()
 }
 
 async fn bind_ops(args: &RunArgs) -> anyhow::Result<TcpListener> {

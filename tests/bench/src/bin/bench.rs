@@ -2,6 +2,7 @@
 //!
 //! Usage: `bench OUT.md [CRITERION.md]`, or one part alone, without a file: `bench hostile` for what tenants notice of a hostile one,
 //! `bench throughput` for requests a second, `bench webhook` for admission reviews,
+//! `bench streams` for TCP and UDP services,
 //! `bench statuses` for new Ingresses while statuses are written. `BENCH_SIZES=1000,10000` chooses the numbers of Ingresses; none: only
 //! plain NGINX is measured.
 
@@ -33,8 +34,9 @@ const SAMPLES: usize = 200;
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() -> anyhow::Result<()> {
     let mut args = std::env::args_os().skip(1).map(PathBuf::from);
-    let out =
-        args.next().context("usage: bench OUT.md [CRITERION.md], bench hostile, bench throughput, bench webhook or bench statuses")?;
+    let out = args
+        .next()
+        .context("usage: bench OUT.md [CRITERION.md], bench hostile, bench throughput, bench webhook, bench streams or bench statuses")?;
     let mut report = BenchReport::default();
     if out.as_os_str() == "hostile" {
         return bench::hostile::measure(&mut report).await;
@@ -44,6 +46,9 @@ async fn main() -> anyhow::Result<()> {
     // Now: later the load is our own.
     let machine = machine();
     let bed = Bed::from_env()?;
+    if out.as_os_str() == "streams" {
+        return bench::streams::measure(&bed, &mut report).await;
+    }
     let ports = testkit::ports::Ports::take(5)?;
     let a = echo::start(address(11, ports[0]), Identity::named("a")).await?;
     let b = echo::start(address(12, ports[0]), Identity::named("b")).await?;
@@ -93,6 +98,7 @@ async fn main() -> anyhow::Result<()> {
             world.annotate(&mut controller, &mut report).await?;
         }
     }
+    bench::streams::measure(&bed, &mut report).await?;
     bench::hostile::measure(&mut report).await?;
     report.write(&out, &machine, &criterion)?;
     Ok(())

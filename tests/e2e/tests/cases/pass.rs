@@ -205,11 +205,34 @@ async fn pass_06_names_may_be_in_any_letter_case_and_in_pieces() -> anyhow::Resu
     for first in [hello(HOST, 1), hello("PASS.Example.com", 1), hello(HOST, 3)] {
         until(&controller, &first, "raw", &first).await?;
     }
-    for first in
-        [hello("../passthrough_map/pass.example.com", 1), hello("x.pass.example.com", 1), hello("_", 1), b"GET / HTTP/1.0\r\n\r\n".to_vec()]
-    {
+    for first in [hello("../p/pass.example.com", 1), hello("x.pass.example.com", 1), hello("_", 1), b"GET / HTTP/1.0\r\n\r\n".to_vec()] {
         let answer = raw(controller.https(), &first).await?;
         ensure!(!answer.starts_with(b"raw") && !answer.is_empty(), "NGINX answers itself: {:?}", String::from_utf8_lossy(&answer));
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn pass_07_a_connection_goes_on_to_another_endpoint_where_one_does_not_accept_it() -> anyhow::Result<()> {
+    let case = Case::new("pass-07").await?;
+    let endpoint = Endpoint::start("raw").await?;
+    let controller = serve(&case, endpoint.address).await?;
+    let first = hello(HOST, 1);
+    until(&controller, &first, "raw", &first).await?;
+    // Nothing listens at the others.
+    let dead = addresses(2)?.into_iter().map(|address| json!({"addresses": [address], "conditions": {"ready": true}}));
+    let alive = json!({"addresses": [endpoint.address.ip()], "conditions": {"ready": true}});
+    let endpoints: Vec<_> = dead.chain([alive]).collect();
+    case.patch::<EndpointSlice>("tls", json!({"endpoints": endpoints})).await?;
+    poll(PATIENCE, || async {
+        let log = controller.log();
+        raw(controller.https(), &first).await?;
+        ensure!(log.contains("connect() failed"), "none was led to a dead endpoint yet");
+        Ok(())
+    })
+    .await?;
+    for _ in 0..30 {
+        assert!(raw(controller.https(), &first).await?.starts_with(b"raw"), "{}", controller.log());
     }
     Ok(())
 }

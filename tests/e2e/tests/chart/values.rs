@@ -183,8 +183,6 @@ async fn combinations_without_an_effect_are_named() -> anyhow::Result<()> {
     let bed = Bed::start_private().await?;
     let helm = Helm::of(&bed)?;
     let cases = [
-        (json!({"tcp": {"9000": "a/b:1"}}), "the controller does NOT SERVE TCP services yet"),
-        (json!({"udp": {"9000": "a/b:1"}}), "the controller does NOT SERVE UDP services yet"),
         (json!({"portNamePrefix": "x"}), "portNamePrefix is for the ports of tcp and udp"),
         (json!({"controller": {"tcp": {"annotations": {"a": "b"}}}}), "controller.tcp is for the ConfigMap that tcp makes"),
         (

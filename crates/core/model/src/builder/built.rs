@@ -9,7 +9,9 @@ use super::Quarantine;
 use super::claims::Claims;
 use super::configmap::Basis;
 use crate::Model;
+use crate::fixed::StreamPort;
 use crate::key::{BackendId, ObjectKey};
+use crate::object::Protocol;
 use crate::part::Part;
 use crate::passes::certificate::CertificateFacts;
 use crate::passes::host;
@@ -37,12 +39,16 @@ pub struct Built {
     pub(super) rules: OrdMap<ObjectKey, Arc<RuleSet>>,
     pub(super) problems: OrdMap<Subject, Arc<[Problem]>>,
     pub(super) external_names: Claims<BackendId, Arc<str>>,
+    /// Those of TCP and UDP services.
+    pub(super) stream_names: OrdMap<StreamPort, Arc<str>>,
 }
 
 /// What a finding is about: findings are replaced as a whole when that is built again.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Subject {
     Config,
+    StreamServices(Protocol),
+    StreamService(StreamPort),
     Object(ObjectKey),
     Share(ObjectKey),
     Secret(ObjectKey),
@@ -118,7 +124,7 @@ impl Built {
             Part::Server(host) => self.users_of_host_server(host),
             Part::Name(host) => self.model.live.hosts.get(host).map(|record| host::owners(record, |_| true)).unwrap_or_default(),
             Part::Stream(ingress) => vec![ingress.clone()],
-            Part::Globals | Part::StreamOrder => Vec::new(),
+            Part::Globals | Part::StreamService(_) | Part::StreamOrder => Vec::new(),
         }
     }
 
@@ -129,6 +135,7 @@ impl Built {
 
     /// Names that ExternalName Services point to and that must be resolved (IP literals excluded).
     pub fn external_names(&self) -> Vec<Arc<str>> {
-        self.external_names.claimants.keys().cloned().collect()
+        let names: BTreeSet<&Arc<str>> = self.external_names.claimants.keys().chain(self.stream_names.values()).collect();
+        names.into_iter().cloned().collect()
     }
 }

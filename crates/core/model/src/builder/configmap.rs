@@ -74,7 +74,12 @@ pub(super) fn globals(options: &BuildOptions, config: Config, named: Named, data
         config,
         headers: named.headers,
         dh_parameters: named.dh_parameters,
-        listen: Listen { http: options.http_port, https: options.https_port, passthrough: options.passthrough() },
+        listen: Listen {
+            http: options.http_port,
+            https: options.https_port,
+            passthrough: options.passthrough(),
+            stream: options.stream_port,
+        },
         static_certificate: options.fallback_certificate.clone(),
         health_check_path: options.health_check_path.clone(),
         counting: options.counting.clone(),

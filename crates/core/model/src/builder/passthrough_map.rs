@@ -1,12 +1,11 @@
 //! Hosts whose TLS connections go on undecrypted, and their endpoints.
 
 use std::collections::BTreeSet;
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use super::state::set;
 use super::{Builder, Dirty};
-use crate::live::BackendRecord;
+use crate::live::{BackendRecord, stream};
 
 impl Builder {
     /// Updates the passthrough map for the hosts and backends that were rebuilt.
@@ -28,6 +27,5 @@ impl Builder {
 /// The text for a backend.
 fn text(backend: Option<&BackendRecord>) -> Arc<str> {
     let endpoints = backend.iter().flat_map(|backend| &backend.endpoints);
-    let addresses: Vec<String> = endpoints.map(|endpoint| SocketAddr::new(endpoint.address, endpoint.port).to_string()).collect();
-    addresses.join(",").into()
+    stream::encode(endpoints.map(|endpoint| (endpoint.address, endpoint.port)))
 }

@@ -6,7 +6,9 @@ use settings::{Guards, Spec};
 use super::*;
 use crate::object::{Backend, Ingress, IngressPath, IngressRule, IngressTls, PortRef};
 use crate::passes::weigh::weigh;
-use crate::rule::{Backends, Choice, Condition, HeaderCondition, HeaderMeaning, Kind, Match, PathKind, Policy, Position, Rule, Tls};
+use crate::rule::{
+    Backends, Choice, Condition, HeaderCondition, HeaderMeaning, Kind, Match, Origin, PathKind, Policy, Position, Rule, Tls,
+};
 
 /// A path of a host and the Service that it leads to.
 type Path = (&'static str, &'static str, PathKind, &'static str);

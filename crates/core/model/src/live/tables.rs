@@ -175,8 +175,19 @@ tables! {
         keys: "`_`, a literal name, `*.example.com`",
         text: "",
     }
-    /// Where TLS connections to a literal host name go on that are not decrypted (`ssl-passthrough`): its endpoints as `address:port`, IPv6 in
-    /// brackets, separated by commas. Without one connections are closed.
+    /// Where connections to a TCP or UDP service go, by [`StreamPort`](crate::StreamPort): its endpoints ([`stream`](super::stream)).
+    StreamService => stream_services: Arc<str> {
+        letter: 'l',
+        label: "stream_service",
+        noun: "TCP or UDP service",
+        change: "endpoints",
+        medium: Medium::Files,
+        is_secret: false,
+        keys: "`tcp-8080`, `udp-53`: protocol and port",
+        text: "[endpoints](#stream-map)",
+    }
+    /// Where TLS connections to a literal host name go on that are not decrypted (`ssl-passthrough`): its endpoints ([`stream`](super::stream)).
+    /// Without one connections are closed.
     Passthrough => passthrough_map: Arc<str> {
         letter: 'p',
         label: "passthrough",
@@ -185,7 +196,7 @@ tables! {
         medium: Medium::Files,
         is_secret: false,
         keys: "a literal name",
-        text: "endpoints as `address:port`, IPv6 in brackets, separated by commas",
+        text: "[endpoints](#stream-map)",
     }
 }
 

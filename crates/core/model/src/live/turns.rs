@@ -86,7 +86,7 @@ fn owner<'a>(op: &'a Op, before: &'a Live, after: &'a Live) -> &'a str {
     match op.table {
         Table::Backend => op.key.split_once('/').map_or("", |(namespace, _)| namespace),
         Table::Host | Table::Server => [after, before].into_iter().find_map(|live| of_host(live, &op.key)).unwrap_or_default(),
-        Table::Certificate | Table::Users | Table::Staple | Table::Passthrough => "",
+        Table::Certificate | Table::Users | Table::Staple | Table::StreamService | Table::Passthrough => "",
     }
 }
 
@@ -123,7 +123,7 @@ fn references<'a>(op: &'a Op, live: &'a Live) -> Vec<(Table, &'a str)> {
             }
             references.push((Table::Server, &*op.key));
         }
-        Table::Certificate | Table::Users | Table::Staple | Table::Passthrough => {}
+        Table::Certificate | Table::Users | Table::Staple | Table::StreamService | Table::Passthrough => {}
     }
     references
 }

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use k8s_openapi::api::core::v1;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
-use super::text;
+use super::{Protocol, text};
 
 /// What is read of a Service.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -31,8 +31,8 @@ pub struct ServicePort {
     pub port: i32,
     /// `targetPort`.
     pub target: Target,
-    /// `protocol` is TCP, or not given.
-    pub tcp: bool,
+    /// `protocol`.
+    pub protocol: Protocol,
 }
 
 /// Where a port of a Service leads.
@@ -72,14 +72,9 @@ impl From<v1::ServicePort> for ServicePort {
                 Some(IntOrString::Int(number)) => Target::Number(number),
                 Some(IntOrString::String(name)) => Target::Name(name.into()),
             },
-            tcp: is_tcp(port.protocol.as_deref()),
+            protocol: Protocol::of(port.protocol.as_deref()),
         }
     }
-}
-
-/// TCP is what no protocol means.
-pub(super) fn is_tcp(protocol: Option<&str>) -> bool {
-    protocol.is_none_or(|protocol| protocol == "TCP")
 }
 
 #[cfg(test)]
@@ -102,9 +97,9 @@ mod tests {
         }));
         assert_eq!((service.uid.as_deref(), service.external_name, service.cluster_ip), (Some("u"), None, "10.0.0.1".parse().ok()));
         let ports = [
-            ServicePort { name: Some("http".into()), port: 80, target: Target::Name("web".into()), tcp: true },
-            ServicePort { name: None, port: 53, target: Target::Number(5353), tcp: false },
-            ServicePort { name: None, port: 81, target: Target::Same, tcp: true },
+            ServicePort { name: Some("http".into()), port: 80, target: Target::Name("web".into()), protocol: Protocol::Tcp },
+            ServicePort { name: None, port: 53, target: Target::Number(5353), protocol: Protocol::Udp },
+            ServicePort { name: None, port: 81, target: Target::Same, protocol: Protocol::Tcp },
         ];
         assert_eq!(*service.ports, ports);
         assert!(!service.prefers_zone && size_of::<Service>() <= 96, "{} bytes", size_of::<Service>());

@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use k8s_openapi::api::discovery::v1;
 
-use super::service::is_tcp;
-use super::text;
+use super::{Protocol, text};
 
 const SERVICE_LABEL: &str = "kubernetes.io/service-name";
 
@@ -17,7 +16,7 @@ pub struct EndpointSlice {
     pub uid: Option<Box<str>>,
     /// The Service that it belongs to, by its label; its own name means nothing.
     pub service: Option<Arc<str>>,
-    /// The TCP ports with a number, in their order.
+    /// The TCP and UDP ports with a number, in their order.
     pub ports: Box<[SlicePort]>,
     /// One for each address, in their order. Names of hosts (`addressType: FQDN`) are not kept.
     pub endpoints: Box<[SliceEndpoint]>,
@@ -30,6 +29,8 @@ pub struct SlicePort {
     pub name: Box<str>,
     /// `port`.
     pub number: u16,
+    /// `protocol`: TCP or UDP.
+    pub protocol: Protocol,
 }
 
 /// One address.
@@ -48,9 +49,10 @@ pub struct SliceEndpoint {
 impl From<v1::EndpointSlice> for EndpointSlice {
     fn from(object: v1::EndpointSlice) -> Self {
         let service = object.metadata.labels.and_then(|mut labels| labels.remove(SERVICE_LABEL));
-        let ports = object.ports.into_iter().flatten().filter(|port| is_tcp(port.protocol.as_deref())).filter_map(|port| {
+        let ports = object.ports.into_iter().flatten().filter_map(|port| {
             let number = u16::try_from(port.port?).ok()?;
-            Some(SlicePort { name: port.name.unwrap_or_default().into(), number })
+            let protocol = Protocol::of(port.protocol.as_deref());
+            (protocol != Protocol::Other).then(|| SlicePort { name: port.name.unwrap_or_default().into(), number, protocol })
         });
         Self {
             uid: text(object.metadata.uid),
@@ -94,7 +96,8 @@ mod tests {
         .unwrap();
         let slice = EndpointSlice::from(slice);
         assert_eq!((slice.uid.as_deref(), slice.service.as_deref()), (Some("u"), Some("shop")));
-        assert_eq!(*slice.ports, [SlicePort { name: "http".into(), number: 8080 }, SlicePort { name: "".into(), number: 81 }]);
+        let port = |name: &str, number, protocol| SlicePort { name: name.into(), number, protocol };
+        assert_eq!(*slice.ports, [port("http", 8080, Protocol::Tcp), port("dns", 53, Protocol::Udp), port("", 81, Protocol::Tcp)]);
         let seen: Vec<String> = slice
             .endpoints
             .iter()

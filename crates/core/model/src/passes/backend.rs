@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{balancing, endpoints};
 use crate::key::{BackendId, BackendPort, ObjectKey, ObjectRef};
 use crate::live::{BackendRecord, Endpoint};
-use crate::object::{Service, Target};
+use crate::object::{Protocol, Service, ServicePort, Target};
 use crate::options::BuildOptions;
 use crate::problem::{Problem, ProblemKind};
 use crate::rule::{Choice, Field, Policy, RuleSet};
@@ -26,6 +26,42 @@ pub(crate) struct Input<'a> {
     pub(crate) config: &'a Config,
     /// Names of the EndpointSlices of the Service.
     pub(crate) slices: &'a [ObjectKey],
+    /// What it is for.
+    pub(crate) purpose: Purpose,
+}
+
+/// What a backend serves: how its port is meant, and what happens without an endpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// Requests of HTTP.
+    Requests,
+    /// Connections of a TCP service, or datagrams of a UDP service.
+    Stream(Protocol),
+}
+
+impl Purpose {
+    const fn protocol(self) -> Protocol {
+        match self {
+            Self::Requests => Protocol::Tcp,
+            Self::Stream(protocol) => protocol,
+        }
+    }
+
+    /// What happens without an endpoint.
+    const fn without(self) -> &'static str {
+        match self {
+            Self::Requests => "requests get 503",
+            Self::Stream(Protocol::Udp) => "datagrams are dropped",
+            Self::Stream(_) => "connections are closed",
+        }
+    }
+
+    fn port_of<'a>(self, service: &'a Service, wanted: &BackendPort) -> Option<&'a ServicePort> {
+        match self {
+            Self::Requests => endpoints::service_port(service, wanted),
+            Self::Stream(protocol) => endpoints::stream_port(service, wanted, protocol),
+        }
+    }
 }
 
 /// What decides about a backend.
@@ -45,12 +81,7 @@ pub(crate) fn build(id: &BackendId, users: &Users<'_>, input: &Input<'_>) -> (Ba
     let global = &input.config.upstream;
     let service_upstream = *Effective::new(&own.service_upstream, &global.service_upstream).value();
     let load_balance = *Effective::new(&own.load_balance, &global.load_balance).value();
-    let mut problems = Vec::new();
-    let endpoints = endpoints(id, service_upstream, input, &mut |kind, detail| {
-        problems.push(Problem { object: ObjectRef::namespaced("Service", &id.service), field: String::new(), kind, detail });
-    });
-    let (endpoints, found) = usable(id, endpoints, input);
-    problems.extend(found);
+    let (endpoints, problems) = usable_endpoints(id, service_upstream, input);
     let endpoints = endpoints.into_iter().map(|(address, port)| Endpoint { address, port, weight: 1 }).collect();
     let sticky = users.sticky.and_then(|(oldest, youngest)| balancing::stickiness(&oldest.spec.affinity, &youngest.spec.affinity));
     let alternative = users.choice.map(|choice| balancing::alternative(choice, sticky.is_some()));
@@ -63,6 +94,17 @@ pub(crate) fn build(id: &BackendId, users: &Users<'_>, input: &Input<'_>) -> (Ba
         endpoints,
     };
     (record, problems)
+}
+
+/// The endpoints of a backend, and what is wrong with them or its Service.
+pub(crate) fn usable_endpoints(id: &BackendId, service_upstream: bool, input: &Input<'_>) -> (Vec<(IpAddr, u16)>, Vec<Problem>) {
+    let mut problems = Vec::new();
+    let endpoints = endpoints(id, service_upstream, input, &mut |kind, detail| {
+        problems.push(Problem { object: ObjectRef::namespaced("Service", &id.service), field: String::new(), kind, detail });
+    });
+    let (endpoints, found) = usable(id, endpoints, input);
+    problems.extend(found);
+    (endpoints, problems)
 }
 
 /// What to say of each place where rules name a Service that does not exist.
@@ -81,7 +123,7 @@ fn endpoints(
     problem: &mut dyn FnMut(ProblemKind, String),
 ) -> Vec<(IpAddr, u16)> {
     let Some(service) = input.snapshot.services.get(&id.service) else {
-        problem(ProblemKind::ServiceMissing, format!("the Service does not exist; requests for {id} get 503"));
+        problem(ProblemKind::ServiceMissing, format!("the Service does not exist; {}", input.purpose.without()));
         return Vec::new();
     };
     if external_name(service).is_some() {
@@ -96,17 +138,14 @@ fn endpoints(
             ),
         }
     }
-    let Some(port) = endpoints::service_port(service, &id.port) else {
-        problem(
-            ProblemKind::PortMissing,
-            format!("the Service has no TCP port {}, expected one of {}; requests get 503", id.port, ports(service)),
-        );
+    let Some(port) = input.purpose.port_of(service, &id.port) else {
+        problem(ProblemKind::PortMissing, no_port(id, service, input));
         return Vec::new();
     };
     let slices = input.slices.iter().filter_map(|key| input.snapshot.endpoint_slices.get(key)).map(|slice| &**slice);
     let found: Vec<_> = endpoints::resolve(service, port, slices, input.options.zone.as_deref()).into_iter().collect();
     if found.is_empty() {
-        problem(ProblemKind::NoEndpoints, format!("port {} has no endpoint that is ready; requests get 503", id.port));
+        problem(ProblemKind::NoEndpoints, format!("port {} has no endpoint that is ready; {}", id.port, input.purpose.without()));
     }
     found
 }
@@ -118,7 +157,7 @@ fn usable(id: &BackendId, endpoints: Vec<(IpAddr, u16)>, input: &Input<'_>) -> (
     let Some(first) = refused.first() else { return (usable, None) };
     let what = format!("{} is {}, which no Pod is", SocketAddr::from(*first), refusal(*first).unwrap_or_default());
     let more = if refused.len() > 1 { format!(" (and {} more)", refused.len() - 1) } else { String::new() };
-    let instead = if usable.is_empty() { "requests get 503" } else { "it is left out" };
+    let instead = if usable.is_empty() { input.purpose.without() } else { "it is left out" };
     let problem = Problem {
         object: ObjectRef::namespaced("Service", &id.service),
         field: String::new(),
@@ -126,6 +165,11 @@ fn usable(id: &BackendId, endpoints: Vec<(IpAddr, u16)>, input: &Input<'_>) -> (
         detail: format!("{what}{more}; {instead}, as --allow-local-endpoints is not set"),
     };
     (usable, Some(problem))
+}
+
+fn no_port(id: &BackendId, service: &Service, input: &Input<'_>) -> String {
+    let purpose = input.purpose;
+    format!("the Service has no {} port {}, expected one of {}; {}", purpose.protocol(), id.port, ports(service), purpose.without())
 }
 
 fn ports(service: &Service) -> String {
@@ -171,29 +215,23 @@ pub(crate) fn refused_name(name: &str) -> Option<&'static str> {
 }
 
 fn external(id: &BackendId, service: &Service, input: &Input<'_>, problem: &mut dyn FnMut(ProblemKind, String)) -> Vec<(IpAddr, u16)> {
-    let name = external_name(service).unwrap_or_default();
+    let (name, without) = (external_name(service).unwrap_or_default(), input.purpose.without());
     if input.options.disable_external_name {
-        problem(
-            ProblemKind::ExternalName,
-            "ExternalName Services are switched off by --disable-svc-external-name; requests get 503".into(),
-        );
+        let detail = format!("ExternalName Services are switched off by --disable-svc-external-name; {without}");
+        problem(ProblemKind::ExternalName, detail);
         return Vec::new();
     }
     if is_local_name(name) && !input.options.local.allowed {
-        let detail =
-            format!("externalName {name:?} is this machine, which no Pod is; requests get 503, as --allow-local-endpoints is not set");
+        let detail = format!("externalName {name:?} is this machine, which no Pod is; {without}, as --allow-local-endpoints is not set");
         problem(ProblemKind::LocalEndpoint, detail);
         return Vec::new();
     }
     if let Some(why) = refused_name(name) {
-        problem(ProblemKind::ExternalName, format!("externalName {name:?} is refused: {why}; requests get 503"));
+        problem(ProblemKind::ExternalName, format!("externalName {name:?} is refused: {why}; {without}"));
         return Vec::new();
     }
-    let Some(port) = external_port(service, &id.port) else {
-        problem(
-            ProblemKind::PortMissing,
-            format!("the Service has no TCP port {}, expected one of {}; requests get 503", id.port, ports(service)),
-        );
+    let Some(port) = external_port(service, &id.port, input.purpose) else {
+        problem(ProblemKind::PortMissing, no_port(id, service, input));
         return Vec::new();
     };
     if let Ok(address) = name.parse() {
@@ -201,20 +239,20 @@ fn external(id: &BackendId, service: &Service, input: &Input<'_>, problem: &mut 
     }
     let addresses = input.snapshot.addresses.get(name);
     if addresses.is_some_and(|addresses| addresses.is_empty()) {
-        problem(ProblemKind::ExternalName, format!("externalName {name:?} does not resolve; requests get 503"));
+        problem(ProblemKind::ExternalName, format!("externalName {name:?} does not resolve; {without}"));
     }
     let addresses: Option<&Arc<[IpAddr]>> = addresses;
     addresses.iter().flat_map(|addresses| addresses.iter()).map(|address| (*address, port)).collect()
 }
 
-/// The port on an ExternalName's target: that of the matching Service port, else the number the Ingress names.
-fn external_port(service: &Service, wanted: &BackendPort) -> Option<u16> {
-    match (endpoints::service_port(service, wanted), wanted) {
+/// The port on an ExternalName's target: that of the matching Service port, else the number that an Ingress names.
+fn external_port(service: &Service, wanted: &BackendPort, purpose: Purpose) -> Option<u16> {
+    match (purpose.port_of(service, wanted), wanted) {
         (Some(port), _) => match &port.target {
             Target::Number(target) => u16::try_from(*target).ok(),
             _ => u16::try_from(port.port).ok(),
         },
-        (None, BackendPort::Number(number)) => Some(*number),
+        (None, BackendPort::Number(number)) if purpose == Purpose::Requests => Some(*number),
         (None, _) => None,
     }
 }

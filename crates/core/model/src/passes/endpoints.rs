@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use crate::key::BackendPort;
-use crate::object::{EndpointSlice, Service, ServicePort, SliceEndpoint, Target};
+use crate::object::{EndpointSlice, Protocol, Service, ServicePort, SliceEndpoint, Target};
 
 /// The Service port that an Ingress means: the first whose number, target port or name equals the reference.
 pub(crate) fn service_port<'a>(service: &'a Service, wanted: &BackendPort) -> Option<&'a ServicePort> {
     service.ports.iter().find(|port| {
-        port.tcp
+        port.protocol == Protocol::Tcp
             && match wanted {
                 BackendPort::First => true,
                 BackendPort::Number(number) => {
@@ -19,6 +19,15 @@ pub(crate) fn service_port<'a>(service: &'a Service, wanted: &BackendPort) -> Op
                     port.name.as_deref() == Some(name) || matches!(&port.target, Target::Name(target) if **target == **name)
                 }
             }
+    })
+}
+
+/// The Service port that a TCP or UDP service means: by its number, which is not that of its target, or its name.
+pub(crate) fn stream_port<'a>(service: &'a Service, wanted: &BackendPort, protocol: Protocol) -> Option<&'a ServicePort> {
+    service.ports.iter().filter(|port| port.protocol == protocol).find(|port| match wanted {
+        BackendPort::First => true,
+        BackendPort::Number(number) => port.port == i32::from(*number),
+        BackendPort::Name(name) => port.name.as_deref() == Some(name),
     })
 }
 
@@ -56,7 +65,8 @@ fn collect<'a>(
 /// Port numbers of a slice that belong to a Service port.
 fn port_numbers(port: &ServicePort, slice: &EndpointSlice) -> Vec<u16> {
     let wanted = port.name.as_deref().unwrap_or_default();
-    let matching: Vec<u16> = slice.ports.iter().filter(|port| wanted.is_empty() || *port.name == *wanted).map(|port| port.number).collect();
+    let ours = slice.ports.iter().filter(|of_slice| of_slice.protocol == port.protocol);
+    let matching: Vec<u16> = ours.filter(|port| wanted.is_empty() || *port.name == *wanted).map(|port| port.number).collect();
     if !matching.is_empty() {
         return matching;
     }

@@ -9,5 +9,6 @@ mod live;
 mod ownership;
 mod proxying;
 mod settings;
+mod streams;
 mod wire;
 mod world;

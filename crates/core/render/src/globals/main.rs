@@ -6,10 +6,9 @@ use settings::{Config, Workers};
 
 use super::{compression, geoip, path, stream};
 use crate::firewall;
-use crate::passthrough;
 use crate::print::Printed;
 use crate::render::Input;
-use crate::{Capabilities, RenderError};
+use crate::{Capabilities, RenderError, stream_map};
 
 /// What `main.conf` prints.
 #[derive(Serialize)]
@@ -94,7 +93,7 @@ fn modules(fixed: &Fixed, caps: &Capabilities) -> Result<Vec<Printed>, RenderErr
     let brotli = compression::uses_brotli(&fixed.globals.config, caps).then_some(compression::BROTLI);
     let geoip = geoip::is_used(&fixed.globals, caps).then_some(geoip::MODULE);
     let optional = OPTIONAL.into_iter().chain(firewall::is_used(fixed).then_some(firewall::MODULE)).chain(brotli).chain(geoip);
-    let script = passthrough::modules(&fixed.globals, caps)?;
+    let script = stream_map::module(fixed, caps)?;
     let names = REQUIRED.iter().map(|(module, _)| *module).chain(optional.filter(|module| caps.has(module))).chain(script);
     names.map(|module| path(&caps.modules_dir.join(format!("{module}.so")))).collect()
 }

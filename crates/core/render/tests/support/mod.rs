@@ -9,9 +9,13 @@ use std::process::Command;
 use std::sync::Arc;
 use std::{fs, io::Write};
 
+use imbl::OrdMap;
 use model::live::Endpoint;
 use model::options::PemPair;
-use model::{BackendRecord, Fixed, GlobalHeaders, Globals, HostRecord, Listen, Live, Model, Policy, Profile, Route};
+use model::{
+    BackendId, BackendPort, BackendRecord, Fixed, GlobalHeaders, Globals, HostRecord, Listen, Live, Model, ObjectKey, Policy, Profile,
+    Protocol, Route, StreamPort, StreamService,
+};
 use render::{Capabilities, FileSet, Paths};
 use settings::Config;
 
@@ -26,7 +30,7 @@ pub(crate) fn globals(config: Config) -> Arc<Globals> {
         config,
         headers: GlobalHeaders::default(),
         dh_parameters: None,
-        listen: Listen { http: 8080, https: 8443, passthrough: None },
+        listen: Listen { http: 8080, https: 8443, passthrough: None, stream: 10247 },
         static_certificate: PemPair { chain: "CHAIN".into(), key: "KEY".into() },
         health_check_path: "/healthz".into(),
         counting: None,
@@ -34,6 +38,17 @@ pub(crate) fn globals(config: Config) -> Arc<Globals> {
         allows_local: false,
         control_ports: Default::default(),
     })
+}
+
+/// A TCP service, one with the PROXY protocol on both sides, and a UDP service, on ports that an ordinary user may open.
+pub(crate) fn stream_services() -> OrdMap<StreamPort, Arc<StreamService>> {
+    let entry = |protocol, number, name: &str, proxy| {
+        let backend = BackendId { service: ObjectKey::new("default", name), port: BackendPort::Number(80) };
+        let service = StreamService { backend, accepts_proxy: proxy, sends_proxy: proxy };
+        (StreamPort { protocol, number }, Arc::new(service))
+    };
+    let (tcp, udp) = (Protocol::Tcp, Protocol::Udp);
+    [entry(tcp, 5432, "db", false), entry(tcp, 5433, "mail", true), entry(udp, 5353, "dns", false)].into_iter().collect()
 }
 
 /// Settings of the ConfigMap by their keys.

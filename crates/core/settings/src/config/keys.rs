@@ -12,6 +12,7 @@ use super::grammar::{
 };
 use super::headers::HeaderDefaults;
 use super::snippets::SnippetDefaults;
+use super::stream::StreamDefaults;
 use super::table::{default, settings};
 use super::tickets::{TICKET_KEYS, TicketKey};
 use super::{HeaderBuffers, Workers};
@@ -48,6 +49,8 @@ settings! {
         upstream: UpstreamDefaults,
         /// Text for NGINX from the administrator.
         snippets: SnippetDefaults,
+        /// TCP and UDP services.
+        stream: StreamDefaults,
     }
 
     /// Whether Ingresses may carry `*-snippet` annotations. They are Critical, so `annotations-risk-level` must allow them as well.

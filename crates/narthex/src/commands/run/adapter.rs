@@ -1,12 +1,13 @@
 //! The NGINX of the `nginx` crate behind the controller's ports.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use cluster::chain;
 use controller::port::{Loss, Old};
 use controller::{Adopted, Applied, ApplyError, Channel, LiveError, LiveState, Locations, Nginx, Posted};
 use model::live::Medium;
-use model::{Data, Fixed, ProfileId, Table};
+use model::{Data, Fixed, ProfileId, StreamPort, Table};
 use nginx::{Complaint, LiveClient, Supervisor};
 use render::{Capabilities, FileSet, Paths};
 use tracing::warn;
@@ -28,9 +29,25 @@ impl NginxPort {
 }
 
 impl Nginx for NginxPort {
+    /// A TCP or UDP service whose port can't be opened is left out until the next reload: it must not keep all others from theirs.
     async fn apply(&mut self, fixed: &Fixed) -> Result<Applied, ApplyError> {
-        let files = self.render(fixed)?;
-        self.supervisor.apply(&files).await.map(applied).map_err(|error| refine(error, &files))
+        let mut fixed = Cow::Borrowed(fixed);
+        loop {
+            let files = self.render(&fixed)?;
+            let error = match self.supervisor.apply(&files).await {
+                Ok(done) => return Ok(applied(done)),
+                Err(error) => error,
+            };
+            let closed: Vec<StreamPort> =
+                fixed.stream_services.keys().filter(|port| Some(port.number) == unopened(&error)).copied().collect();
+            if closed.is_empty() {
+                return Err(refine(error, &files));
+            }
+            for port in closed {
+                warn!(protocol = %port.protocol, port = port.number, error = chain(&error), "this port can't be opened: its service is left out until the next reload");
+                fixed.to_mut().stream_services.remove(&port);
+            }
+        }
     }
 
     async fn reload(&mut self, fixed: &Fixed) -> Result<Applied, ApplyError> {
@@ -97,6 +114,14 @@ fn applied(applied: nginx::Applied) -> Applied {
 /// The data of the ConfigMap that an earlier controller of the work directory had confirmed. A damaged note is none.
 pub(super) fn confirmed(supervisor: &Supervisor) -> Data {
     supervisor.note(CONFIRMED).and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default()
+}
+
+/// The port that NGINX could not open.
+fn unopened(error: &nginx::ApplyError) -> Option<u16> {
+    match error {
+        nginx::ApplyError::PortTaken { port, .. } | nginx::ApplyError::PortDenied { port, .. } => Some(*port),
+        _ => None,
+    }
 }
 
 /// Names the part of the text that a complaint points at.

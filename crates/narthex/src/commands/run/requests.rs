@@ -15,6 +15,7 @@ use tokio::sync::{Mutex, watch};
 use tokio::time::{MissedTickBehavior, timeout};
 use tracing::{debug, error, info};
 
+use super::streams::Streams;
 use crate::args::MetricsArgs;
 
 /// How often NGINX is asked without a scrape: its dictionary should stay nearly empty.
@@ -34,6 +35,7 @@ pub(super) struct Sources {
 pub(super) struct Collector {
     sources: Sources,
     requests: RequestMetrics,
+    streams: Streams,
     labels: String,
     progress: Mutex<Progress>,
 }
@@ -66,7 +68,8 @@ impl Collector {
             length: counting.length.scaled(1.0).collect(),
             size: counting.size.scaled(1.0).collect(),
         };
-        Self { sources, requests: RequestMetrics::new(options), labels, progress: Mutex::default() }
+        let streams = Streams::new(&sources.paths, sources.built.clone());
+        Self { sources, requests: RequestMetrics::new(options), streams, labels, progress: Mutex::default() }
     }
 
     /// Runs for ever.
@@ -79,6 +82,7 @@ impl Collector {
                 // NGINX keeps what it counted.
                 debug!(%error, "request metrics are not fetched");
             }
+            self.streams.fetch().await;
         }
     }
 
@@ -112,6 +116,7 @@ impl Collector {
         }
         let mut text = String::new();
         self.requests.write(&mut text);
+        self.streams.write(&self.labels, &mut text).await;
         if let Ok(Ok(connections)) = timeout(PATIENCE, self.sources.live.connections()).await {
             write_connections(&self.labels, &connections, &mut text);
         }

@@ -102,8 +102,8 @@ pub(super) async fn settings(args: &RunArgs, fallback: PemPair) -> anyhow::Resul
     }
     let mut settings = args.model.settings(fallback, zone)?;
     settings.local.own = nginx_watch::own_addresses();
-    let listen = args.http.listen.as_deref().and_then(|address| address.rsplit(':').next()?.parse().ok());
-    settings.local.control_ports = [Some(args.healthz_port), listen, settings.passthrough_port].into_iter().flatten().collect();
+    settings.local.control_ports =
+        super::operators_ports(args).into_iter().map(|(port, _)| port).chain(settings.passthrough_port).collect();
     Ok((settings, Some(client)))
 }
 

@@ -39,6 +39,6 @@ pub(super) fn check(lookup: &Lookup<'_>, outcome: &mut Resolution<'_>) {
 fn no_passthrough(options: &BuildOptions) -> Option<String> {
     match options.passthrough_port {
         None => Some("the flag --enable-ssl-passthrough is not set".to_owned()),
-        Some(_) => options.missing_for_passthrough().map(|module| format!("NGINX lacks {}", module.describe())),
+        Some(_) => options.missing_for_stream().map(|module| format!("NGINX lacks {}", module.describe())),
     }
 }

@@ -7,22 +7,22 @@ use cluster::chain;
 use controller::{Channel, LiveError, LiveState, Posted};
 use model::Table;
 use model::live::{Medium, record_crc};
-use nginx::{PassthroughMap, StoreError};
+use nginx::{StoreError, StreamMap};
 use render::Paths;
 
 /// Writes files.
 #[derive(Clone)]
-pub(super) struct PassthroughPort(Arc<PassthroughMap>);
+pub(super) struct StreamMapPort(Arc<StreamMap>);
 
-impl PassthroughPort {
+impl StreamMapPort {
     pub(super) fn new(paths: &Paths) -> Self {
-        Self(Arc::new(PassthroughMap::new(paths.passthrough_dir())))
+        Self(Arc::new(StreamMap::new(paths.stream_map())))
     }
 
     /// Works on the files, away from the tasks that must not wait.
     async fn work<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&PassthroughMap) -> Result<T, StoreError> + Send + 'static,
+        work: impl FnOnce(&StreamMap) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, LiveError> {
         let files = self.0.clone();
         let done = tokio::task::spawn_blocking(move || work(&files)).await;
@@ -30,8 +30,8 @@ impl PassthroughPort {
     }
 }
 
-impl Channel for PassthroughPort {
-    const NAME: &'static str = "passthrough_map";
+impl Channel for StreamMapPort {
+    const NAME: &'static str = "stream map";
     const LOST_WITH_NGINX: bool = false;
     const AUDIT_EVERY: Option<Duration> = Some(Duration::from_secs(30));
 
@@ -54,8 +54,8 @@ impl Channel for PassthroughPort {
     }
 
     async fn keys(&self) -> Result<Vec<String>, LiveError> {
-        let held = self.work(PassthroughMap::held).await?;
-        Ok(held.into_keys().map(|name| format!("{}\t{name}", Table::Passthrough.letter())).collect())
+        let held = self.work(StreamMap::held).await?;
+        Ok(held.into_keys().map(|name| name.replacen('/', "\t", 1)).collect())
     }
 
     async fn set_generation(&self, marker: &str) -> Result<(), LiveError> {
@@ -65,17 +65,25 @@ impl Channel for PassthroughPort {
 }
 
 /// What the files hold, read again.
-fn state(files: &PassthroughMap) -> Result<LiveState, StoreError> {
+fn state(files: &StreamMap) -> Result<LiveState, StoreError> {
     let held = files.held()?;
-    let digest = held.iter().map(|(name, text)| u64::from(record_crc(Table::Passthrough, name, text))).sum();
+    let digest = held.iter().map(|(name, text)| crc(name, text)).sum();
     Ok(LiveState { generation: files.marker(), digest, entries: held.len() as u64 })
 }
 
+/// What a file adds to the digest. One that is no record's adds something all the same: it does not belong there.
+fn crc(name: &str, text: &str) -> u64 {
+    let (letter, key) = name.split_once('/').unwrap_or_default();
+    let table = Table::ALL.iter().find(|table| letter.chars().eq([table.letter()])).unwrap_or(&Table::Passthrough);
+    record_crc(*table, key, text).into()
+}
+
 /// Applies a line of the live protocol.
-fn apply(files: &PassthroughMap, line: &str) -> Result<(), StoreError> {
+fn apply(files: &StreamMap, line: &str) -> Result<(), StoreError> {
+    let name = |table: &str, key: &str| format!("{table}/{key}");
     match line.split('\t').collect::<Vec<_>>()[..] {
-        [sign, name, text] if sign.starts_with('=') => files.set(name, text),
-        [_, name] => files.remove(name),
+        [sign, key, text] if sign.starts_with('=') => files.set(&name(&sign[1..], key), text),
+        [sign, key] if sign.starts_with('-') => files.remove(&name(&sign[1..], key)),
         _ => Ok(()),
     }
 }
@@ -88,12 +96,12 @@ mod tests {
 
     use super::*;
 
-    const LINES: &str = "=p\ta.example\t10.0.0.1:443\n=p\tb.example\t\n";
+    const LINES: &str = "=p\ta.example\t0a000001:443\n=l\ttcp-80\t\n";
 
-    fn port() -> (PassthroughPort, Paths, tempfile::TempDir) {
+    fn port() -> (StreamMapPort, Paths, tempfile::TempDir) {
         let dir = tempfile::tempdir().unwrap();
         let paths = Paths::new(dir.path());
-        (PassthroughPort::new(&paths), paths, dir)
+        (StreamMapPort::new(&paths), paths, dir)
     }
 
     #[tokio::test]
@@ -101,26 +109,26 @@ mod tests {
         let (port, paths, _dir) = port();
         assert_eq!(port.audit().await.unwrap(), LiveState::default());
         let mut wanted = Live::default();
-        wanted.passthrough_map.insert("a.example".into(), "10.0.0.1:443".into());
-        wanted.passthrough_map.insert("b.example".into(), "".into());
+        wanted.passthrough_map.insert("a.example".into(), "0a000001:443".into());
+        wanted.stream_services.insert("tcp-80".into(), "".into());
         let confirmed = LiveState { generation: None, digest: wanted.digest(), entries: 2 };
         assert_eq!(port.post(LINES.into()).await.unwrap().state, confirmed);
         port.set_generation("all").await.unwrap();
-        fs::write(paths.passthrough_dir().join("a.example"), "10.0.0.2:443").unwrap();
+        fs::write(paths.stream_map().join("p/a.example"), "0a000002:443").unwrap();
         let changed = port.audit().await.unwrap();
         assert_eq!((changed.generation.as_deref(), changed.digest == confirmed.digest), (Some("all"), false));
         assert_eq!(port.post(LINES.into()).await.unwrap().state.digest, confirmed.digest);
-        assert_eq!(port.keys().await.unwrap(), ["p\ta.example", "p\tb.example"]);
-        assert_eq!(port.post("-p\ta.example\n-p\tb.example\n".into()).await.unwrap().state.entries, 0);
+        assert_eq!(port.keys().await.unwrap(), ["l\ttcp-80", "p\ta.example"]);
+        assert_eq!(port.post("-p\ta.example\n-l\ttcp-80\n".into()).await.unwrap().state.entries, 0);
     }
 
     #[tokio::test]
     async fn a_file_that_can_not_be_written_is_an_error_and_keeps_no_other_from_being_written() {
         let (port, paths, _dir) = port();
-        fs::create_dir_all(paths.passthrough_dir().join("a.example")).unwrap();
+        fs::create_dir_all(paths.stream_map().join("p/a.example")).unwrap();
         assert!(port.post(LINES.into()).await.is_err());
-        assert!(paths.passthrough_dir().join("b.example").exists());
-        fs::remove_dir(paths.passthrough_dir().join("a.example")).unwrap();
+        assert!(paths.stream_map().join("l/tcp-80").exists());
+        fs::remove_dir(paths.stream_map().join("p/a.example")).unwrap();
         assert_eq!(port.post(LINES.into()).await.unwrap().state.entries, 2);
     }
 }

@@ -1,5 +1,7 @@
-//! PassthroughMap: for each host whose TLS connections go on undecrypted a file with its endpoints, which NGINX reads for every connection
-//! (`docs/live-protocol.md`).
+//! The stream map: for each TCP or UDP service, and each host whose TLS connections go on undecrypted, a file with its endpoints, which NGINX reads
+//! for every connection (`docs/live-protocol.md`).
+//!
+//! Names are `<table>/<key>`, with the letter of the table.
 //!
 //! A file is replaced by rename, so that no reader meets half of one. The marker, a file for all other names, is written when all others are
 //! there: without it connections are closed, and nothing is decrypted that should not be.
@@ -7,36 +9,34 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, ErrorKind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::store::{StoreError, io_error, remove, write};
 
-/// The file for all names that have none of their own.
+/// The file that is there when all others are.
 const MARKER: &str = "_";
 
 /// The directory of the files.
 #[derive(Debug)]
-pub struct PassthroughMap {
+pub struct StreamMap {
     directory: PathBuf,
 }
 
-impl PassthroughMap {
+impl StreamMap {
     /// A directory, which need not exist yet.
     pub const fn new(directory: PathBuf) -> Self {
         Self { directory }
     }
 
-    /// All files but the marker: name and content. Names that are not UTF-8 are no host's.
+    /// All files but the marker: name and content. Names that are not UTF-8 are none of ours.
     ///
     /// # Errors
     /// The operating system refuses.
     pub fn held(&self) -> Result<BTreeMap<String, String>, StoreError> {
         let read = || -> io::Result<BTreeMap<String, String>> {
             let mut held = BTreeMap::new();
-            for entry in fs::read_dir(&self.directory)? {
-                if let Ok(name) = entry?.file_name().into_string()
-                    && name != MARKER
-                {
+            for table in names(&self.directory)?.into_iter().filter(|name| name != MARKER) {
+                for name in names(&self.directory.join(&table))?.into_iter().map(|key| format!("{table}/{key}")) {
                     let content = fs::read(self.directory.join(&name))?;
                     held.insert(name, String::from_utf8_lossy(&content).into_owned());
                 }
@@ -80,6 +80,11 @@ impl PassthroughMap {
     }
 }
 
+fn names(directory: &Path) -> io::Result<Vec<String>> {
+    let entries = fs::read_dir(directory)?.collect::<io::Result<Vec<_>>>()?;
+    Ok(entries.into_iter().filter_map(|entry| entry.file_name().into_string().ok()).collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -87,18 +92,18 @@ mod tests {
     #[test]
     fn files_are_written_and_removed_and_the_marker_is_none_of_them() {
         let dir = tempfile::tempdir().unwrap();
-        let passthrough_map = PassthroughMap::new(dir.path().join("passthrough_map"));
-        let held = || passthrough_map.held().unwrap().into_iter().map(|(name, text)| format!("{name}={text}")).collect::<Vec<_>>();
-        assert_eq!((held(), passthrough_map.marker()), (Vec::new(), None), "there is no directory yet");
-        passthrough_map.set("a.example", "10.0.0.1:443").unwrap();
-        passthrough_map.set("b.example", "").unwrap();
-        passthrough_map.complete("all").unwrap();
-        assert_eq!(held(), ["a.example=10.0.0.1:443", "b.example="]);
-        assert_eq!(passthrough_map.marker().as_deref(), Some("all"));
-        fs::write(passthrough_map.directory.join("a.example~"), "half").unwrap();
-        passthrough_map.set("a.example", "10.0.0.2:443,[::1]:8443").unwrap();
-        passthrough_map.remove("b.example").unwrap();
-        passthrough_map.remove("b.example").unwrap();
-        assert_eq!(held(), ["a.example=10.0.0.2:443,[::1]:8443"]);
+        let stream_map = StreamMap::new(dir.path().join("stream_map"));
+        let held = || stream_map.held().unwrap().into_iter().map(|(name, text)| format!("{name}={text}")).collect::<Vec<_>>();
+        assert_eq!((held(), stream_map.marker()), (Vec::new(), None), "there is no directory yet");
+        stream_map.set("p/a.example", "0a000001:443").unwrap();
+        stream_map.set("l/tcp-80", "").unwrap();
+        stream_map.complete("all").unwrap();
+        assert_eq!(held(), ["l/tcp-80=", "p/a.example=0a000001:443"]);
+        assert_eq!(stream_map.marker().as_deref(), Some("all"));
+        fs::write(stream_map.directory.join("p/a.example~"), "half").unwrap();
+        stream_map.set("p/a.example", "0a000002:443").unwrap();
+        stream_map.remove("l/tcp-80").unwrap();
+        stream_map.remove("l/tcp-80").unwrap();
+        assert_eq!(held(), ["p/a.example=0a000002:443"]);
     }
 }
