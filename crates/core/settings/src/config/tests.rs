@@ -183,13 +183,7 @@ fn keys_that_are_not_in_the_table_are_reported() {
     let (config, findings) = read(&[("plugins", "x"), ("keepalive", "1")]);
     assert_eq!(config, Config::default());
     let details: Vec<&str> = findings.iter().map(|finding| finding.detail.as_str()).collect();
-    assert_eq!(
-        details,
-        [
-            "no such key, did you mean keep-alive?; it is ignored",
-            "this key was removed; it is ignored",
-        ]
-    );
+    assert_eq!(details, ["no such key, did you mean keep-alive?; it is ignored", "this key was removed; it is ignored",]);
 }
 
 #[test]
