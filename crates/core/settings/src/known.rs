@@ -132,7 +132,6 @@ mod tests {
     #[test]
     fn a_key_that_is_not_in_the_table_is_told_apart() {
         for (name, expected) in [
-            ("enable-ocsp", "Narthex does not support this key yet; it is ignored"),
             ("plugins", "this key was removed; it is ignored"),
             ("app-root", "this key has no effect; it is ignored"),
             ("ssl-protocol", "no such key, did you mean ssl-protocols?; it is ignored"),
