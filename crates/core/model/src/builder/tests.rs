@@ -4,6 +4,7 @@ use settings::groups::LoadBalance;
 use settings::{Guards, Spec};
 
 use super::*;
+use crate::problem::ProblemKind;
 use crate::object::{Backend, Ingress, IngressPath, IngressRule, IngressTls, PortRef};
 use crate::passes::weigh::weigh;
 use crate::rule::{Backends, Choice, Condition, HeaderCondition, HeaderMeaning, Kind, Match, PathKind, Policy, Position, Rule, Tls};
