@@ -4,9 +4,9 @@ use settings::groups::LoadBalance;
 use settings::{Guards, Spec};
 
 use super::*;
-use crate::problem::ProblemKind;
 use crate::object::{Backend, Ingress, IngressPath, IngressRule, IngressTls, PortRef};
 use crate::passes::weigh::weigh;
+use crate::problem::ProblemKind;
 use crate::rule::{Backends, Choice, Condition, HeaderCondition, HeaderMeaning, Kind, Match, PathKind, Policy, Position, Rule, Tls};
 
 /// A path of a host and the Service that it leads to.
