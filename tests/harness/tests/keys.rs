@@ -36,7 +36,7 @@ fn conf(data: &Data, headers: &[(String, String)]) -> String {
         config,
         headers: GlobalHeaders { answer: list.clone(), request: list },
         health_check_path: "/healthz".into(),
-        listen: Listen { http: 8080, https: 8443, passthrough: None },
+        listen: Listen { http: 8080, https: 8443, passthrough: None, stream: 10247 },
         static_certificate: PemPair { chain: "CHAIN".into(), key: "KEY".into() },
         ..Globals::default()
     };

@@ -157,7 +157,6 @@ impl<'a> Response<'a> {
 
     /// What it says of a certificate: `SingleResponse { certID, certStatus, thisUpdate, nextUpdate [0] OPTIONAL, ... }`.
     /// Outside `None`: it can't be read; inside: it says nothing.
-    #[expect(clippy::option_option, reason = "unreadable and about others are two things")]
     fn status(&self, target: &Target) -> Option<Option<(u8, Validity)>> {
         let mut rest = self.responses;
         while !rest.is_empty() {

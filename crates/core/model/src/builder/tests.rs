@@ -6,6 +6,7 @@ use settings::{Guards, Spec};
 use super::*;
 use crate::object::{Backend, Ingress, IngressPath, IngressRule, IngressTls, PortRef};
 use crate::passes::weigh::weigh;
+use crate::problem::ProblemKind;
 use crate::rule::{
     Backends, Choice, Condition, HeaderCondition, HeaderMeaning, Kind, Match, Origin, PathKind, Policy, Position, Rule, Tls,
 };

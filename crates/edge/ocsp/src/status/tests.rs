@@ -39,7 +39,8 @@ fn one_by_anybody_else_does_not() {
         assert!(found == fault || found == Fault::Signer, "{signer:?}: {found:?}");
     }
     let mut answer = authority.answer(&target.request(), Signer::Authority).unwrap();
-    let at = answer.len() / 2;
+    // In what is signed: certificates follow that.
+    let at = 100;
     for bit in 0..8 {
         answer[at] ^= 1 << bit;
         assert!(check(&answer, &target, now()).is_err(), "bit {bit} at {at}");
@@ -50,9 +51,9 @@ fn one_by_anybody_else_does_not() {
 #[test]
 fn one_about_another_certificate_or_another_time_does_not() {
     let (authority, target) = authority("1001");
+    let answer = authority.answer(&target.request(), Signer::Authority).unwrap();
     let other = authority.issue(&["b.example.com"], "http://ocsp.example.com/", "2002").unwrap();
     let other = Target::of_chain(&other.certificate_pem).unwrap();
-    let answer = authority.answer(&target.request(), Signer::Authority).unwrap();
     assert_eq!(check(&answer, &other, now()), Err(Fault::Other));
     for (shift, expected) in [(-3600, Err(Fault::Time)), (301, Err(Fault::Time)), (100, Ok(()))] {
         assert_eq!(check(&answer, &target, now() + shift).map(drop), expected, "{shift}");
@@ -84,8 +85,6 @@ fn what_is_no_response_is_unreadable() {
 
 #[test]
 fn a_chain_without_its_issuer_is_no_target() {
-    let (_authority, target) = authority("1001");
-    assert_eq!(target.request().len(), 0x48);
     let alone = rcgen::generate_simple_self_signed(["a.example.com".to_owned()]).unwrap();
     let lacks = "its tls.crt lacks the certificate of its issuer";
     assert_eq!(Target::of_chain(&alone.cert.pem()), Err(lacks));
