@@ -4,6 +4,7 @@
 mod image {
     mod audit;
     mod faults;
+    mod layouts;
     mod objects;
     mod pods;
     mod release;

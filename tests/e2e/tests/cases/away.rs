@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::ensure;
 use e2e::Case;
@@ -17,6 +17,8 @@ use testkit::kube::{mk_service, mk_slice};
 use testkit::load::Load;
 use testkit::ports;
 
+use super::status::status_is;
+
 const PORT: u16 = 8080;
 const DRAIN: Duration = Duration::from_secs(5);
 const STAYS: &str = "stays.example.com";
@@ -27,25 +29,31 @@ async fn server(address: Ipv4Addr) -> anyhow::Result<Handle> {
     echo::start((address, PORT).into(), Identity::named("echo")).await
 }
 
-fn addresses(servers: &VecDeque<Handle>) -> Vec<SocketAddr> {
-    servers.iter().map(Handle::address).collect()
+/// Least time for which the API server is away.
+fn away() -> Duration {
+    if std::env::var_os("NARTHEX_SOAK").is_some() { Duration::from_secs(300) } else { Duration::ZERO }
 }
 
-/// Three servers, of which two are replaced while the controller sees nothing.
+/// Three servers, of which all but one are replaced again and again while the controller sees nothing.
 async fn survive(usual: Fault) -> anyhow::Result<()> {
     let case = Case::with_bed(Bed::start_private().await?, "away").await?;
     let proxy = ApiProxy::start(case.bed.info()).await?;
     proxy.set(usual);
-    let all = ports::addresses(5)?;
+    let mut free = VecDeque::from(ports::addresses(6)?);
     let mut servers = VecDeque::new();
-    for address in &all[..3] {
-        servers.push_back(server(*address).await?);
+    let take = |free: &mut VecDeque<Ipv4Addr>| free.pop_front().expect("an address more than there are servers");
+    let stays = server(take(&mut free)).await?;
+    for _ in 0..2 {
+        servers.push_back(server(take(&mut free)).await?);
     }
+    let addresses = |servers: &VecDeque<Handle>| -> Vec<SocketAddr> { servers.iter().chain([&stays]).map(Handle::address).collect() };
     case.create(&mk_service("echo", 80, PORT, None)).await?;
     case.create(&mk_slice("echo", "echo", &addresses(&servers))).await?;
     case.serve(STAYS).await?;
     case.serve(GOES).await?;
-    let controller = case.controller().start_as(proxy.kubeconfig()).await?;
+    let launch = case.controller().flag("--publish-status-address=192.0.2.1").flag("--election-ttl=4s");
+    let controller = launch.env("POD_NAME", "controller").env("POD_NAMESPACE", case.ns()).start_as(proxy.kubeconfig()).await?;
+    status_is(&case, STAYS, &["192.0.2.1"]).await?;
     controller.until(STAYS, "/", 200).await?;
     controller.until(GOES, "/", 200).await?;
     let request = Request::get(controller.http(), "/").host(STAYS);
@@ -53,9 +61,17 @@ async fn survive(usual: Fault) -> anyhow::Result<()> {
     loads[0].begin(100).await;
 
     proxy.set(Fault::Gone);
-    for address in &all[3..] {
-        servers.push_back(server(*address).await?);
-        let first = servers.pop_front().expect("there are four");
+    let gone = Instant::now();
+    for round in 0.. {
+        if round >= 2 && gone.elapsed() >= away() {
+            break;
+        }
+        servers.push_back(server(take(&mut free)).await?);
+        let first = servers.pop_front().expect("there are three");
+        free.push_back(match first.address() {
+            SocketAddr::V4(address) => *address.ip(),
+            SocketAddr::V6(_) => unreachable!("addresses of the bed are of version 4"),
+        });
         first.stop(DRAIN).await;
         let endpoints: Vec<_> =
             addresses(&servers).iter().map(|at| json!({"addresses": [at.ip()], "conditions": {"ready": true}})).collect();
@@ -73,6 +89,7 @@ async fn survive(usual: Fault) -> anyhow::Result<()> {
 
     controller.until(COMES, "/", 200).await?;
     controller.until(GOES, "/", 404).await?;
+    status_is(&case, COMES, &["192.0.2.1"]).await?;
     let mut expected: Vec<String> = addresses(&servers).iter().map(SocketAddr::to_string).collect();
     expected.sort();
     controller.until_endpoints(&format!("{}/echo:80", case.ns()), &expected).await?;

@@ -58,9 +58,10 @@ impl Backends {
     }
 }
 
-/// A rule of a class, named like its host.
+/// A rule of a class, or of none if that is empty, named like its host.
 pub(crate) fn rule(class: &str, host: &str, service: &str) -> IngressBuilder {
-    mk_ingress(host).class(class).host(host).path("/", PathType::Prefix, service, 80)
+    let rule = mk_ingress(host).host(host).path("/", PathType::Prefix, service, 80);
+    if class.is_empty() { rule } else { rule.class(class) }
 }
 
 /// Something that went wrong, and with which Pod.

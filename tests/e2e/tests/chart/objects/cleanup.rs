@@ -81,7 +81,7 @@ fn the_job_runs_the_controllers_image_where_the_controller_may_run() -> anyhow::
         (&container["image"], json!("r.example.com/narthex:0.1.0")),
         (&container["args"], json!(["cleanup", "--election-id=mine", "--watch-namespace=shop"])),
         (&container["resources"], json!({"limits": {"memory": "64Mi"}})),
-        (&container["securityContext"]["readOnlyRootFilesystem"], json!(true)),
+        (&container["securityContext"]["runAsNonRoot"], json!(true)),
     ] {
         ensure!(*found == expected, "{found}, expected {expected}");
     }

@@ -173,6 +173,8 @@ pub(super) const PAGES: &[Page] = &[
             // There is no terminal to answer on.
             ("narthex switch ", "narthex switch --yes "),
             ("manifests/", "examples"),
+            // That of our own webhook: no release of ingress-nginx has been here.
+            ("get secret ingress-nginx-admission ", "get secret ingress-nginx-admission-certificate "),
         ],
         excuses: &[],
     },
