@@ -83,8 +83,8 @@ fn a_line_leads_to_what_it_comes_from() {
             _ => {}
         }
     }
-    // The profile is in both servers.
-    assert_eq!(found, [true; 6]);
+    // The profile is in both servers, the page of statuses in all and for the metrics.
+    assert_eq!(found, [true; 7]);
 }
 
 #[test]

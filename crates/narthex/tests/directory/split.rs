@@ -56,7 +56,7 @@ async fn when_the_container_of_nginx_was_killed_all_is_served_again_as_soon_as_i
     bed.data_plane().wait().unwrap();
     workers.into_iter().chain([master]).for_each(|pid| signal(pid, Signal::SIGKILL));
     bed.write("b.yaml", &redirect("b", "https://three.example.com"));
-    bed.says("the container of NGINX can't be reached").await;
+    bed.says("live update failed").await;
     bed.start_data_plane();
     bed.leads("a.example.com", "https://one.example.com").await;
     bed.leads("b.example.com", "https://three.example.com").await;

@@ -169,6 +169,19 @@ async fn the_address_of_a_trusted_source_decides_about_access() -> anyhow::Resul
 }
 
 #[tokio::test]
+async fn the_header_that_notes_a_trusted_address_may_have_another_name() -> anyhow::Result<()> {
+    let case = Case::new("fwd-name").await?;
+    let trusted = trusting("127.0.0.0/8,192.168.0.1/32");
+    let settings: Vec<_> = trusted.into_iter().chain([("forwarded-for-proxy-protocol-header", "X-Noted")]).collect();
+    let (_servers, controller, conf) = serving(&case, &settings).await?;
+    assert!(conf.to_lowercase().contains("x-noted-") && !conf.to_lowercase().contains("x-forwarded-for-proxy-protocol"), "{conf}");
+    let request = || Request::get(controller.http(), "/fwd").prelude(PROXY).header("X-Noted", "203.0.113.1");
+    assert_eq!(told(&seen(request).await?)[0], "192.168.0.1");
+    assert_eq!(told(&seen(|| request().header("X-Forwarded-For", "192.168.0.111")).await?)[0], "192.168.0.111");
+    Ok(())
+}
+
+#[tokio::test]
 async fn fwd_07_a_header_of_a_source_that_is_not_trusted_does_not_count() -> anyhow::Result<()> {
     let case = Case::new("fwd-07").await?;
     let settings = [("use-proxy-protocol", "true"), ("use-forwarded-headers", "true"), ("proxy-real-ip-cidr", "127.0.0.0/8")];

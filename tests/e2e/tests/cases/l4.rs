@@ -181,7 +181,7 @@ async fn l4_06_what_is_no_entry_is_reported_and_all_others_are_served() -> anyho
         let said: Vec<&str> = events.iter().filter_map(|event| event.message.as_deref()).collect();
         for expected in [
             format!("data[\"{}\"]: \"db:80\": expected namespace/service:port", ports[0]),
-            format!("the Service has no TCP port 81, expected one of 80 (http); connections are closed"),
+            "the Service has no TCP port 81, expected one of 80 (http); connections are closed".to_owned(),
             format!("Service {}/absent: the Service does not exist; connections are closed", case.ns()),
             format!("port {reserved} is that of --http-port"),
             "data[\"http\"]: \"a/b:80\": expected a port from 1 to 65535".to_owned(),
@@ -203,6 +203,30 @@ async fn l4_06_what_is_no_entry_is_reported_and_all_others_are_served() -> anyho
     until(more, b"x", b"own x").await?;
     assert!(controller.log().contains("its service is left out"), "{}", controller.log());
     Ok(())
+}
+
+#[tokio::test]
+async fn l4_03_a_connection_may_have_one_try_alone() -> anyhow::Result<()> {
+    let case = Case::new("l4-tries").await?;
+    let server = Server::start("own").await?;
+    server.serve(&case, "db").await?;
+    let port = Ports::one()?;
+    entries(&case, "tcp", &[(port, "{NS}/db:80")]).await?;
+    case.settings(&[("proxy-stream-next-upstream-tries", "1"), ("proxy-stream-next-upstream-timeout", "17s")]).await?;
+    let controller = controller(&case).start().await?;
+    until(port, b"x", b"own x").await?;
+    assert!(controller.nginx_conf()?.contains("proxy_next_upstream_timeout 17s;"));
+    let dead = addresses(2)?;
+    let all = [server.address.ip().to_string(), dead[0].to_string(), dead[1].to_string()];
+    let endpoints: Vec<_> = all.iter().map(|ip| json!({"addresses": [ip], "conditions": {"ready": true}})).collect();
+    case.patch::<EndpointSlice>("db", json!({"endpoints": endpoints})).await?;
+    // With a further try it would reach the one that lives.
+    poll(PATIENCE, || async {
+        ensure!(raw(at(port), b"x").await.unwrap_or_default().is_empty(), "each connection is answered");
+        Ok(())
+    })
+    .await?;
+    until(port, b"x", b"own x").await
 }
 
 #[tokio::test]

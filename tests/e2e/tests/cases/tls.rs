@@ -95,7 +95,7 @@ async fn tls_03_the_default_certificate_before_and_behind_a_catch_all_and_renewe
     case.create(&mk_ingress("all").class("nginx").path("/", PathType::Prefix, "echo", 80).build()).await?;
     let response = controller.until("anything.example.com", "/", 200).await?;
     assert!(response.text().contains("echo"), "{}", response.text());
-    assert_eq!(shown().await?, [certificate.der.clone()]);
+    assert_eq!(shown().await?, std::slice::from_ref(&certificate.der));
     let reloads = controller.reloads().await?;
     let renewed = mk_certificate(&["*"])?;
     case.patch::<Secret>("my-custom-cert", serde_json::to_value(mk_tls_secret("my-custom-cert", &renewed))?).await?;

@@ -8,7 +8,8 @@ use ngx_value::{CidrSet, HeaderName, HeaderPattern, Identifier, LogLevel, Regex,
 use super::affinity::CpuAffinity;
 use super::dicts::{self, DICTS};
 use super::grammar::{
-    ADDRESSES, BOOL, BROTLI_LEVEL, BUFFER, BY_MACHINE, CIDRS, COUNT, HEADER_PATTERNS, KIB, LEVEL, LIST, MIME_TYPES, MINUTES, PORT, PROTOCOLS, RISK, SECONDS, SECRET, SIZE, optional, own,
+    ADDRESSES, BOOL, BROTLI_LEVEL, BUFFER, BY_MACHINE, CIDRS, COUNT, HEADER_PATTERNS, KIB, LEVEL, LIST, MIME_TYPES, MINUTES, PORT,
+    PROTOCOLS, RISK, SECONDS, SECRET, SIZE, optional, own,
 };
 use super::headers::HeaderDefaults;
 use super::snippets::SnippetDefaults;
