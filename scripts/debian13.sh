@@ -10,23 +10,32 @@ target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 root=$(realpath -m "${NGINX_ROOT:-$target/debian13}")
 
 # As scripts/setup.sh has them for the machine itself.
-packages=nginx,libnginx-mod-http-lua,lua-cjson,libnginx-mod-http-headers-more-filter,libnginx-mod-stream,libnginx-mod-stream-js
-packages+=,libnginx-mod-http-modsecurity,modsecurity-crs,libfaketime,openssl,curl,ca-certificates,iproute2,systemd,diffutils,git
+packages=(nginx libnginx-mod-http-{lua,headers-more-filter,modsecurity,brotli-filter,geoip2} libnginx-mod-stream libnginx-mod-stream-js lua-cjson
+  modsecurity-crs libfaketime openssl curl ca-certificates iproute2 systemd diffutils git)
 
 say() { printf 'debian13: %s\n' "$*" >&2; }
 fail() { say "$*"; exit 1; }
 
 [ "$(id -u)" = 0 ] || fail "a root of another release needs root"
-if [ ! -x "$root/usr/sbin/nginx" ]; then
-  [ -z "${NGINX_ROOT:-}" ] || fail "NGINX_ROOT=$NGINX_ROOT: expected a root with usr/sbin/nginx"
-  command -v debootstrap >/dev/null || fail "debootstrap is missing (Debian: scripts/setup.sh debian13)"
-  say "installing Debian 13 into $root (once, about two minutes)"
-  rm -rf "$root" "$root.part"
-  mkdir -p "$root.part"
+if [ -n "${NGINX_ROOT:-}" ]; then
+  [ -x "$root/usr/sbin/nginx" ] || fail "NGINX_ROOT=$NGINX_ROOT: expected a root with usr/sbin/nginx"
+elif [ "$(cat "$root/packages" 2>/dev/null)" != "${packages[*]}" ]; then
   log=$target/debian13.log
-  debootstrap --variant=minbase "--include=$packages" trixie "$root.part" "${MIRROR:-http://deb.debian.org/debian}" >"$log" 2>&1 || fail "debootstrap failed: see $log"
-  rm -rf "$root.part"/var/cache/apt/archives/*.deb
-  mv "$root.part" "$root"
+  mkdir -p "$target"
+  if [ ! -x "$root/usr/bin/apt-get" ]; then
+    command -v debootstrap >/dev/null || fail "debootstrap is missing (Debian: scripts/setup.sh debian13)"
+    say "installing Debian 13 into $root (once, about two minutes)"
+    rm -rf "$root" "$root.part"
+    mkdir -p "$root.part"
+    debootstrap --variant=minbase trixie "$root.part" "${MIRROR:-http://deb.debian.org/debian}" >"$log" 2>&1 || fail "debootstrap failed: see $log"
+    mv "$root.part" "$root"
+  fi
+  cp -L /etc/resolv.conf "$root/etc/"
+  say "installing NGINX there"
+  { chroot "$root" apt-get update -qq && DEBIAN_FRONTEND=noninteractive chroot "$root" apt-get install -y -qq --no-install-recommends "${packages[@]}"; } >>"$log" 2>&1 ||
+    fail "apt-get failed: see $log"
+  chroot "$root" apt-get clean
+  echo "${packages[*]}" >"$root/packages"
 fi
 if [ "$*" = test ]; then
   cargo build --locked --workspace --bin narthex --bin bed --tests

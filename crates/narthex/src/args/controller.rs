@@ -91,7 +91,7 @@ pub(crate) struct ModelArgs {
     /// Port for HTTPS
     #[arg(long, default_value_t = 443, value_name = "PORT")]
     pub(crate) https_port: u16,
-    /// ConfigMap with TCP services, port: NAMESPACE/SERVICE:PORT[:PROXY[:PROXY]]
+    /// ConfigMap with TCP services, port: NAMESPACE/SERVICE:PORT, then :PROXY to read PROXY headers, and once more to send them
     #[arg(long, value_name = "NAMESPACE/NAME")]
     pub(crate) tcp_services_configmap: Option<String>,
     /// ConfigMap with UDP services, port: NAMESPACE/SERVICE:PORT
