@@ -11,7 +11,7 @@ root=$(realpath -m "${NGINX_ROOT:-$target/debian13}")
 
 # As scripts/setup.sh has them for the machine itself.
 packages=(nginx libnginx-mod-http-{lua,headers-more-filter,modsecurity,brotli-filter,geoip2} libnginx-mod-stream libnginx-mod-stream-js lua-cjson
-  modsecurity-crs libfaketime openssl curl ca-certificates iproute2 systemd diffutils git)
+  modsecurity-crs libfaketime openssl curl jq ca-certificates iproute2 systemd diffutils git)
 
 say() { printf 'debian13: %s\n' "$*" >&2; }
 fail() { say "$*"; exit 1; }

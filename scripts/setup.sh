@@ -36,6 +36,7 @@ for part in "$@"; do
       command -v curl >/dev/null || missing+=(curl)
       command -v ip >/dev/null || missing+=(iproute2)
       command -v openssl >/dev/null || missing+=(openssl)
+      command -v jq >/dev/null || missing+=(jq)
       command -v nginx >/dev/null || [ -x /usr/sbin/nginx ] || missing+=(nginx)
       dpkg -s libnginx-mod-http-lua >/dev/null 2>&1 || missing+=(libnginx-mod-http-lua)
       dpkg -s lua-cjson >/dev/null 2>&1 || missing+=(lua-cjson)

@@ -42,9 +42,9 @@ local function is_before_location()
   return status > 300 and status < 309 and ngx.ctx.narthex_before_location
 end
 
---- Clears `Server`, names HTTP/3 on TLS connections (a backend's own `Alt-Svc` is about the backend's port), sets `Strict-Transport-Security` on TLS connections (not where the backend for errors answers: what it says about
--- HTTPS stays), then what the ConfigMap asks for, then the cookie of
--- affinity and what the route asks for. Phase: header_filter.
+--- Clears `Server`; on TLS connections names HTTP/3 (a backend's own `Alt-Svc` is about the backend's port) and sets
+-- `Strict-Transport-Security` (not where the backend for errors answers: what it says about HTTPS stays); then what the ConfigMap asks for,
+-- then the cookie of affinity and what the route asks for. Phase: header_filter.
 function M.filter()
   local var = ngx.var
   if hide_server then

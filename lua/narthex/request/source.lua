@@ -1,7 +1,7 @@
 --- The client's address where both the PROXY protocol and a header say it.
 --
--- NGINX takes an address from one header only, and before rewriting as well as before access. So the request gets a header that no client can
--- send, with what is to count (the variable `$narthex_client`); NGINX takes it before access, and only then the route is looked for.
+-- NGINX takes an address from one header only, and before rewriting as well as before access. So the request gets a header that no client
+-- can send, with what is to count (the variable `$narthex_client`); NGINX takes it before access, and only then the route is looked for.
 -- @module narthex.request.source
 
 local ngx = ngx

@@ -1,7 +1,8 @@
 --- Phase entry: the certificate of a handshake (`ssl_certificate_by_lua`).
 --
--- Name from the client, else its first-label wildcard, else `_`; where unknown names are refused, none for these. Parsed pairs are kept by content address, so a renewed
--- certificate is another entry. A record that can't be used is logged once, and the default certificate answers, else the server's static one.
+-- Name from the client, else its first-label wildcard, else `_`; where unknown names are refused, none for these. Parsed pairs are kept by
+-- content address, so a renewed certificate is another entry. A record that can't be used is logged once, and the default certificate
+-- answers, else the server's static one.
 -- @module narthex.tls.certificate
 
 local ngx = ngx
