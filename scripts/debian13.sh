@@ -67,5 +67,10 @@ exec unshare --mount --propagation private bash -euc '
   mount -t tmpfs tmpfs "$root/tmp"
   cp -L /etc/resolv.conf /etc/hosts "$root/etc/"
   unset NARTHEX_ROOT_DIRECTORY NARTHEX_TARGET
-  exec chroot "$root" env --chdir="$PWD" "$@"
+  directory=$PWD
+  # Not chroot: in one there are no user namespaces, and nsenter leaves it.
+  cd "$root"
+  pivot_root . .
+  umount -l .
+  exec env --chdir="$directory" "$@"
 ' debian13 "$@"
