@@ -6,7 +6,7 @@ SHELL := /bin/bash
 CARGO ?= cargo
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: help run run-cluster test unit lua e2e lint fmt docs manifests bench bed bed-versions release image image-test clean
+.PHONY: help run run-cluster test downloads unit lua e2e lint fmt docs manifests bench bed bed-versions release image image-test clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -20,7 +20,11 @@ run-cluster: bed ## The same against a real API server, with Deployments
 	@scripts/run-cluster.sh
 
 # With NGINX 1.26 too, where its root is there (make debian13 makes it, CI does).
-test: unit lua e2e $(if $(or $(NGINX_ROOT),$(wildcard $(or $(CARGO_TARGET_DIR),target)/debian13)),debian13) ## Every suite
+test: downloads unit lua e2e $(if $(or $(NGINX_ROOT),$(wildcard $(or $(CARGO_TARGET_DIR),target)/debian13)),debian13) ## Every suite
+
+# What later steps build is fetched while the first ones compute.
+downloads:
+	@scripts/setup.sh downloads
 
 unit: ## Unit, golden, property and NGINX tests of the crates
 	@scripts/setup.sh nginx nextest

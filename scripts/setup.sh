@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what a target needs and this machine lacks. Quick when nothing is missing.
-# Usage: setup.sh PART...   with PART: nginx, nextest, lint, go, bench, musl, image, container, debian13, pages
+# Usage: setup.sh PART...   with PART: downloads, nginx, nextest, lint, go, bench, musl, image, container, debian13, pages
 set -euo pipefail
 
 say() { printf 'setup: %s\n' "$*" >&2; }
@@ -29,6 +29,14 @@ need_cargo() {
 
 for part in "$@"; do
   case $part in
+    downloads)
+      # In the background, and silent: what fails here is fetched, or named, by the step that builds it.
+      {
+        cargo fetch --locked --quiet &
+        for module in helm kubernetes etcd; do (cd "tests/bed/$module" && GOWORK=off go mod download); done
+        wait
+      } >/dev/null 2>&1 </dev/null &
+      ;;
     nginx)
       need_cargo
       missing=()

@@ -168,7 +168,8 @@ pub struct Usage {
 }
 
 /// The largest amount that each may have so that all together fit: those that ask for less leave the rest to the others.
-fn share(amounts: impl Iterator<Item = u64>, capacity: u64) -> u64 {
+/// `u64::MAX` where everything fits.
+pub fn share(amounts: impl Iterator<Item = u64>, capacity: u64) -> u64 {
     let mut amounts: Vec<u64> = amounts.collect();
     amounts.sort_unstable();
     let (mut left, mut claimants) = (capacity, amounts.len() as u64);

@@ -142,7 +142,7 @@ async fn in_attempts(geoip: &GeoIp, edition: Edition, options: &FetchOptions) ->
 /// Fetches a database and puts it in its place.
 ///
 /// # Errors
-/// It can't be had, is not the database, or can't be written. What was there stays.
+/// It can't be fetched, is not the database, or can't be written. The file of before stays.
 pub async fn fetch(geoip: &GeoIp, edition: Edition, origin: &Origin) -> Result<(), FetchError> {
     tokio::fs::create_dir_all(&geoip.directory).await?;
     let part = |kind: &str| geoip.directory.join(format!(".{edition}.{kind}"));

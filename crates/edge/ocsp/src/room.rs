@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use model::shares::share;
 use model::snapshot::{Staple, Staples};
 
 /// Bytes that a record takes beside its response in base64: its key, the end of the response, and what NGINX rounds up.
@@ -22,7 +23,7 @@ pub(crate) fn fit(staples: &Staples, owner: impl Fn(&Arc<str>) -> Arc<str>, byte
         *asked.entry(owner(id)).or_default() += size;
     }
     let mut left = asked;
-    let share = share(left.values().copied().collect(), bytes);
+    let share = share(left.values().copied(), bytes);
     left.values_mut().for_each(|left| *left = (*left).min(share));
     let mut fitting = staples.clone();
     for (id, size) in sizes() {
@@ -37,20 +38,6 @@ pub(crate) fn fit(staples: &Staples, owner: impl Fn(&Arc<str>) -> Arc<str>, byte
 
 fn size(staple: &Staple) -> u64 {
     staple.response.as_ref().map_or(0, |(_, response)| response.len() as u64 * 4 / 3 + OVERHEAD)
-}
-
-/// The most that one may have, so that all that ask for less have what they ask for.
-fn share(mut asked: Vec<u64>, mut bytes: u64) -> u64 {
-    asked.sort_unstable();
-    let mut others = asked.len() as u64;
-    for asks in asked {
-        if asks > bytes / others {
-            return bytes / others;
-        }
-        bytes -= asks;
-        others -= 1;
-    }
-    u64::MAX
 }
 
 #[cfg(test)]
