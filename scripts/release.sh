@@ -12,7 +12,8 @@ scripts/setup.sh musl
 # The C parts (ring, PCRE2) are built by musl's compiler, too; PCRE2 is the copy that its crate brings.
 export "CC_${target//-/_}=musl-gcc" PCRE2_SYS_STATIC=1
 # Messages of panics name files: the same ones wherever it is built.
-export RUSTFLAGS="${RUSTFLAGS:+$RUSTFLAGS }--remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=/cargo --remap-path-prefix=$PWD=/narthex"
+# A package with an opt-level of its own loses the profile's `strip`.
+export RUSTFLAGS="${RUSTFLAGS:+$RUSTFLAGS }-Cstrip=symbols --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=/cargo --remap-path-prefix=$PWD=/narthex"
 cargo build --locked --profile dist --target "$target" -p narthex
 out=$build/narthex-$arch
 cp "$build/$target/dist/narthex" "$out"

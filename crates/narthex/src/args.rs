@@ -8,6 +8,7 @@ mod controller;
 mod data_plane;
 mod duration;
 mod end;
+mod explain;
 mod geoip;
 mod http;
 mod metrics;
@@ -34,6 +35,7 @@ pub(crate) use container::{DbgArgs, DbgBackends, DbgCerts, DbgSubject, WaitShutd
 pub(crate) use controller::{ModelArgs, SourceArgs, StatusArgs, key};
 pub(crate) use data_plane::DataPlaneArgs;
 pub(crate) use end::EndArgs;
+pub(crate) use explain::{ExplainArgs, ExplainNameArgs, ExplainRequestArgs, Subject};
 pub(crate) use geoip::FetchArgs;
 pub(crate) use http::HttpArgs;
 pub(crate) use metrics::MetricsArgs;
@@ -65,6 +67,7 @@ pub(crate) const HELPER: &str = "within";
   narthex conf shop.example.com /cart
   narthex watch --config-dir /etc/nginx/conf.d
   narthex explain proxy-body-size
+  narthex explain request https://shop.example.com/cart
   narthex settings --manifests examples --configmap default/settings
   narthex rollout --kubeconfig ~/.kube/config
   narthex compare --old 10.0.0.1 --new 10.0.0.2
@@ -120,7 +123,7 @@ pub(crate) enum Command {
     /// Show the effective value of each key of the ConfigMap and of each flag, and where it comes from
     #[command(after_help = settings::EXAMPLES)]
     Settings(Box<SettingsArgs>),
-    /// Explain an annotation or a key of the ConfigMap: what it takes, its default, how a change of it reaches NGINX
+    /// Explain what serves a request and why, or an annotation or a key of the ConfigMap: what it takes, its default, how a change of it reaches NGINX
     Explain(ExplainArgs),
     /// Compare what two controllers answer: to probes of every Ingress, and to the requests of an access log
     Compare(Box<CompareArgs>),
@@ -346,41 +349,6 @@ pub(crate) struct ConfArgs {
     pub(crate) model: ModelArgs,
     #[command(flatten)]
     pub(crate) nginx: NginxArgs,
-}
-
-#[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true)]
-#[command(after_help = "Exit codes: 0 success, 2 nothing has this name.
-
-Examples:
-  narthex explain proxy-body-size                # the annotation and the key of the ConfigMap
-  narthex explain annotation canary-by-header
-  narthex explain key
-  narthex explain annotation --json | jq '.[] | select(.live | not) | .name'")]
-pub(crate) struct ExplainArgs {
-    #[command(subcommand)]
-    pub(crate) subject: Option<Subject>,
-    #[command(flatten)]
-    pub(crate) any: ExplainNameArgs,
-}
-
-/// The kinds of names that can be explained.
-#[derive(Debug, Subcommand)]
-pub(crate) enum Subject {
-    /// Explain an annotation, or list all of them
-    Annotation(ExplainNameArgs),
-    /// Explain a key of the ConfigMap, or list all of them
-    Key(ExplainNameArgs),
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ExplainNameArgs {
-    /// Its name, an annotation's with or without prefix; a list of all if left out
-    #[arg(value_name = "NAME")]
-    pub(crate) name: Option<String>,
-    /// Print JSON
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

@@ -41,7 +41,7 @@ fn command(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Conf(args) => commands::conf::conf(&args, &cli.log),
         Command::Rollout(args) => commands::rollout::rollout(*args, &cli.log),
         Command::Settings(args) => commands::settings::settings(&args, &cli.log),
-        Command::Explain(args) => commands::explain::explain(&args),
+        Command::Explain(args) => commands::explain::explain(&args, &cli.log),
         Command::Watch(args) => commands::watch::watch(&args, &cli.log),
         Command::DataPlane(args) => commands::data_plane::data_plane(&args, &cli.log),
         Command::Dbg(args) => commands::dbg::dbg(&args),

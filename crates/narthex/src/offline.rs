@@ -108,12 +108,13 @@ pub(crate) fn missing(binary: Option<&Path>) -> anyhow::Result<BTreeSet<Module>>
     }
 }
 
-/// Builds what the cluster holds now.
-pub(crate) async fn cluster(args: &crate::args::SourceArgs, settings: BuildOptions) -> anyhow::Result<Built> {
+/// Builds what the cluster holds now, of which it gives the objects as well.
+pub(crate) async fn cluster(args: &crate::args::SourceArgs, settings: BuildOptions) -> anyhow::Result<(Snapshot, Built)> {
     let settings = BuildOptions { implied_class: false, ..settings };
     let snapshot = snapshot(args, &settings).await?;
     let snapshot = here(&snapshot, &settings);
-    Ok(Builder::new(settings).build(&snapshot))
+    let built = Builder::new(settings).build(&snapshot);
+    Ok((snapshot, built))
 }
 
 /// As of now, with the databases of this machine.

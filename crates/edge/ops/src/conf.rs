@@ -1,4 +1,4 @@
-//! The controller's own unix socket: answers `narthex conf` and `narthex dbg`.
+//! The controller's own unix socket: answers `narthex conf`, `narthex dbg` and `narthex explain request`.
 
 use std::future::Future;
 use std::io;
@@ -18,6 +18,48 @@ pub enum Question<'a> {
     Conf(ConfQuery<'a>),
     /// The certificates, PEM, that clients of a host get; `_`: the default ones.
     Certificate(&'a str),
+    /// `narthex explain request`.
+    Request(RequestQuery<'a>),
+}
+
+impl<'a> Question<'a> {
+    /// The path that it is asked at, without its slash.
+    pub const fn path(self) -> &'static str {
+        match self {
+            Self::Conf(_) => "conf",
+            Self::Certificate(_) => "certificate",
+            Self::Request(_) => "request",
+        }
+    }
+
+    /// Its query.
+    pub fn pairs(self) -> Vec<(&'static str, &'a str)> {
+        let pair = |name: &'static str, value: Option<&'a str>| value.map(|value| (name, value));
+        let json = |json: bool| json.then_some(("format", "json"));
+        match self {
+            Self::Conf(query) => [pair("host", query.host), pair("path", query.path), json(query.json)].into_iter().flatten().collect(),
+            Self::Certificate(host) => vec![("host", host)],
+            Self::Request(query) => {
+                let one = [Some(("url", query.url)), Some(("method", query.method)), pair("client", query.client), json(query.json)];
+                one.into_iter().flatten().chain(query.headers.iter().map(|header| ("header", *header))).collect()
+            }
+        }
+    }
+}
+
+/// The query of `narthex explain request`.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RequestQuery<'a> {
+    /// URL.
+    pub url: &'a str,
+    /// Method.
+    pub method: &'a str,
+    /// Headers, each `Name: value`.
+    pub headers: &'a [&'a str],
+    /// Address of the client; absent: not known.
+    pub client: Option<&'a str>,
+    /// `true` for JSON.
+    pub json: bool,
 }
 
 /// The query of `narthex conf`.
@@ -39,7 +81,8 @@ pub type ConfSource = Arc<dyn Fn(Question<'_>) -> Result<String, String> + Send 
 /// # Errors
 /// When the listener fails.
 pub async fn serve_conf(listener: UnixListener, source: ConfSource, shutdown: impl Future<Output = ()> + Send + 'static) -> io::Result<()> {
-    let app = Router::new().route("/conf", get(conf)).route("/certificate", get(certificate)).with_state(source);
+    let app =
+        Router::new().route("/conf", get(conf)).route("/certificate", get(certificate)).route("/request", get(request)).with_state(source);
     axum::serve(listener, app).with_graceful_shutdown(shutdown).await
 }
 
@@ -53,6 +96,18 @@ async fn conf(State(source): State<ConfSource>, Query(query): Pairs) -> Response
 
 async fn certificate(State(source): State<ConfSource>, Query(query): Pairs) -> Response {
     answer(source(Question::Certificate(value(&query, "host").unwrap_or_default())))
+}
+
+async fn request(State(source): State<ConfSource>, Query(query): Pairs) -> Response {
+    let headers: Vec<&str> = query.iter().filter(|(key, _)| key == "header").map(|(_, value)| value.as_str()).collect();
+    let query = RequestQuery {
+        url: value(&query, "url").unwrap_or_default(),
+        method: value(&query, "method").unwrap_or("GET"),
+        headers: &headers,
+        client: value(&query, "client"),
+        json: value(&query, "format") == Some("json"),
+    };
+    answer(source(Question::Request(query)))
 }
 
 fn value<'a>(query: &'a [(String, String)], wanted: &str) -> Option<&'a str> {

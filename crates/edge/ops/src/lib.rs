@@ -21,7 +21,7 @@ use axum::routing::get;
 use prometheus::{Encoder, Registry, TextEncoder};
 use tokio::net::TcpListener;
 
-pub use conf::{ConfQuery, ConfSource, Question, serve_conf};
+pub use conf::{ConfQuery, ConfSource, Question, RequestQuery, serve_conf};
 pub use exposition::{Family, labels};
 pub use health::{Check, Health};
 pub use readiness::{Finding, Readiness, ReadinessCheck};

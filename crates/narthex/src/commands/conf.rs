@@ -7,12 +7,13 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use http_client::{Address, Call, Client, escape};
 use model::live::NO_CERTIFICATE;
-use model::{BuildOptions, Fixed, Model};
+use model::{BuildOptions, Built, Fixed, Model, Snapshot};
 use ops::{ConfQuery, Question};
 use render::{Capabilities, Paths, Served};
 use serde_json::json;
 
 use crate::args::{ConfArgs, Format, LogArgs};
+use crate::commands::explain::request;
 use crate::offline::{self, Directory};
 use crate::output;
 
@@ -38,18 +39,34 @@ pub(crate) fn conf(args: &ConfArgs, log: &LogArgs) -> anyhow::Result<ExitCode> {
         Some(dir) => Directory::build(dir, settings)?.built,
         None => {
             crate::logging::init(log)?;
-            crate::commands::run::runtime()?.block_on(offline::cluster(source, settings))?
+            crate::commands::run::runtime()?.block_on(offline::cluster(source, settings))?.1
         }
     };
     output::text(shown(&built.model.fixed, &built.model, &capabilities, &Paths { work_dir }, query)?)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// The answer to a question. `running` is the text of NGINX's workers, `model` the one that is applied to them.
-pub(crate) fn answer(running: &Fixed, model: &Model, caps: &Capabilities, paths: &Paths, question: Question<'_>) -> anyhow::Result<String> {
+/// What a running controller answers from.
+pub(crate) struct State<'a> {
+    /// The text of NGINX's workers.
+    pub(crate) running: &'a Fixed,
+    /// What is applied to them.
+    pub(crate) built: &'a Built,
+    /// The newest objects.
+    pub(crate) snapshot: &'a Snapshot,
+    /// Of NGINX.
+    pub(crate) caps: &'a Capabilities,
+    /// Of the work directory.
+    pub(crate) paths: &'a Paths,
+}
+
+/// The answer to a question.
+pub(crate) fn answer(state: &State<'_>, question: Question<'_>) -> anyhow::Result<String> {
+    let model = &state.built.model;
     match question {
-        Question::Conf(query) => shown(running, model, caps, paths, query),
+        Question::Conf(query) => shown(state.running, model, state.caps, state.paths, query),
         Question::Certificate(host) => certificate(model, host),
+        Question::Request(query) => request::answer(state.built, state.snapshot, &query),
     }
 }
 
@@ -77,12 +94,8 @@ fn shown(running: &Fixed, model: &Model, caps: &Capabilities, paths: &Paths, que
 /// The answer of the running controller.
 pub(crate) async fn ask(work_dir: &Path, question: Question<'_>) -> anyhow::Result<String> {
     let socket = work_dir.join(SOCKET);
-    let (path, query) = match question {
-        Question::Conf(query) => ("conf", vec![("host", query.host), ("path", query.path), ("format", query.json.then_some("json"))]),
-        Question::Certificate(host) => ("certificate", vec![("host", Some(host))]),
-    };
-    let query = query.into_iter().filter_map(|(key, value)| Some(format!("{key}={}", escape(value?))));
-    let target = format!("/{path}?{}", query.collect::<Vec<_>>().join("&"));
+    let query = question.pairs().into_iter().map(|(key, value)| format!("{key}={}", escape(value)));
+    let target = format!("/{}?{}", question.path(), query.collect::<Vec<_>>().join("&"));
     let answer = Client::new(Address::Unix(socket.clone())).call(&Call { target: &target, ..Call::default() }, PATIENCE).await;
     let answer = answer.with_context(|| {
         format!(

@@ -1,6 +1,7 @@
-//! `narthex explain`: what the tables say.
+//! `narthex explain`: what the tables say, and what serves a request.
 
 mod key;
+pub(crate) mod request;
 
 use std::fmt::Write;
 use std::process::ExitCode;
@@ -8,15 +9,22 @@ use std::process::ExitCode;
 use serde_json::json;
 use settings::{Description, GROUPS, describe, descriptions};
 
-use crate::args::{ExplainArgs, ExplainNameArgs, Subject};
+use crate::args::{ExplainArgs, ExplainNameArgs, LogArgs, Subject};
 use crate::output;
 use key::Key;
 
 /// The default prefix of annotations.
 const PREFIX: &str = "nginx.ingress.kubernetes.io";
 
-/// Explains what goes by a name, or lists all.
-pub(crate) fn explain(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
+/// Explains what goes by a name or what serves a request, or lists all names.
+pub(crate) fn explain(args: &ExplainArgs, log: &LogArgs) -> anyhow::Result<ExitCode> {
+    match &args.subject {
+        Some(Subject::Request(args)) => request::explain(args, log),
+        _ => names(args),
+    }
+}
+
+fn names(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
     match &args.subject {
         Some(Subject::Annotation(ExplainNameArgs { name: None, json })) => {
             output::text(if *json { pretty(&descriptions())? } else { list() })?;
@@ -32,7 +40,7 @@ pub(crate) fn explain(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
             Ok(found) => output::text(if *json { pretty(&found)? } else { found.text() })?,
             Err(complaint) => return Ok(unknown(name, &[complaint])),
         },
-        None => return any(&args.any),
+        None | Some(Subject::Request(_)) => return any(&args.any),
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -177,7 +185,7 @@ mod tests {
     fn a_name_may_have_its_prefix_and_an_unknown_one_is_wrong_usage() {
         let run = |name: &str| {
             let args = ExplainNameArgs { name: Some(name.to_owned()), json: false };
-            explain(&ExplainArgs { subject: Some(Subject::Annotation(args)), any: ExplainNameArgs { name: None, json: false } }).unwrap()
+            names(&ExplainArgs { subject: Some(Subject::Annotation(args)), any: ExplainNameArgs { name: None, json: false } }).unwrap()
         };
         assert_eq!(run("nginx.ingress.kubernetes.io/ssl-redirect"), ExitCode::SUCCESS);
         assert_eq!(run("rewrite-targt"), ExitCode::from(crate::USAGE));

@@ -19,7 +19,7 @@ pub(crate) fn render(args: &RenderArgs, log: &LogArgs) -> anyhow::Result<ExitCod
         Some(dir) => Directory::build(dir, settings)?.built,
         None => {
             crate::logging::init(log)?;
-            crate::commands::run::runtime()?.block_on(offline::cluster(&args.source, settings))?
+            crate::commands::run::runtime()?.block_on(offline::cluster(&args.source, settings))?.1
         }
     };
     let paths = render::Paths { work_dir: args.nginx.work_dir()? };

@@ -35,7 +35,7 @@ use tokio::sync::watch;
 use tracing::{error, info, warn};
 
 use crate::args::{LogArgs, RunArgs};
-use crate::commands::http;
+use crate::commands::{conf, http};
 use adapter::{LivePort, NginxPort};
 use requests::{Collector, Sources};
 use stream_map::StreamMapPort;
@@ -107,6 +107,7 @@ async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
         pace,
         reviewer: webhook.as_ref().map(webhook::Webhook::reviewer),
     };
+    let snapshots = parts.snapshots.clone();
     let handle = controller::spawn(parts, &mut tasks);
     tasks.spawn(ocsp::run(handle.built.clone(), settings.local.clone(), staples));
     if let Some(webhook) = webhook {
@@ -140,7 +141,7 @@ async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
     let mut operators = Tasks::new();
     operators.spawn(async move { match ops::serve(ops_listener, ops).await {} });
     // Also for `narthex wait-shutdown`, which finds a controller that drains by it.
-    conf_socket(&paths, &capabilities, handle.clone(), &mut operators)?;
+    conf_socket(&paths, &capabilities, handle.clone(), snapshots, &mut operators)?;
     tasks.spawn(traces::run(control.clone(), handle.built.clone()));
     let (again, status) = (source.again, source.status);
     let children = children::Children::default();
@@ -266,9 +267,15 @@ fn identity(settings: &BuildOptions) -> Identity {
     Identity { namespace: env("POD_NAMESPACE"), class: settings.controller_class.clone(), pod: env("POD_NAME") }
 }
 
-/// The socket that `narthex conf` asks.
-fn conf_socket(paths: &Paths, capabilities: &Capabilities, handle: controller::Handle, tasks: &mut Tasks) -> anyhow::Result<()> {
-    let path = paths.work_dir.join(crate::commands::conf::SOCKET);
+/// The socket that `narthex conf` and `narthex explain request` ask.
+fn conf_socket(
+    paths: &Paths,
+    capabilities: &Capabilities,
+    handle: controller::Handle,
+    snapshots: watch::Receiver<Option<Arc<model::Snapshot>>>,
+    tasks: &mut Tasks,
+) -> anyhow::Result<()> {
+    let path = paths.work_dir.join(conf::SOCKET);
     // A leftover of an earlier run; the work directory's lock excludes another user.
     let _ = std::fs::remove_file(&path);
     let listener = UnixListener::bind(&path).with_context(|| format!("can't listen on {}", path.display()))?;
@@ -277,7 +284,9 @@ fn conf_socket(paths: &Paths, capabilities: &Capabilities, handle: controller::H
         let built = handle.built.borrow().clone().ok_or("the source is not complete yet")?;
         let running = handle.loaded.borrow().fixed.clone();
         let running = running.as_ref().unwrap_or(&built.model.fixed);
-        crate::commands::conf::answer(running, &built.model, &capabilities, &paths, query).map_err(|error| format!("{error:#}"))
+        let snapshot = snapshots.borrow().clone().unwrap_or_default();
+        let state = conf::State { running, built: &built, snapshot: &snapshot, caps: &capabilities, paths: &paths };
+        conf::answer(&state, query).map_err(|error| format!("{error:#}"))
     });
     tasks.spawn(async move {
         if let Err(error) = ops::serve_conf(listener, source, std::future::pending()).await {

@@ -37,31 +37,33 @@ fn patterns(live: &Live) -> Vec<(Arc<str>, &Arc<str>)> {
 pub(super) fn groups(model: &Model) -> Vec<Group<'_>> {
     let live = &model.live;
     let hosts = live.hosts.iter().filter(|(host, _)| &***host != PATTERNS);
-    let hosts = hosts.map(|(host, record)| (host.clone(), server_name(host), record));
-    let patterns = patterns(live).into_iter().filter_map(|(name, host)| Some((name.clone(), name.to_string(), live.hosts.get(host)?)));
+    let hosts = hosts.map(|(host, record)| (host.clone(), server_name(host), host, record));
+    let patterns =
+        patterns(live).into_iter().filter_map(|(name, host)| Some((name.clone(), name.to_string(), host, live.hosts.get(host)?)));
     let mut known = BTreeMap::new();
-    let mut groups: Vec<Group<'_>> = Vec::new();
-    for (name, server_name, record) in hosts.chain(patterns) {
+    // Each with what it is sorted by: of patterns the first server block wins, and they are in the order of their hosts.
+    let mut groups: Vec<(Arc<str>, Group<'_>)> = Vec::new();
+    for (name, server_name, host, record) in hosts.chain(patterns) {
         let tls = has_certificate(live, &name);
         // Aliases share the record itself.
         let key = (Arc::as_ptr(record), tls, &*name == CATCH_ALL);
         let at = *known.entry(key).or_insert(groups.len());
         match groups.get_mut(at) {
-            Some(group) => {
+            Some((_, group)) => {
                 group.names.push(name);
                 group.server_names.push(server_name);
             }
             None => {
-                groups.push(Group { names: vec![name], server_names: vec![server_name], record: Some(record), tls });
+                groups.push((host.clone(), Group { names: vec![name], server_names: vec![server_name], record: Some(record), tls }));
             }
         }
     }
     if !live.hosts.contains_key(CATCH_ALL) {
         let (names, server_names) = (vec![CATCH_ALL.into()], vec![CATCH_ALL.into()]);
-        groups.push(Group { names, server_names, record: None, tls: false });
+        groups.push((CATCH_ALL.into(), Group { names, server_names, record: None, tls: false }));
     }
-    groups.sort_by(|one, other| one.names[0].cmp(&other.names[0]));
-    groups
+    groups.sort_by(|(one, _), (other, _)| one.cmp(other));
+    groups.into_iter().map(|(_, group)| group).collect()
 }
 
 /// How NGINX names a host: a wildcard covers exactly one label, which its own wildcards don't do.
