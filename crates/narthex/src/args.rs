@@ -13,6 +13,7 @@ mod geoip;
 mod http;
 mod metrics;
 mod migrate;
+mod plan;
 mod plugin;
 mod predecessor;
 mod rollout;
@@ -40,6 +41,7 @@ pub(crate) use geoip::FetchArgs;
 pub(crate) use http::HttpArgs;
 pub(crate) use metrics::MetricsArgs;
 pub(crate) use migrate::{MigrateArgs, MigrateSubject, MigrateValuesArgs, ValuesFormat};
+pub(crate) use plan::{Base, PlanArgs, PlanFormat};
 pub(crate) use plugin::{
     BackendsArgs, InfoArgs, IngressesArgs, KubectlArgs, LintArgs, LintCommand, LintSubject, Plugin, PluginArgs, PluginCommand, PodArgs,
     TableFormat,
@@ -64,6 +66,7 @@ pub(crate) const HELPER: &str = "within";
   narthex run --kubeconfig ~/.kube/config
   narthex check examples
   narthex plan before/ after/
+  narthex plan --against cluster -f new.yaml
   narthex conf shop.example.com /cart
   narthex watch --config-dir /etc/nginx/conf.d
   narthex explain proxy-body-size
@@ -114,8 +117,8 @@ pub(crate) enum Command {
     Render(RenderArgs),
     /// Check the manifests in a directory: every finding with file and line
     Check(CheckArgs),
-    /// Say what a change between two directories would do: nothing, live updates, or a reload and why
-    Plan(PlanArgs),
+    /// Say what a change of a directory or of a cluster would do: nothing, live updates, or a reload and why; and what is wrong with it
+    Plan(Box<PlanArgs>),
     /// Print what serves a host: its server block, the locations that its routes use, and its record with the row of each value
     Conf(ConfArgs),
     /// Restart workloads when the ConfigMaps and Secrets that they use change (for those who used stakater's Reloader)
@@ -297,28 +300,6 @@ pub(crate) struct CheckArgs {
     /// The NGINX binary whose modules count [default: the first `nginx` on the PATH; without one every module is assumed]
     #[arg(long, value_name = "FILE", env = "NGINX_BINARY")]
     pub(crate) nginx_binary: Option<PathBuf>,
-    /// Form of the output
-    #[arg(long, value_enum, default_value = "text")]
-    pub(crate) format: Format,
-}
-
-#[derive(Debug, Args)]
-#[command(
-    after_help = "Prints `nothing`, `live` with the records that would be posted, or `reload` with the reasons and the Ingresses behind them.
-Exit codes: 0 whatever the answer, 1 a file or an object can't be read (or something else failed), 2 wrong usage.
-
-Example:
-  git worktree add /tmp/before HEAD~1 && narthex plan /tmp/before/manifests manifests"
-)]
-pub(crate) struct PlanArgs {
-    /// Directory as it is
-    #[arg(value_name = "OLD")]
-    pub(crate) old: PathBuf,
-    /// Directory as it would be
-    #[arg(value_name = "NEW")]
-    pub(crate) new: PathBuf,
-    #[command(flatten)]
-    pub(crate) model: ModelArgs,
     /// Form of the output
     #[arg(long, value_enum, default_value = "text")]
     pub(crate) format: Format,

@@ -37,7 +37,7 @@ fn command(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Run(args) => commands::run::run(*args, &cli.log),
         Command::Render(args) => commands::render::render(&args, &cli.log),
         Command::Check(args) => commands::check::check(&args),
-        Command::Plan(args) => commands::plan::plan(&args),
+        Command::Plan(args) => commands::plan::plan(&args, &cli.log),
         Command::Conf(args) => commands::conf::conf(&args, &cli.log),
         Command::Rollout(args) => commands::rollout::rollout(*args, &cli.log),
         Command::Settings(args) => commands::settings::settings(&args, &cli.log),

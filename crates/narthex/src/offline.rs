@@ -111,21 +111,21 @@ pub(crate) fn missing(binary: Option<&Path>) -> anyhow::Result<BTreeSet<Module>>
 /// Builds what the cluster holds now, of which it gives the objects as well.
 pub(crate) async fn cluster(args: &crate::args::SourceArgs, settings: BuildOptions) -> anyhow::Result<(Snapshot, Built)> {
     let settings = BuildOptions { implied_class: false, ..settings };
-    let snapshot = snapshot(args, &settings).await?;
+    let snapshot = snapshot(&args.api, &settings).await?;
     let snapshot = here(&snapshot, &settings);
     let built = Builder::new(settings).build(&snapshot);
     Ok((snapshot, built))
 }
 
 /// As of now, with the databases of this machine.
-fn here(snapshot: &Snapshot, settings: &BuildOptions) -> Snapshot {
+pub(crate) fn here(snapshot: &Snapshot, settings: &BuildOptions) -> Snapshot {
     let time = Some(jiff::Timestamp::now().as_second());
     Snapshot { time, databases: geoip::present(&settings.geoip), ..snapshot.clone() }
 }
 
 /// What the cluster holds now.
-pub(crate) async fn snapshot(args: &crate::args::SourceArgs, settings: &BuildOptions) -> anyhow::Result<Snapshot> {
-    let options = args.api.connect_options();
+pub(crate) async fn snapshot(api: &crate::args::ApiArgs, settings: &BuildOptions) -> anyhow::Result<Snapshot> {
+    let options = api.connect_options();
     let client = cluster::connect(&options).await?;
     let mut tasks = tokio::task::JoinSet::new();
     let source = cluster::ClusterSource::spawn(client, cluster::SourceOptions::new(Arc::new(settings.clone())), &mut tasks);

@@ -3,6 +3,7 @@
 mod commands {
     mod fake;
     mod pages;
+    mod plan;
     mod plugin;
     mod values;
 }

@@ -1,4 +1,7 @@
-//! `narthex plan OLD NEW`.
+//! `narthex plan`: what a change would do.
+
+mod change;
+mod report;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,27 +12,51 @@ use model::plan::plan as difference;
 use model::{Built, Delta, ObjectKey, Op, Plan, Reason, Table};
 use serde_json::json;
 
-use crate::args::{Format, PlanArgs};
+use crate::args::{LogArgs, PlanArgs, PlanFormat};
 use crate::offline::{self, Directory};
 use crate::output;
+use change::Change;
+use report::Report;
 
-/// Prints what going from one directory to the other would do.
-pub(crate) fn plan(args: &PlanArgs) -> anyhow::Result<ExitCode> {
+/// Exit codes of `--exit-code`.
+const LIVE: u8 = 3;
+const RELOAD: u8 = 4;
+const REFUSED: u8 = 5;
+
+/// Prints what a change would do.
+pub(crate) fn plan(args: &PlanArgs, log: &LogArgs) -> anyhow::Result<ExitCode> {
     // The same certificate on both sides: a generated one is no difference.
     let settings = offline::settings(&args.model)?;
-    let old = Directory::build(&args.old, settings.clone())?;
-    let new = Directory::build(&args.new, settings)?;
-    let unread: Vec<String> = [(&args.old, &old), (&args.new, &new)].into_iter().flat_map(|(dir, read)| unread(dir, read)).collect();
+    let change = match (&args.old, &args.new, &args.against) {
+        (Some(old), Some(new), _) => between(old, new, settings)?,
+        (_, _, Some(base)) => change::applied(args, base, settings, log)?,
+        _ => bail!("expected OLD and NEW, or --against and --filename"),
+    };
+    let plan = difference(&change.old.model, &change.new.model);
+    let both = Both { old: &change.old, new: &change.new };
+    let report = Report::new(&plan, &both, &change);
+    match args.format {
+        PlanFormat::Json => output::line(serde_json::to_string_pretty(&report.json())?)?,
+        PlanFormat::Text => output::text(report.text())?,
+        PlanFormat::Markdown => output::text(report.markdown())?,
+    }
+    Ok(match plan {
+        _ if !args.exit_code => ExitCode::SUCCESS,
+        _ if change.refused().next().is_some() => ExitCode::from(REFUSED),
+        Plan::Nothing => ExitCode::SUCCESS,
+        Plan::Live(_) => ExitCode::from(LIVE),
+        Plan::Reload { .. } => ExitCode::from(RELOAD),
+    })
+}
+
+/// From one directory to another.
+fn between(old: &Path, new: &Path, settings: model::BuildOptions) -> anyhow::Result<Change> {
+    let (before, after) = (Directory::build(old, settings.clone())?, Directory::build(new, settings)?);
+    let unread: Vec<String> = [(old, &before), (new, &after)].into_iter().flat_map(|(dir, read)| unread(dir, read)).collect();
     if !unread.is_empty() {
         bail!("what can't be read may change anything, so there is no plan:\n{}", unread.join("\n"));
     }
-    let plan = difference(&old.built.model, &new.built.model);
-    let both = Both { old: &old.built, new: &new.built };
-    match args.format {
-        Format::Json => output::line(serde_json::to_string_pretty(&as_json(&plan, &both))?)?,
-        Format::Text => output::text(as_text(&plan, &both))?,
-    }
-    Ok(ExitCode::SUCCESS)
+    Ok(Change::new(before.built, after.built, &before.loaded.snapshot, &after.loaded.snapshot))
 }
 
 /// The unreadable files below a directory, a line for each.

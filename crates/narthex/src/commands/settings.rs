@@ -47,7 +47,7 @@ fn world(args: &SettingsArgs, log: &LogArgs, options: &BuildOptions) -> anyhow::
         Some(dir) => manifests::load(dir)?.with_refused().snapshot,
         None => {
             crate::logging::init(log)?;
-            crate::commands::run::runtime()?.block_on(offline::snapshot(&args.run.source, options))?
+            crate::commands::run::runtime()?.block_on(offline::snapshot(&args.run.source.api, options))?
         }
     };
     Ok(Snapshot { databases: geoip::present(&options.geoip), ..snapshot })

@@ -64,11 +64,14 @@ pub(crate) fn kill_container(case: &Case, pod: &Pod) -> anyhow::Result<()> {
     Ok(kill(Pid::from_raw(pid.trim().parse()?), Signal::SIGKILL)?)
 }
 
-/// The logs of all containers that ran, also beside a controller, with their paths, without the access log.
+/// The logs of all containers that ran in the case's namespace, also beside a controller, with their paths, without the access log.
 pub(crate) fn logs(case: &Case) -> String {
     let mut text = String::new();
     let entries = |path: PathBuf| fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
-    for pod in entries(case.bed.info().pods.clone()) {
+    // Those of other releases go on after their rights are gone.
+    let own = format!("{}_", case.ns());
+    let is_own = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&own));
+    for pod in entries(case.bed.info().pods.clone()).filter(is_own) {
         for file in entries(pod).flat_map(entries).filter(|path| path.extension().is_some_and(|ending| ending == "log")) {
             let log = fs::read_to_string(&file).unwrap_or_default();
             let lines = log.lines().filter(|line| !line.contains(" HTTP/1.1\" ") && !line.contains(" HTTP/2.0\" "));
