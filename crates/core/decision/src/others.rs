@@ -29,17 +29,20 @@ pub struct Other {
 pub(crate) fn of(built: &Built, ingresses: &Objects<Ingress>, found: &Found, serving: Option<&Location>, seen: &Seen<'_>) -> Vec<Other> {
     let mut others = Vec::new();
     for (key, ingress) in ingresses {
-        let mut is_first = true;
+        // The first of several rules of an Ingress with the same path serves.
+        let mut serves = false;
         for (host, path, path_type) in rules(ingress) {
             let name: Arc<str> = if host.is_empty() { CATCH_ALL.into() } else { host.to_ascii_lowercase().into() };
             let candidate = Candidate { key, ingress, host: name, path, is_exact: path_type == "Exact" };
             if !covers(found, &candidate.host, seen) || !candidate.matches(found, seen) {
                 continue;
             }
-            let because = if is_first && candidate.serves(found, serving) { None } else { Some(candidate.reason(built, found, serving)) };
-            is_first = because.is_some();
-            let shown = |because| Other { ingress: key.to_string(), host: candidate.host.clone(), path: candidate.path.clone(), because };
-            others.extend(because.map(shown));
+            if !serves && candidate.serves(found, serving) {
+                serves = true;
+                continue;
+            }
+            let because = candidate.reason(built, found, serving);
+            others.push(Other { ingress: key.to_string(), host: candidate.host.clone(), path: candidate.path.clone(), because });
         }
     }
     others
