@@ -45,7 +45,7 @@ impl LogView {
         Ok(Self {
             escape: escape.map(Printed::fixed),
             format: Printed::template(&config.log_format_upstream),
-            params: if syslog.is_some() { Printed::fixed("") } else { in_blocks(config)? },
+            params: if syslog.is_some() { Printed::fixed("") } else { in_blocks(config, observability.http_access_log_path.as_ref())? },
             target: target.map(|target| syslog.unwrap_or(target)),
             skipped: skipped.collect::<Result<_, _>>()?,
             errors: errors.transpose()?,
@@ -60,17 +60,21 @@ fn syslog(config: &Config) -> Result<Option<Printed>, RenderError> {
     host.map(|host| Printed::prefixed("syslog:server=", format!("{}:{}", host.authority(), observability.syslog_port))).transpose()
 }
 
-/// How the access log of HTTP is written unless `access-log-params` says otherwise: a write for each request costs more than its line.
+/// How access logs are written unless `access-log-params` says otherwise: a write for each request or connection costs more than its line.
 /// NGINX never splits a line between blocks, and a pipe takes up to 4 KiB (`PIPE_BUF`) at once, so that workers don't mix theirs.
 const BLOCKS: &str = " buffer=4k flush=100ms";
 
-fn in_blocks(config: &Config) -> Result<Printed, RenderError> {
-    if config.observability.access_log_params.is_empty() { Ok(Printed::fixed(BLOCKS)) } else { params(config) }
+/// How one of the access logs is written. Lines to syslog are packets of their own.
+pub(super) fn in_blocks(config: &Config, own: Option<&Word>) -> Result<Printed, RenderError> {
+    let params = &config.observability.access_log_params;
+    if path_of(config, own).starts_with("syslog:") {
+        return Ok(Printed::fixed(""));
+    }
+    if params.is_empty() { Ok(Printed::fixed(BLOCKS)) } else { Printed::options(params) }
 }
 
-/// How access logs to files are written.
-pub(super) fn params(config: &Config) -> Result<Printed, RenderError> {
-    Printed::options(&config.observability.access_log_params)
+fn path_of<'a>(config: &'a Config, own: Option<&'a Word>) -> &'a str {
+    own.unwrap_or(&config.access_log_path).as_str()
 }
 
 /// Where one of the access logs goes, if anywhere.
@@ -78,7 +82,7 @@ pub(super) fn target(config: &Config, disabled: bool, own: Option<&Word>) -> Res
     if disabled || config.disable_access_log {
         return Ok(None);
     }
-    match own.unwrap_or(&config.access_log_path).as_str() {
+    match path_of(config, own) {
         STDOUT_LINK => Ok(Some(Printed::fixed("/dev/stdout"))),
         target => Printed::argument(target).map(Some),
     }
