@@ -87,3 +87,29 @@ pub(super) fn target(config: &Config, disabled: bool, own: Option<&Word>) -> Res
         target => Printed::argument(target).map(Some),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(data: &[(&str, &str)], expected: &str) {
+        let data: BTreeMap<String, String> = data.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        let (config, findings) = Config::parse(&data);
+        assert!(findings.is_empty(), "{findings:?}");
+        let own = config.observability.stream_access_log_path.as_ref();
+        assert_eq!(format!("{:?}", in_blocks(&config, own).unwrap()), expected);
+    }
+
+    #[test]
+    fn access_logs_are_written_in_blocks_but_for_those_that_go_to_syslog() {
+        check(&[], BLOCKS);
+        check(&[("access-log-params", "buffer=16k flush=1m")], " buffer=16k flush=1m");
+        let syslog = "syslog:server=192.0.2.1";
+        check(&[("access-log-path", syslog), ("access-log-params", "buffer=16k")], "");
+        check(&[("stream-access-log-path", syslog)], "");
+        check(&[("access-log-path", syslog), ("stream-access-log-path", "/tmp/stream.log")], BLOCKS);
+    }
+}
