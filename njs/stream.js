@@ -15,6 +15,9 @@ const MARKER = '_';
 // Bytes of an endpoint in a file: the digits of its address, a colon, its port, blanks.
 const WIDTH = 40;
 
+// Bytes of a file that are read before its size is asked for: nearly all files are shorter.
+const AT_ONCE = 100 * WIDTH;
+
 // Endpoints of a UDP service that a client chooses among: to weigh thousands takes too long.
 const WINDOW = 64;
 
@@ -33,6 +36,17 @@ function open(s, file) {
     }
 }
 
+// Some endpoints of a file that has many, from one on, with the first behind the last.
+function part(fd, all, count, from) {
+    const bytes = Buffer.alloc(count * WIDTH);
+    const straight = Math.min(bytes.length, (all - from) * WIDTH);
+    fs.readSync(fd, bytes, 0, straight, from * WIDTH);
+    if (straight < bytes.length) {
+        fs.readSync(fd, bytes, straight, bytes.length - straight, 0);
+    }
+    return bytes;
+}
+
 // The endpoints of a file from a position on, with the first behind the last, at most this many. The position follows from their number.
 // Null: there is no such file.
 function endpoints(s, file, most, position) {
@@ -41,18 +55,17 @@ function endpoints(s, file, most, position) {
         return null;
     }
     try {
-        const all = Math.floor(fs.fstatSync(fd).size / WIDTH);
-        const buffer = Buffer.alloc(Math.min(all, most) * WIDTH);
-        const from = position(all) * WIDTH;
-        const straight = Math.min(buffer.length, all * WIDTH - from);
-        fs.readSync(fd, buffer, 0, straight, from);
-        if (straight < buffer.length) {
-            fs.readSync(fd, buffer, straight, buffer.length - straight, 0);
-        }
-        const text = buffer.toString();
+        const whole = Buffer.alloc(AT_ONCE);
+        const read = fs.readSync(fd, whole, 0, AT_ONCE, 0);
+        const isWhole = read < AT_ONCE;
+        const all = Math.floor((isWhole ? read : fs.fstatSync(fd).size) / WIDTH);
+        const count = Math.min(all, most);
+        const from = position(all);
+        const bytes = isWhole ? whole : part(fd, all, count, from);
         const found = [];
-        for (let at = 0; at < text.length; at += WIDTH) {
-            found.push(text.substring(at, at + WIDTH).trim().split(':'));
+        for (let number = 0; number < count; number++) {
+            const at = (isWhole ? (from + number) % all : number) * WIDTH;
+            found.push(bytes.toString('utf8', at, at + WIDTH).trim().split(':'));
         }
         return found;
     } finally {
@@ -107,6 +120,11 @@ function service(s) {
     return name(protocol == 'udp' ? kept(s, file) : turn(s, file));
 }
 
+// The same where the server decrypts. Only such a server finds them, and only these: what is to be decrypted never goes on as it is.
+function decrypted(s) {
+    return name(turn(s, `l/tls-${s.variables.server_port}`));
+}
+
 // The file of the name that a TLS client asks for. Null: its connections are decrypted.
 function host(s) {
     const wanted = (s.variables.ssl_preread_server_name || '').toLowerCase();
@@ -126,6 +144,24 @@ function way(s) {
     }
     fs.closeSync(marker);
     return s.variables.narthex_decrypted;
+}
+
+// For js_filter in the server of the HTTPS port, behind a load balancer that speaks the PROXY protocol: the header that goes on with the connection.
+// It has the address and port that the load balancer was connected to, where NGINX's own would have those of this server.
+function introduce(s) {
+    const v = s.variables;
+    const from = v.remote_addr;
+    const isV6 = from.includes(':');
+    const to = v.proxy_protocol_server_addr;
+    // A load balancer that is not trusted may have another kind of address than its clients; one that checks itself names none.
+    const known = to && to.includes(':') == isV6;
+    const address = known ? to : v.server_addr;
+    const port = known ? v.proxy_protocol_server_port : v.server_port;
+    const header = Buffer.from(`PROXY ${isV6 ? 'TCP6' : 'TCP4'} ${from} ${address} ${v.remote_port} ${port}\r\n`);
+    s.on('upstream', (data, flags) => {
+        s.off('upstream');
+        s.send(Buffer.concat([header, data]), flags);
+    });
 }
 
 // For js_set in the server of connections that are passed through.
@@ -170,4 +206,4 @@ function reply(s) {
     });
 }
 
-export default { service, way, passthrough, ask, reply };
+export default { service, decrypted, way, introduce, passthrough, ask, reply };

@@ -26,12 +26,13 @@ mod staples;
 mod state;
 mod stream_services;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use imbl::OrdMap;
 use settings::Derived;
 
+use crate::fixed::StreamPort;
 use crate::ingress::accept::Classes;
 use crate::key::{BackendId, BackendPort, ObjectKey};
 use crate::last_readable::{LastReadable, follow};
@@ -50,6 +51,7 @@ use changes::Changes;
 use configmap::RefusedKeys;
 use dirty::Dirty;
 use state::{BuilderState, set, set_if_changed};
+use stream_services::RefusedCertificates;
 
 pub use built::Built;
 pub use configmap::{Basis, Data};
@@ -73,6 +75,9 @@ pub struct Builder {
     last_accepted: Objects<Ingress>,
     last_readable: LastReadable,
     refused: RefusedKeys,
+    refused_certificates: RefusedCertificates,
+    /// Ports of TCP and UDP services that could not be opened, each with the reason.
+    closed_ports: BTreeMap<StreamPort, String>,
 }
 
 impl Builder {
@@ -95,6 +100,8 @@ impl Builder {
             last_accepted: Objects::new(),
             last_readable: LastReadable::default(),
             refused: RefusedKeys::default(),
+            refused_certificates: RefusedCertificates::default(),
+            closed_ports: BTreeMap::new(),
         }
     }
 
@@ -136,6 +143,23 @@ impl Builder {
         self.refused.release(key);
     }
 
+    /// Refuses a certificate of TCP services, by its content address: the last one that NGINX confirmed is used, or connections are closed.
+    pub fn refuse_certificate(&mut self, id: &str, reason: &str) {
+        self.refused_certificates.refuse(id, reason);
+    }
+
+    /// Takes the ports of TCP and UDP services that could not be opened, in place of those of before.
+    pub fn closed_ports(&mut self, ports: BTreeMap<StreamPort, String>) {
+        for port in std::mem::replace(&mut self.closed_ports, ports).into_keys() {
+            self.state.set_problems(Subject::ClosedPort(port), Vec::new());
+        }
+    }
+
+    /// Accepts it again.
+    pub fn release_certificate(&mut self, id: &str) {
+        self.refused_certificates.release(id);
+    }
+
     /// Goes on from the data of a ConfigMap that NGINX confirmed earlier.
     #[must_use]
     pub fn with_confirmed(mut self, data: &Data) -> Self {
@@ -163,6 +187,7 @@ impl Builder {
     pub fn confirmed(&mut self, built: &Built) {
         self.last_confirmed = built.rules.clone();
         self.refused.confirm(built.basis.data());
+        self.refused_certificates.confirm(&built.model.fixed.stream_services);
     }
 
     /// Brings the model up to `snapshot`. Cheap when little changed since the last call.

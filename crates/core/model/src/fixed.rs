@@ -19,7 +19,7 @@ use crate::profile::{Profile, ProfileId};
 pub use clients::{ClientVerification, TrustedClients};
 pub use headers::GlobalHeaders;
 pub use host_server::HostServer;
-pub use stream::{StreamPort, StreamService};
+pub use stream::{StreamCertificate, StreamPort, StreamService};
 
 /// What needs a reload. A handful of entries however many Ingresses there are.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -29,7 +29,7 @@ pub mod shares;
 pub mod snapshot;
 
 pub use builder::{Basis, Builder, Built, Data, Quarantine, Review};
-pub use fixed::{Fixed, GlobalHeaders, Globals, HostServer, Listen, StreamPort, StreamService};
+pub use fixed::{Fixed, GlobalHeaders, Globals, HostServer, Listen, StreamCertificate, StreamPort, StreamService};
 pub use key::{BackendId, BackendPort, ObjectKey, ObjectRef};
 pub use last_readable::LastReadable;
 pub use live::{

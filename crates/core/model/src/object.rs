@@ -11,7 +11,7 @@ mod slice;
 
 pub use ingress::{Backend, Ingress, IngressPath, IngressRule, IngressTls, PortRef};
 pub use protocol::Protocol;
-pub use service::{Service, ServicePort, Target};
+pub use service::{Service, ServicePort, TCP_TLS_SECRET, Target};
 pub use slice::{EndpointSlice, SliceEndpoint, SlicePort};
 
 /// An empty text is as good as none.

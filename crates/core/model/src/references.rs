@@ -5,8 +5,9 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use settings::{Config, Reference as Named};
 
 use crate::key::ObjectKey;
-use crate::object::Ingress;
+use crate::object::{Ingress, Service};
 use crate::options::BuildOptions;
+use crate::passes::stream::is_name;
 
 /// Something that an Ingress is parsed again for.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -57,6 +58,12 @@ pub fn secrets_of(key: &ObjectKey, ingress: &Ingress) -> Vec<ObjectKey> {
         _ => None,
     });
     of_tls.chain(named).collect()
+}
+
+/// Secrets that a Service refers to. May hold duplicates.
+pub fn secrets_of_service(key: &ObjectKey, service: &Service) -> Vec<ObjectKey> {
+    let names = service.tcp_tls_secrets.iter().map(|(_, name)| &**name).filter(|name| is_name(name));
+    names.map(|name| ObjectKey::new(key.namespace.clone(), name)).collect()
 }
 
 /// Secrets that the settings refer to.
@@ -115,5 +122,12 @@ mod tests {
         assert_eq!(secrets_of(&key, &ingress), [ObjectKey::new("other", "ca"), ObjectKey::new("ns", "users")]);
         assert_eq!(config_maps_of(&key, &ingress), [ObjectKey::new("ns", "params")]);
         assert!(of_annotations(&key, &ingress).contains(&Reference::Service(ObjectKey::new("ns", "errors"))));
+    }
+
+    #[test]
+    fn services_name_secrets_of_their_own_namespace_only() {
+        let named = ["pair", "other/pair", "../pair", ""].map(|name| ("example.com".into(), name.into()));
+        let service = Service { tcp_tls_secrets: named.into(), ..Service::default() };
+        assert_eq!(secrets_of_service(&ObjectKey::new("ns", "db"), &service), [ObjectKey::new("ns", "pair")]);
     }
 }

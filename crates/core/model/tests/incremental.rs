@@ -139,7 +139,9 @@ fn service(key: &ObjectKey, dice: &mut Dice) -> Service {
         },
         _ => ServiceSpec { cluster_ip: Some("10.96.0.9".into()), ports: Some(ports), ..Default::default() },
     };
-    Service { metadata: meta(key), spec: Some(spec), status: None }
+    let secret = (dice.roll(2) == 0).then(|| dice.of(&["a", "b", "x/a"]).to_owned());
+    let annotations = secret.map(|secret| BTreeMap::from([("nginx.ingress.kubernetes.io/tcp-tls-secret".to_owned(), secret)]));
+    Service { metadata: ObjectMeta { annotations, ..meta(key) }, spec: Some(spec), status: None }
 }
 
 fn slice(key: &ObjectKey, dice: &mut Dice) -> EndpointSlice {
@@ -225,6 +227,7 @@ fn options(host_ownership: HostOwnership) -> BuildOptions {
         configmap: Some(ObjectKey::new("x", "settings")),
         default_backend_service: Some(ObjectKey::new("y", "d")),
         default_ssl_certificate: Some(ObjectKey::new("x", "d")),
+        tcp_services: Some(ObjectKey::new("x", "tcp")),
         passthrough_port: Some(442),
         ..BuildOptions::default()
     }
@@ -265,6 +268,9 @@ proptest! {
         let mut snapshot = Snapshot::default();
         change(&mut snapshot, &mut Dice(3), &pairs);
         snapshot.ingress_classes.get_or_insert_default().insert("nginx".into(), Arc::new(class("k8s.io/ingress-nginx")));
+        let entries = BTreeMap::from([("5432", "x/a:80"), ("5433", "y/b:http:PROXY")].map(|(port, entry)| (port.to_owned(), entry.to_owned())));
+        let services = ConfigMap { data: Some(entries), ..Default::default() };
+        snapshot.config_maps.insert(ObjectKey::new("x", "tcp"), Arc::new(services));
         let mut builder = Builder::new(options(ownership));
         let mut held = Live::default();
         let mut digest = 0;

@@ -6,6 +6,9 @@ use settings::{CONFIG_KEYS, Config};
 use crate::RenderError;
 use crate::print::Printed;
 
+/// Directives of TLS in the stream block that are those of the `http` block.
+const STREAM_TLS: [&str; 3] = ["ssl_protocols", "ssl_ecdh_curve", "ssl_session_tickets"];
+
 /// What `directives.conf` prints: a name and its arguments.
 #[derive(Serialize)]
 pub(crate) struct DirectiveView {
@@ -18,6 +21,13 @@ impl DirectiveView {
     pub(crate) fn http(config: &Config) -> Result<Vec<Self>, RenderError> {
         let directives = CONFIG_KEYS.iter().filter_map(|key| key.directive.as_ref());
         Self::all(directives.map(|directive| (directive.name, (directive.arguments)(config))))
+    }
+
+    /// Those of them that are about TLS and that the stream block has as well.
+    pub(crate) fn stream_tls(config: &Config) -> Result<Vec<Self>, RenderError> {
+        let directives = CONFIG_KEYS.iter().filter_map(|key| key.directive.as_ref());
+        let shared = directives.filter(|directive| STREAM_TLS.contains(&directive.name));
+        Self::all(shared.map(|directive| (directive.name, (directive.arguments)(config))))
     }
 
     /// Those that have arguments.

@@ -21,6 +21,8 @@ struct View {
     /// From whom the PROXY protocol is believed, and how long its header may take; without it none.
     trusted: Vec<Printed>,
     header_timeout: Option<Printed>,
+    /// The script writes the PROXY header that goes on, with what the load balancer was connected to.
+    introduces: bool,
     socket: Printed,
     #[serde(flatten)]
     next: NextUpstream,
@@ -34,6 +36,7 @@ impl View {
             listen: listen_for_tls(globals, caps)?,
             trusted: if proxied { client::networks(&config.proxy_real_ip_cidr)? } else { Vec::new() },
             header_timeout: proxied.then(|| Printed::word(config.proxy_protocol_header_timeout)).transpose()?,
+            introduces: proxied,
             socket: unix(&paths.passthrough_socket())?,
             next: NextUpstream::new(globals, paths)?,
         })

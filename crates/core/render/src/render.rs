@@ -17,7 +17,7 @@ use crate::profile::{self, ProfileView};
 use crate::proxy::HeadersView;
 use crate::server::{Names, ServerView, Side, unix};
 use crate::used_variables::UsedVariables;
-use crate::{Capabilities, Paths, RenderError, clients, firewall, lua, mirror, pass, passthrough, stream, stream_map};
+use crate::{Capabilities, Paths, RenderError, clients, firewall, lua, mirror, pass, passthrough, stream, stream_map, stream_services};
 
 /// The name of the default server.
 pub(crate) const CATCH_ALL: &str = "_";
@@ -39,6 +39,7 @@ pub fn render(fixed: &Fixed, caps: &Capabilities, paths: &Paths) -> Result<FileS
     others.extend(firewall::files(fixed, caps));
     others.extend(clients::files(fixed));
     others.extend(stream_map::files(fixed));
+    others.extend(stream_services::files(fixed));
 
     // The revision is part of the text that it is the address of: computed over the text without it.
     let draft = Input { fixed, caps, paths, revision: "0", used: &UsedVariables::default() };

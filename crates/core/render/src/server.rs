@@ -297,6 +297,7 @@ pub(crate) fn listen_for_service(
         words.extend(globals.config.reuse_port.then(|| "reuseport".to_owned()));
     } else {
         words.extend(service.accepts_proxy.then(|| "proxy_protocol".to_owned()));
+        words.extend(service.certificate.is_some().then(|| "ssl".to_owned()));
         words.push(format!("backlog={}", caps.backlog));
     }
     let view = |address| Ok(ListenView { address: Printed::word(address)?, options: Printed::options(&words)? });

@@ -16,7 +16,7 @@ use crate::page::Page;
 use crate::paths::STREAM_SCRIPT;
 use crate::print::Printed;
 use crate::server::unix;
-use crate::{Capabilities, Paths, RenderError};
+use crate::{Capabilities, Paths, RenderError, stream_services};
 
 /// The module that runs the script, and the Debian package that brings it.
 pub(crate) const MODULE: &str = "ngx_stream_js_module";
@@ -33,6 +33,8 @@ struct View {
     script: Printed,
     directory: Printed,
     tries: u32,
+    /// TLS of a TCP service is decrypted.
+    decrypts: bool,
     name_server: Printed,
     /// The sockets that TLS connections are handed to, with `ssl-passthrough`.
     passthrough: Option<Printed>,
@@ -104,6 +106,7 @@ pub(crate) fn block(page: &mut Page, fixed: &Fixed, paths: &Paths) -> Result<(),
         script: path(&paths.stream_script())?,
         directory: path(&paths.stream_map())?,
         tries,
+        decrypts: stream_services::decrypts(fixed),
         name_server: name_server(globals, paths)?,
         passthrough: globals.listen.passthrough.map(|_| unix(&paths.passthrough_socket())).transpose()?,
         decrypted: unix(&paths.https_socket())?,

@@ -32,6 +32,7 @@ templates! {
     "stream_end.conf",
     "stream_map.conf",
     "stream_service.conf",
+    "stream_tls.conf",
     "passthrough.conf",
     "auth.conf",
     "client_refused.conf",

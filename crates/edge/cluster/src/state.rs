@@ -108,6 +108,11 @@ impl ClusterState {
                 let progress = &mut self.feeds[feed];
                 progress.note(&input, now);
                 let changes = plain(&mut self.services, progress, feed, input);
+                for change in &changes.objects {
+                    let named =
+                        |object: Option<&Service>| object.map_or_else(Named::default, |object| Named::by_service(&change.key, object));
+                    self.refer(named(change.old.as_deref()), named(change.new.as_deref()));
+                }
                 self.note(changes);
             }
             Message::EndpointSlice(feed, input) => {

@@ -70,12 +70,15 @@ pub(crate) async fn run(
                     match subject {
                         Subject::Ingress(ingress) => builder.quarantine(&ingress, &reason, &refused),
                         Subject::Setting(key) => builder.refuse_key(&key, &reason, &refused),
+                        Subject::Certificate { id, .. } => builder.refuse_certificate(&id, &reason),
                     }
                 },
+                Some(Feedback::Closed(ports)) => builder.closed_ports(ports),
                 Some(Feedback::Release(subjects)) => for subject in subjects {
                     match subject {
                         Subject::Ingress(ingress) => builder.release(&ingress),
                         Subject::Setting(key) => builder.release_key(&key),
+                        Subject::Certificate { id, .. } => builder.release_certificate(&id),
                     }
                 },
             },

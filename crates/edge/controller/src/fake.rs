@@ -1,13 +1,13 @@
 //! The whole controller over an NGINX that writes down what it is asked for, for tests.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use imbl::OrdMap;
 use k8s_openapi::api::core::v1::ConfigMap;
-use model::{BuildOptions, Data, Fixed, Ingress, ObjectKey, Problem, Snapshot, Table};
+use model::{BuildOptions, Data, Fixed, Ingress, ObjectKey, Problem, Snapshot, StreamPort, Table};
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{Notify, Semaphore, watch};
 
@@ -39,6 +39,8 @@ pub(crate) struct World {
     /// The text that it runs.
     pub(crate) runs: Fixed,
     pub(crate) adopted: Option<Adopted>,
+    /// Ports that other processes have.
+    pub(crate) taken: BTreeSet<StreamPort>,
     /// Problems as they were reported last.
     pub(crate) problems: Vec<Problem>,
     /// Failures of reloads as they were reported.
@@ -102,7 +104,9 @@ impl Fake {
                 }
                 world.runs = fixed.clone();
                 world.up = true;
-                Ok(Applied { revision, started, unchanged: false, duration: Duration::ZERO })
+                let taken = fixed.stream_services.keys().filter(|port| world.taken.contains(port));
+                let closed = taken.map(|port| (*port, "another process has it".to_owned())).collect();
+                Ok(Applied { revision, started, unchanged: false, duration: Duration::ZERO, closed })
             }
         }
     }
@@ -115,6 +119,10 @@ impl Nginx for Fake {
 
     async fn reload(&mut self, fixed: &Fixed) -> Result<Applied, ApplyError> {
         self.take("reload", fixed).await
+    }
+
+    async fn is_free(&mut self, _: &Fixed, port: StreamPort) -> bool {
+        !self.world().taken.contains(&port)
     }
 
     fn patience(&self) -> Duration {
@@ -281,6 +289,15 @@ impl Bed {
     }
 
     pub(crate) fn over(world: World, permits: usize) -> Self {
+        Self::with(world, permits, None)
+    }
+
+    /// The same with TCP services, from the ConfigMap `n/tcp`.
+    pub(crate) fn with_services(world: World) -> Self {
+        Self::with(world, 1000, Some(ObjectKey::new("n", "tcp")))
+    }
+
+    fn with(world: World, permits: usize, tcp_services: Option<ObjectKey>) -> Self {
         let (fake, files) = (Fake::new(world, permits), Fake::new(World::default(), 0));
         let metrics = Metrics::new(&Identity::default(), "test");
         let snapshots = watch::Sender::new(None);
@@ -288,6 +305,7 @@ impl Bed {
         let parts = Parts {
             settings: BuildOptions {
                 configmap: Some(ObjectKey::new("n", "settings")),
+                tcp_services,
                 passthrough_port: Some(442),
                 ..BuildOptions::default()
             },

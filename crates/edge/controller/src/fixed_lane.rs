@@ -8,8 +8,10 @@
 
 mod blame;
 mod causes;
+mod closed_ports;
 mod generations;
 mod pacing;
+mod pinned;
 mod quarantine;
 mod search;
 
@@ -28,8 +30,10 @@ use crate::metrics::{Metrics, Stage};
 use crate::port::{Adopted, Applied, ApplyError, Loss, Nginx, Reporter};
 use crate::{Feedback, LiveStatus, Loaded, Locations, Pace};
 use causes::Causes;
+use closed_ports::ClosedPorts;
 use generations::Generations;
 use pacing::Pacing;
+use pinned::pinned;
 pub(crate) use quarantine::Subject;
 use quarantine::{HeldParts, Suspects};
 
@@ -62,7 +66,7 @@ pub(crate) async fn run<N: Nginx>(
             // A stream of changes may not put off what is already due.
             due.map_or(spaced, |due| if due > now { due.min(spaced).max(now) } else { due })
         };
-        let look = lane.held.next();
+        let look = lane.held.next().into_iter().chain(lane.closed.next()).min();
         tokio::select! {
             biased;
             loss = lane.nginx.lost(), if started && lane.lost.is_none() => {
@@ -120,7 +124,10 @@ pub(crate) async fn run<N: Nginx>(
             }
             () = sleep_until(look.unwrap_or_else(Instant::now)), if look.is_some() && (due.is_none() || waits) => {
                 let wanted = built.borrow().clone();
-                if let Some(wanted) = wanted { lane.look_again(&wanted).await }
+                if let Some(wanted) = wanted {
+                    lane.look_again(&wanted).await;
+                    if lane.look_at_ports().await { due = Some(soon(due, lane.earliest(&wanted))) }
+                }
             }
         }
     }
@@ -151,6 +158,7 @@ pub(crate) struct Lane<N> {
     /// The data of the ConfigMap that NGINX confirmed last.
     confirmed: Data,
     held: HeldParts,
+    closed: ClosedPorts,
     suspects: Suspects,
     generations: Generations,
     pacing: Pacing,
@@ -178,7 +186,7 @@ pub(crate) struct Ends {
 
 impl<N: Nginx> Lane<N> {
     pub(crate) fn new(nginx: N, ends: Ends, report: Arc<dyn Reporter>, metrics: Metrics, confirmed: Data, interval: Duration) -> Self {
-        let (held, suspects, generations, pacing, quarantined) = Default::default();
+        let (held, closed, suspects, generations, pacing, quarantined) = Default::default();
         Self {
             nginx,
             ends,
@@ -187,6 +195,7 @@ impl<N: Nginx> Lane<N> {
             lost: None,
             confirmed,
             held,
+            closed,
             suspects,
             generations,
             pacing,
@@ -293,6 +302,7 @@ impl<N: Nginx> Lane<N> {
                 let locations = Locations::of(&fixed);
                 let starts = loaded.starts + u64::from(applied.started || loaded.starts == 0);
                 self.ends.loaded.send_replace(Loaded { starts, revision: applied.revision, locations, fixed: Some(fixed) });
+                self.left_out(applied.closed).await;
                 self.before = Some(wanted.clone());
                 let _ = self.ends.feedback.send(Feedback::Confirmed(wanted.clone())).await;
                 TurnOutcome::Done
@@ -430,18 +440,6 @@ impl<N: Nginx> Lane<N> {
         }
         self.lost.is_none()
     }
-}
-
-/// The wanted text with what can't change during the life of a master: a shared dictionary of another size would be a new,
-/// empty one for new workers, while old workers went on with the old one and missed every update.
-fn pinned(wanted: &Fixed, running: &Fixed) -> Fixed {
-    let sizes = &running.globals.config.lua_shared_dicts;
-    if wanted.globals.config.lua_shared_dicts == *sizes {
-        return wanted.clone();
-    }
-    let mut globals = (*wanted.globals).clone();
-    globals.config.lua_shared_dicts = sizes.clone();
-    Fixed { globals: Arc::new(globals), ..wanted.clone() }
 }
 
 #[cfg(test)]

@@ -24,11 +24,12 @@ pub mod metrics;
 pub mod port;
 mod resolve;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use model::snapshot::Staples;
-use model::{BuildOptions, Builder, Built, Data, Snapshot};
+use model::{BuildOptions, Builder, Built, Data, Snapshot, StreamPort};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
@@ -88,6 +89,8 @@ impl Handle {
 pub(crate) enum Feedback {
     /// NGINX refused what these ask for in a build, each for its reason.
     Quarantine(Arc<Built>, Vec<(Subject, String)>),
+    /// The ports of TCP and UDP services that the last reload could not open, each with the reason.
+    Closed(BTreeMap<StreamPort, String>),
     /// NGINX accepts again what these ask for.
     Release(Vec<Subject>),
     /// NGINX confirmed what was built.

@@ -1,13 +1,13 @@
 //! The ports of the controller: an NGINX, its live interface, and a receiver of reports.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use imbl::OrdMap;
-use model::{Data, Fixed, Part, Problem, Table};
+use model::{Data, Fixed, Part, Problem, StreamPort, Table};
 
 use crate::Locations;
 
@@ -18,6 +18,9 @@ pub trait Nginx: Send + 'static {
 
     /// The same, but it reads everything again even if it runs this text already.
     fn reload(&mut self, fixed: &Fixed) -> impl Future<Output = Result<Applied, ApplyError>> + Send;
+
+    /// Whether the port of a TCP or UDP service, which could not be opened, can be now.
+    fn is_free(&mut self, fixed: &Fixed, port: StreamPort) -> impl Future<Output = bool> + Send;
 
     /// Longest test of a text that is applied.
     fn patience(&self) -> Duration;
@@ -87,6 +90,8 @@ pub struct Applied {
     pub unchanged: bool,
     /// Time from the signal to the confirmation.
     pub duration: Duration,
+    /// TCP and UDP services that were left out, as their ports could not be opened, each with the reason.
+    pub closed: BTreeMap<StreamPort, String>,
 }
 
 /// The reason why text was not applied. The last known good configuration stays active.

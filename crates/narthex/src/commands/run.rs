@@ -7,6 +7,7 @@ pub(crate) mod descriptors;
 mod health;
 pub(crate) mod orphans;
 mod place;
+mod ports;
 mod probe;
 mod requested_reload;
 mod requests;

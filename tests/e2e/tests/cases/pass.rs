@@ -177,6 +177,11 @@ async fn pass_04_clients_may_speak_the_proxy_protocol() -> anyhow::Result<()> {
     case.create(&rule("echo", "echo").build()).await?;
     let seen = poll(PATIENCE, || seen(Request::get(controller.https(), "/").prelude(line))).await?;
     assert_eq!((seen.header("x-real-ip"), seen.header("x-forwarded-proto")), (Some("192.0.2.7"), Some("https")));
+    // The load balancer's, not this server's.
+    assert_eq!(seen.header("x-forwarded-port"), Some("1234"));
+    // What a load balancer sends to see whether the server lives names no address.
+    let seen = self::seen(Request::get(controller.https(), "/").prelude("PROXY UNKNOWN\r\n")).await?;
+    assert_eq!((seen.header("x-real-ip"), seen.header("x-forwarded-port")), (Some("127.0.0.1"), Some("443")));
     Ok(())
 }
 

@@ -92,6 +92,19 @@ impl Connection {
         Ok(response)
     }
 
+    /// Sends bytes as they are and returns all that comes until the peer closes.
+    ///
+    /// # Errors
+    /// Writing failed, or the peer did not close within 10 s.
+    pub async fn exchange(mut self, bytes: &[u8]) -> anyhow::Result<Vec<u8>> {
+        tokio::time::timeout(super::TIMEOUT, exchange(&mut self.stream, bytes)).await?.context("an exchange of bytes")
+    }
+
+    /// What the peer showed in the handshake, in DER.
+    pub fn certificates(&self) -> &[Vec<u8>] {
+        &self.certificates
+    }
+
     async fn head(&mut self) -> anyhow::Result<Response> {
         loop {
             if self.stream.fill_buf().await.context(Unanswered)?.is_empty() {

@@ -32,6 +32,8 @@ pub struct Built {
     pub quarantined: Quarantine,
     /// Keys of the ConfigMap whose value NGINX refused.
     pub refused_keys: Arc<BTreeSet<String>>,
+    /// Certificates of TCP services that NGINX refused, by their content address.
+    pub refused_certificates: Arc<BTreeSet<Arc<str>>>,
     /// What all objects ask for of what is finite.
     pub usage: Usage,
     /// What is known of the certificates that hosts have, by the content address of the key pair.
@@ -49,6 +51,9 @@ pub(super) enum Subject {
     Config,
     StreamServices(Protocol),
     StreamService(StreamPort),
+    StreamCertificate(StreamPort),
+    /// Its port could not be opened.
+    ClosedPort(StreamPort),
     Object(ObjectKey),
     Share(ObjectKey),
     Secret(ObjectKey),

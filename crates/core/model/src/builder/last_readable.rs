@@ -43,9 +43,11 @@ impl Builder {
         self.last_readable = last;
     }
 
-    /// Whether some host may get its certificate there.
+    /// Whether some host or TCP service may get its certificate there.
     fn is_certificate(&self, secret: &ObjectKey) -> bool {
-        self.options.default_ssl_certificate.as_ref() == Some(secret) || self.state.secrets.values(secret).next().is_some()
+        self.options.default_ssl_certificate.as_ref() == Some(secret)
+            || self.state.secrets.values(secret).next().is_some()
+            || self.is_stream_secret(secret)
     }
 
     /// Whether the last readable version of what an annotation names was read.

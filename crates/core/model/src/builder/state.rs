@@ -11,6 +11,7 @@ use super::built::{Built, Subject};
 use super::claims::{Claims, PairClaims};
 use super::index::{Counted, Index};
 use super::room::Waiting;
+use crate::fixed::{StreamPort, StreamService};
 use crate::ingress::accept::Classes;
 use crate::key::{BackendId, ObjectKey};
 use crate::live::NO_CERTIFICATE;
@@ -86,6 +87,8 @@ pub(super) struct BuilderState {
     /// Lists of users that hosts ask for.
     pub(super) users: Claims<Arc<str>, Arc<str>, Counted<Arc<str>>>,
     pub(super) default_certificate: Option<Certificate>,
+    /// TCP and UDP services as the ConfigMaps have them, without certificates.
+    pub(super) stream_entries: OrdMap<StreamPort, Arc<StreamService>>,
 }
 
 impl BuilderState {

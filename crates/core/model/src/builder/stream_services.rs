@@ -1,5 +1,7 @@
 //! TCP and UDP services: ports from the operator's ConfigMaps, which are text, and their endpoints, which are data.
 
+mod certificate;
+
 use std::sync::Arc;
 
 use imbl::OrdMap;
@@ -18,26 +20,61 @@ use crate::passes::backend::{self, Purpose};
 use crate::passes::stream;
 use crate::problem::{Problem, ProblemKind, of_value};
 
+pub(super) use certificate::RefusedCertificates;
+
 type Services = OrdMap<StreamPort, Arc<StreamService>>;
 
+/// How connections to a service are treated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Handling {
+    Plain,
+    Decrypted,
+    /// They are to be decrypted, and can't be.
+    Closed,
+}
+
 impl Builder {
-    /// Brings them up to date. Cost: their number, and the endpoints of those that changed.
+    /// Brings them up to date. Cost: their number, and the endpoints and certificates of those that changed.
     pub(super) fn set_stream_services(&mut self, changes: &Changes, dirty: &Dirty) {
-        let before = self.state.built.model.fixed.stream_services.clone();
+        let before = self.state.stream_entries.clone();
         if dirty.everything || self.options.stream_config_maps().any(|(_, _, key)| changes.config_maps.contains(key)) {
             self.read_stream_services();
         }
-        let now = self.state.built.model.fixed.stream_services.clone();
+        let now = self.state.stream_entries.clone();
         for port in before.keys().filter(|port| !now.contains_key(*port)) {
-            self.state.built.model.live.stream_services.remove(&*port.to_string());
+            self.state.built.model.fixed.stream_services.remove(port);
+            self.set_stream_endpoints(*port, None);
             self.state.built.stream_names.remove(port);
             self.state.set_problems(Subject::StreamService(*port), Vec::new());
+            self.state.set_problems(Subject::StreamCertificate(*port), Vec::new());
         }
-        for (port, service) in &now {
+        let rejudged = std::mem::take(&mut self.refused_certificates.changed);
+        for (port, entry) in &now {
+            let changed = dirty.everything || before.get(port) != Some(entry) || dirty.services.contains(&entry.backend.service);
+            let secret = || self.stream_secret(*port, entry).is_some_and(|secret| changes.secrets.contains(&secret));
             let resolved = || self.state.built.stream_names.get(port).is_some_and(|name| changes.addresses.contains(name));
-            if dirty.everything || before.get(port) != Some(service) || dirty.services.contains(&service.backend.service) || resolved() {
-                self.find_stream_endpoints(*port, service);
+            if changed || rejudged || changes.is_later || resolved() || secret() {
+                let handling = self.find_stream_certificate(*port, entry);
+                self.find_stream_endpoints(*port, entry, handling);
             }
+        }
+        self.forget_refused_certificates();
+        self.report_closed_ports();
+    }
+
+    fn report_closed_ports(&mut self) {
+        for (port, reason) in self.closed_ports.clone() {
+            let found = self.options.stream_config_maps().find(|(protocol, _, _)| *protocol == port.protocol);
+            let entry = found.filter(|_| self.state.stream_entries.contains_key(&port)).and_then(|(_, _, key)| {
+                let data = self.state.snapshot.config_maps.get(key)?.data.as_ref()?;
+                data.get_key_value(&*port.number.to_string()).map(|(name, value)| (key, name, value))
+            });
+            let problem = entry.map(|(key, name, value)| {
+                let detail =
+                    format!("port {} can't be opened: {reason}; the entry is left out, and tried again once the port is free", port.number);
+                problem(key, name, of_value(value, detail))
+            });
+            self.state.set_problems(Subject::ClosedPort(port), problem.into_iter().collect());
         }
     }
 
@@ -60,7 +97,7 @@ impl Builder {
             }
             self.state.set_problems(Subject::StreamServices(protocol), problems);
         }
-        self.state.built.model.fixed.stream_services = services;
+        self.state.stream_entries = services;
     }
 
     fn read_entries(&self, protocol: Protocol, key: &ObjectKey, map: &ConfigMap, services: &mut Services, problems: &mut Vec<Problem>) {
@@ -85,7 +122,7 @@ impl Builder {
         }
     }
 
-    fn find_stream_endpoints(&mut self, port: StreamPort, service: &StreamService) {
+    fn find_stream_endpoints(&mut self, port: StreamPort, service: &StreamService, handling: Handling) {
         let backend = &service.backend;
         let slices: Vec<ObjectKey> = self.state.slices.values(&backend.service).cloned().collect();
         let input = self.backend_input(&slices, Purpose::Stream(port.protocol));
@@ -102,10 +139,25 @@ impl Builder {
         let name = self.external_name(&backend.service);
         self.state.set_problems(Subject::StreamService(port), problems);
         set(&mut self.state.built.stream_names, &port, name);
-        let (key, text) = (Arc::<str>::from(port.to_string()), live::stream::encode(endpoints));
+        let text = live::stream::encode(endpoints);
+        self.set_stream_endpoints(port, Some((handling, text)).filter(|_| handling != Handling::Closed));
+    }
+
+    /// Replaces the record of a service: that of its handling, none of another.
+    fn set_stream_endpoints(&mut self, port: StreamPort, new: Option<(Handling, Arc<str>)>) {
         let held = &mut self.state.built.model.live.stream_services;
-        if held.get(&key) != Some(&text) {
-            held.insert(key, text);
+        for handling in [Handling::Plain, Handling::Decrypted].into_iter().take(if port.protocol == Protocol::Tcp { 2 } else { 1 }) {
+            let key = port.endpoints_key(handling == Handling::Decrypted);
+            match &new {
+                Some((wanted, text)) if *wanted == handling => {
+                    if held.get(&key) != Some(text) {
+                        held.insert(key, text.clone());
+                    }
+                }
+                _ => {
+                    held.remove(&key);
+                }
+            }
         }
     }
 }

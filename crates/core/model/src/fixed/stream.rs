@@ -1,17 +1,27 @@
 //! TCP and UDP services: ports of the stream block.
 
 use std::fmt;
+use std::sync::Arc;
 
-use crate::key::BackendId;
+use crate::key::{BackendId, ObjectKey};
 use crate::object::Protocol;
+use crate::options::PemPair;
 
-/// A port that clients connect to. Its text, `tcp-8080`, is the key of its endpoints.
+/// A port that clients connect to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StreamPort {
     /// TCP or UDP.
     pub protocol: Protocol,
     /// Its number, from 1.
     pub number: u16,
+}
+
+impl StreamPort {
+    /// The key of its endpoints: `tcp-8080`, or `tls-8080` where TLS is decrypted. A server of the stream block reads those of its own kind only, so that
+    /// until a reload has made it one that decrypts no connection reaches an endpoint.
+    pub fn endpoints_key(self, decrypts: bool) -> Arc<str> {
+        if decrypts { format!("tls-{}", self.number).into() } else { self.to_string().into() }
+    }
 }
 
 impl fmt::Display for StreamPort {
@@ -29,6 +39,19 @@ pub struct StreamService {
     pub accepts_proxy: bool,
     /// Endpoints get the PROXY protocol, version 1. TCP only.
     pub sends_proxy: bool,
+    /// What TLS is decrypted with; `None`: connections go on as they are. TCP only.
+    pub certificate: Option<Arc<StreamCertificate>>,
+}
+
+/// A key pair that connections to a TCP service are decrypted with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StreamCertificate {
+    /// Content address.
+    pub id: Arc<str>,
+    /// The Secret that it is from.
+    pub secret: ObjectKey,
+    /// Certificates and key.
+    pub pair: PemPair,
 }
 
 impl StreamService {

@@ -183,7 +183,7 @@ tables! {
         change: "endpoints",
         medium: Medium::Files,
         is_secret: false,
-        keys: "`tcp-8080`, `udp-53`: protocol and port",
+        keys: "`tcp-8080`, `udp-53`: protocol and port; `tls-8080` where TLS is decrypted",
         text: "[endpoints](#stream-map)",
     }
     /// Where TLS connections to a literal host name go on that are not decrypted (`ssl-passthrough`): its endpoints ([`stream`](super::stream)).

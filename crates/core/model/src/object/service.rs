@@ -20,6 +20,18 @@ pub struct Service {
     pub ports: Box<[ServicePort]>,
     /// Endpoints in the client's zone come first: `spec.trafficDistribution`, or one of the older annotations.
     pub prefers_zone: bool,
+    /// Values of the annotation [`TCP_TLS_SECRET`], each with the prefix of the annotation. Mostly none.
+    pub tcp_tls_secrets: Box<[(Box<str>, Box<str>)]>,
+}
+
+/// The annotation, without its prefix, that names the Secret which TLS of a TCP service is decrypted with.
+pub const TCP_TLS_SECRET: &str = "tcp-tls-secret";
+
+impl Service {
+    /// The value of [`TCP_TLS_SECRET`] with this prefix.
+    pub fn tcp_tls_secret(&self, prefix: &str) -> Option<&str> {
+        self.tcp_tls_secrets.iter().find(|(of, _)| **of == *prefix).map(|(_, value)| &**value)
+    }
 }
 
 /// A port of a Service.
@@ -50,6 +62,11 @@ impl From<v1::Service> for Service {
     fn from(object: v1::Service) -> Self {
         let annotation = |key: &str| object.metadata.annotations.as_ref().and_then(|annotations| annotations.get(key));
         let mode = annotation("service.kubernetes.io/topology-mode").or_else(|| annotation("service.kubernetes.io/topology-aware-hints"));
+        let named = |(key, value): (&String, &String)| {
+            let (prefix, name) = key.split_once('/')?;
+            (name == TCP_TLS_SECRET).then(|| (prefix.into(), value.as_str().into()))
+        };
+        let tcp_tls_secrets = object.metadata.annotations.iter().flatten().filter_map(named).collect();
         let spec = object.spec.unwrap_or_default();
         let close = matches!(spec.traffic_distribution.as_deref(), Some("PreferClose" | "PreferSameZone"));
         Self {
@@ -58,6 +75,7 @@ impl From<v1::Service> for Service {
             external_name: (spec.type_.as_deref() == Some("ExternalName")).then(|| spec.external_name.unwrap_or_default().into()),
             cluster_ip: spec.cluster_ip.and_then(|address| address.parse().ok()),
             ports: spec.ports.into_iter().flatten().map(ServicePort::from).collect(),
+            tcp_tls_secrets,
         }
     }
 }
@@ -110,6 +128,14 @@ mod tests {
         assert_eq!(read(json!({"spec": {"type": "ExternalName", "externalName": "a.b"}})).external_name.as_deref(), Some("a.b"));
         assert_eq!(read(json!({"spec": {"type": "ExternalName"}})).external_name.as_deref(), Some(""));
         assert_eq!(read(json!({"spec": {"clusterIP": "None"}})).cluster_ip, None);
+    }
+
+    #[test]
+    fn the_secret_for_tls_is_that_of_the_annotation_with_the_prefix() {
+        let annotations = json!({"example.com/tcp-tls-secret": "pair", "other.example/tcp-tls-secret": "", "tcp-tls-secret": "bare"});
+        let service = read(json!({"metadata": {"annotations": annotations}}));
+        let found = ["example.com", "other.example", "third.example"].map(|prefix| service.tcp_tls_secret(prefix));
+        assert_eq!(found, [Some("pair"), Some(""), None]);
     }
 
     #[test]

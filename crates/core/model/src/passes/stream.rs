@@ -36,6 +36,7 @@ pub(crate) fn service(protocol: Protocol, value: &str) -> Result<(StreamService,
         backend: BackendId { service, port },
         accepts_proxy: means_proxy(0),
         sends_proxy: words.len() == 2 && means_proxy(1),
+        certificate: None,
     };
     let odd = |word: &&&str| !word.is_empty() && !word.eq_ignore_ascii_case(PROXY);
     let remark = match words.iter().find(odd) {
@@ -50,7 +51,7 @@ pub(crate) fn service(protocol: Protocol, value: &str) -> Result<(StreamService,
 }
 
 /// Whether a text may be the name of an object or a port; whether it is one the cluster says.
-fn is_name(text: &str) -> bool {
+pub(crate) fn is_name(text: &str) -> bool {
     !text.is_empty() && text.len() <= 253 && text.bytes().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-' || c == b'.')
 }
 

@@ -9,6 +9,7 @@ mod live;
 mod ownership;
 mod proxying;
 mod settings;
+mod stream_certificates;
 mod streams;
 mod wire;
 mod world;

@@ -45,7 +45,7 @@ impl LogView {
         Ok(Self {
             escape: escape.map(Printed::fixed),
             format: Printed::template(&config.log_format_upstream),
-            params: if syslog.is_some() { Printed::fixed("") } else { in_blocks(config)? },
+            params: if syslog.is_some() { Printed::fixed("") } else { in_blocks(config, observability.http_access_log_path.as_ref())? },
             target: target.map(|target| syslog.unwrap_or(target)),
             skipped: skipped.collect::<Result<_, _>>()?,
             errors: errors.transpose()?,
@@ -60,17 +60,21 @@ fn syslog(config: &Config) -> Result<Option<Printed>, RenderError> {
     host.map(|host| Printed::prefixed("syslog:server=", format!("{}:{}", host.authority(), observability.syslog_port))).transpose()
 }
 
-/// How the access log of HTTP is written unless `access-log-params` says otherwise: a write for each request costs more than its line.
+/// How access logs are written unless `access-log-params` says otherwise: a write for each request or connection costs more than its line.
 /// NGINX never splits a line between blocks, and a pipe takes up to 4 KiB (`PIPE_BUF`) at once, so that workers don't mix theirs.
 const BLOCKS: &str = " buffer=4k flush=100ms";
 
-fn in_blocks(config: &Config) -> Result<Printed, RenderError> {
-    if config.observability.access_log_params.is_empty() { Ok(Printed::fixed(BLOCKS)) } else { params(config) }
+/// How one of the access logs is written. Lines to syslog are packets of their own.
+pub(super) fn in_blocks(config: &Config, own: Option<&Word>) -> Result<Printed, RenderError> {
+    let params = &config.observability.access_log_params;
+    if path_of(config, own).starts_with("syslog:") {
+        return Ok(Printed::fixed(""));
+    }
+    if params.is_empty() { Ok(Printed::fixed(BLOCKS)) } else { Printed::options(params) }
 }
 
-/// How access logs to files are written.
-pub(super) fn params(config: &Config) -> Result<Printed, RenderError> {
-    Printed::options(&config.observability.access_log_params)
+fn path_of<'a>(config: &'a Config, own: Option<&'a Word>) -> &'a str {
+    own.unwrap_or(&config.access_log_path).as_str()
 }
 
 /// Where one of the access logs goes, if anywhere.
@@ -78,8 +82,34 @@ pub(super) fn target(config: &Config, disabled: bool, own: Option<&Word>) -> Res
     if disabled || config.disable_access_log {
         return Ok(None);
     }
-    match own.unwrap_or(&config.access_log_path).as_str() {
+    match path_of(config, own) {
         STDOUT_LINK => Ok(Some(Printed::fixed("/dev/stdout"))),
         target => Printed::argument(target).map(Some),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(data: &[(&str, &str)], expected: &str) {
+        let data: BTreeMap<String, String> = data.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        let (config, findings) = Config::parse(&data);
+        assert!(findings.is_empty(), "{findings:?}");
+        let own = config.observability.stream_access_log_path.as_ref();
+        assert_eq!(format!("{:?}", in_blocks(&config, own).unwrap()), expected);
+    }
+
+    #[test]
+    fn access_logs_are_written_in_blocks_but_for_those_that_go_to_syslog() {
+        check(&[], BLOCKS);
+        check(&[("access-log-params", "buffer=16k flush=1m")], " buffer=16k flush=1m");
+        let syslog = "syslog:server=192.0.2.1";
+        check(&[("access-log-path", syslog), ("access-log-params", "buffer=16k")], "");
+        check(&[("stream-access-log-path", syslog)], "");
+        check(&[("access-log-path", syslog), ("stream-access-log-path", "/tmp/stream.log")], BLOCKS);
     }
 }

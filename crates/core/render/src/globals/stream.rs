@@ -3,7 +3,7 @@
 use model::Fixed;
 use serde::Serialize;
 
-use super::log::{params, target};
+use super::log::{in_blocks, target};
 use super::path;
 use crate::print::Printed;
 use crate::{Capabilities, Paths, RenderError};
@@ -52,7 +52,7 @@ impl StreamView {
             services,
             format: Printed::template(&observability.log_format_stream),
             target,
-            params: params(config)?,
+            params: in_blocks(config, observability.stream_access_log_path.as_ref())?,
             counted: is_counted.then(|| path(&paths.stream_log())).transpose()?,
         }))
     }

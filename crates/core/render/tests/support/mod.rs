@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 use std::process::Command;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::{fs, io::Write};
 
 use imbl::OrdMap;
@@ -14,7 +14,7 @@ use model::live::Endpoint;
 use model::options::PemPair;
 use model::{
     BackendId, BackendPort, BackendRecord, Fixed, GlobalHeaders, Globals, HostRecord, Listen, Live, Model, ObjectKey, Policy, Profile,
-    Protocol, Route, StreamPort, StreamService,
+    Protocol, Route, StreamCertificate, StreamPort, StreamService,
 };
 use render::{Capabilities, FileSet, Paths};
 use settings::Config;
@@ -40,15 +40,24 @@ pub(crate) fn globals(config: Config) -> Arc<Globals> {
     })
 }
 
-/// A TCP service, one with the PROXY protocol on both sides, and a UDP service, on ports that an ordinary user may open.
+/// A key pair, the same in each call: what is rendered twice is compared.
+static PAIR: LazyLock<PemPair> = LazyLock::new(|| {
+    let made = rcgen::generate_simple_self_signed(["db.example".to_owned()]).unwrap();
+    PemPair { chain: made.cert.pem(), key: made.signing_key.serialize_pem() }
+});
+
+/// A TCP service, one with the PROXY protocol on both sides, one that is decrypted, and a UDP service, on ports that an ordinary user may open.
 pub(crate) fn stream_services() -> OrdMap<StreamPort, Arc<StreamService>> {
     let entry = |protocol, number, name: &str, proxy| {
         let backend = BackendId { service: ObjectKey::new("default", name), port: BackendPort::Number(80) };
-        let service = StreamService { backend, accepts_proxy: proxy, sends_proxy: proxy };
+        let service = StreamService { backend, accepts_proxy: proxy, sends_proxy: proxy, certificate: None };
         (StreamPort { protocol, number }, Arc::new(service))
     };
     let (tcp, udp) = (Protocol::Tcp, Protocol::Udp);
-    [entry(tcp, 5432, "db", false), entry(tcp, 5433, "mail", true), entry(udp, 5353, "dns", false)].into_iter().collect()
+    let certificate = StreamCertificate { id: "1d".into(), secret: ObjectKey::new("default", "pair"), pair: PAIR.clone() };
+    let (port, plain) = entry(tcp, 5434, "tls", false);
+    let decrypted = (port, Arc::new(StreamService { certificate: Some(Arc::new(certificate)), ..(*plain).clone() }));
+    [entry(tcp, 5432, "db", false), entry(tcp, 5433, "mail", true), decrypted, entry(udp, 5353, "dns", false)].into_iter().collect()
 }
 
 /// Settings of the ConfigMap by their keys.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use imbl::OrdMap;
-use model::{Ingress, ObjectKey, references};
+use model::{Ingress, ObjectKey, Service, references};
 
 /// Ingresses that wait at a time: each costs every snapshot a little. Those beyond are published at once.
 const MOST: usize = 1000;
@@ -23,6 +23,11 @@ impl Named {
     /// What an Ingress refers to.
     pub(super) fn by(key: &ObjectKey, ingress: &Ingress) -> Self {
         Self { secrets: references::secrets_of(key, ingress), config_maps: references::config_maps_of(key, ingress) }
+    }
+
+    /// What a Service refers to.
+    pub(super) fn by_service(key: &ObjectKey, service: &Service) -> Self {
+        Self { secrets: references::secrets_of_service(key, service), config_maps: Vec::new() }
     }
 
     fn append(&mut self, mut other: Self) {

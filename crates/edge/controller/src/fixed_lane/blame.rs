@@ -65,6 +65,10 @@ impl<N: Nginx> Lane<N> {
                         warn!(key, error = message, "nginx refuses this value of the ConfigMap; the last accepted one stays active");
                         self.quarantined.push(format!("{subject} is not used: {message}"));
                     }
+                    Subject::Certificate { secret, .. } => {
+                        warn!(%secret, error = message, "nginx refuses the certificate of a TCP service; the last accepted one stays active, or connections are closed");
+                        self.quarantined.push(format!("{subject} is not used: {message}"));
+                    }
                 }
             }
             refused.extend(subjects.iter().map(|subject| (subject.clone(), message.clone())));

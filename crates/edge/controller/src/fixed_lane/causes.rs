@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use imbl::OrdSet;
 use model::plan::Reason;
-use model::{Built, Fixed, HostServer, ObjectKey, Part};
+use model::{Built, Fixed, HostServer, ObjectKey, Part, StreamPort, StreamService};
 
 /// The causes of a reload.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub(super) struct Causes {
 /// A turn to reload, of a namespace.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Turn {
-    /// For what its Ingresses ask for.
+    /// For what its Ingresses and Services ask for.
     Own(Arc<str>),
     /// For a new host that must be named because of a pattern, which may be of another namespace.
     Caught(Arc<str>),
@@ -41,6 +41,13 @@ impl Causes {
                     causes.namespaces.extend(world.gone_pinned_names().into_iter().map(|ingress| ingress.namespace));
                     continue;
                 }
+                Some(Part::StreamService(port)) => match world.of_certificate(*port) {
+                    Some(namespace) => {
+                        causes.turns.insert(Turn::Own(namespace));
+                        continue;
+                    }
+                    None => Vec::new(),
+                },
                 Some(Part::Server(host)) => world.of_host_server(host),
                 Some(Part::Stream(_)) => world.of_streams(),
                 part => part.map(|part| world.users_of(part)).unwrap_or_default(),
@@ -104,6 +111,13 @@ impl World<'_> {
         let stays = |host: &Arc<str>| other.is_some_and(|built| built.model.live.hosts.contains_key(host));
         let changed = named.iter().filter(|host| !unnamed.contains(*host) && !stays(host));
         changed.flat_map(|host| self.users_of(&Part::Name(host.clone()))).collect()
+    }
+
+    /// The namespace of a TCP service of which only the certificate changed. `None`: the entry itself did, which is of no namespace.
+    fn of_certificate(&self, port: StreamPort) -> Option<Arc<str>> {
+        let (old, new) = (self.running.stream_services.get(&port)?, self.wanted.stream_services.get(&port)?);
+        let same_entry = StreamService { certificate: old.certificate.clone(), ..(**new).clone() } == **old;
+        same_entry.then(|| new.backend.service.namespace.clone())
     }
 
     fn of_streams(&self) -> Vec<ObjectKey> {

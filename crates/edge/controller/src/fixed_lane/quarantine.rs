@@ -23,13 +23,19 @@ pub(crate) enum Subject {
     Ingress(ObjectKey),
     /// A key of the ConfigMap.
     Setting(String),
+    /// The certificate of a TCP service.
+    Certificate {
+        secret: ObjectKey,
+        /// Its content address.
+        id: Arc<str>,
+    },
 }
 
 impl Subject {
-    /// The namespace of an Ingress.
+    /// The namespace of an object.
     pub(super) fn namespace(&self) -> Option<&Arc<str>> {
         match self {
-            Self::Ingress(key) => Some(&key.namespace),
+            Self::Ingress(key) | Self::Certificate { secret: key, .. } => Some(&key.namespace),
             Self::Setting(_) => None,
         }
     }
@@ -40,6 +46,7 @@ impl fmt::Display for Subject {
         match self {
             Self::Ingress(key) => write!(f, "Ingress {key}"),
             Self::Setting(key) => write!(f, "the key {key:?} of the ConfigMap"),
+            Self::Certificate { secret, .. } => write!(f, "the certificate of Secret {secret}"),
         }
     }
 }
@@ -68,6 +75,7 @@ impl HeldParts {
             held.subjects.iter().any(|subject| match subject {
                 Subject::Ingress(ingress) => built.quarantined.contains_key(ingress),
                 Subject::Setting(key) => built.refused_keys.contains(key),
+                Subject::Certificate { id, .. } => built.refused_certificates.contains(id),
             })
         });
     }

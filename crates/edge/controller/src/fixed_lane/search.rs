@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use model::{Built, Data, Fixed, HostServer, ObjectKey, Part, Profile, ProfileId, Snippet};
+use model::{Built, Data, Fixed, HostServer, ObjectKey, Part, Profile, ProfileId, Snippet, StreamPort, StreamService};
 
 use super::quarantine::Subject;
 use crate::port::{ApplyError, Nginx};
@@ -36,6 +36,8 @@ pub(super) enum Piece {
     Profile(ProfileId, Arc<Profile>),
     HostServer(Arc<str>, Arc<HostServer>),
     Stream(ObjectKey, Arc<Snippet>),
+    /// A TCP service with a certificate.
+    StreamService(StreamPort, Arc<StreamService>),
 }
 
 impl Piece {
@@ -44,6 +46,7 @@ impl Piece {
             (Self::Profile(id, _), Part::Profile(other)) => id == other,
             (Self::HostServer(host, _), Part::Server(other)) => host == other,
             (Self::Stream(ingress, _), Part::Stream(other)) => ingress == other,
+            (Self::StreamService(port, _), Part::StreamService(other)) => port == other,
             _ => false,
         }
     }
@@ -59,6 +62,9 @@ impl Piece {
                 fixed.host_servers.insert(host.clone(), host_server.clone());
             }
             Self::Stream(ingress, text) => fixed.streams.push((ingress.clone(), text.clone())),
+            Self::StreamService(port, service) => {
+                fixed.stream_services.insert(*port, service.clone());
+            }
         }
     }
 
@@ -69,11 +75,15 @@ impl Piece {
             Self::Profile(id, _) => built.users_of_profile(id),
             Self::HostServer(host, _) => built.users_of_host_server(host),
             Self::Stream(ingress, _) => vec![ingress.clone()],
+            Self::StreamService(_, service) => {
+                let certificate = service.certificate.iter();
+                return certificate.map(|found| Subject::Certificate { secret: found.secret.clone(), id: found.id.clone() }).collect();
+            }
         };
         ingresses.into_iter().map(Subject::Ingress).collect()
     }
 
-    /// The namespace of the first Ingress that asked for it.
+    /// The namespace of the first object that asked for it.
     fn owner(&self, built: &Built) -> Option<Arc<str>> {
         self.subjects(built).into_iter().find_map(|subject| subject.namespace().cloned())
     }
@@ -85,6 +95,7 @@ impl Piece {
             Self::Profile(_, profile) => profile.text_bytes(),
             Self::HostServer(_, host_server) => host_server.text_bytes(),
             Self::Stream(_, text) => text.as_str().len() as u64,
+            Self::StreamService(_, service) => service.certificate.as_ref().map_or(0, |found| found.pair.chain.len() as u64),
         }
     }
 }
@@ -340,5 +351,7 @@ pub(super) fn parts_of(fixed: &Fixed) -> impl Iterator<Item = Piece> {
     let profiles = fixed.profiles.iter().map(|(id, profile)| Piece::Profile(id.clone(), profile.clone()));
     let host_servers = fixed.host_servers.iter().map(|(host, host_server)| Piece::HostServer(host.clone(), host_server.clone()));
     let streams = fixed.streams.iter().map(|(ingress, text)| Piece::Stream(ingress.clone(), text.clone()));
-    profiles.chain(host_servers).chain(streams)
+    let decrypted = fixed.stream_services.iter().filter(|(_, service)| service.certificate.is_some());
+    let decrypted = decrypted.map(|(port, service)| Piece::StreamService(*port, service.clone()));
+    profiles.chain(host_servers).chain(streams).chain(decrypted)
 }

@@ -1,5 +1,6 @@
 mod shares;
 mod slow;
+mod streams;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

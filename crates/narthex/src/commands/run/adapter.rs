@@ -1,6 +1,7 @@
 //! The NGINX of the `nginx` crate behind the controller's ports.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use cluster::chain;
@@ -11,6 +12,8 @@ use model::{Data, Fixed, ProfileId, StreamPort, Table};
 use nginx::{Complaint, LiveClient, Supervisor};
 use render::{Capabilities, FileSet, Paths};
 use tracing::warn;
+
+use super::ports;
 
 /// The note of the accepted ConfigMap in the work directory.
 const CONFIRMED: &str = "confirmed-configmap";
@@ -29,25 +32,29 @@ impl NginxPort {
 }
 
 impl Nginx for NginxPort {
-    /// A TCP or UDP service whose port can't be opened is left out until the next reload: it must not keep all others from theirs.
+    /// A TCP or UDP service whose port can't be opened is left out: it must not keep all others from theirs.
     async fn apply(&mut self, fixed: &Fixed) -> Result<Applied, ApplyError> {
-        let mut fixed = Cow::Borrowed(fixed);
+        let (mut fixed, mut closed) = (Cow::Borrowed(fixed), BTreeMap::new());
         loop {
             let files = self.render(&fixed)?;
             let error = match self.supervisor.apply(&files).await {
-                Ok(done) => return Ok(applied(done)),
+                Ok(done) => return Ok(Applied { closed, ..applied(done) }),
                 Err(error) => error,
             };
-            let closed: Vec<StreamPort> =
+            let unopened: Vec<StreamPort> =
                 fixed.stream_services.keys().filter(|port| Some(port.number) == unopened(&error)).copied().collect();
-            if closed.is_empty() {
+            if unopened.is_empty() {
                 return Err(refine(error, &files));
             }
-            for port in closed {
-                warn!(protocol = %port.protocol, port = port.number, error = chain(&error), "this port can't be opened: its service is left out until the next reload");
+            for port in unopened {
+                closed.insert(port, chain(&error));
                 fixed.to_mut().stream_services.remove(&port);
             }
         }
+    }
+
+    async fn is_free(&mut self, fixed: &Fixed, port: StreamPort) -> bool {
+        ports::is_free(&fixed.globals.config.bind_address, port)
     }
 
     async fn reload(&mut self, fixed: &Fixed) -> Result<Applied, ApplyError> {
@@ -108,7 +115,7 @@ impl Nginx for NginxPort {
 
 fn applied(applied: nginx::Applied) -> Applied {
     let nginx::Applied { revision, started, reloaded, duration, .. } = applied;
-    Applied { revision, started, unchanged: !started && !reloaded, duration }
+    Applied { revision, started, unchanged: !started && !reloaded, duration, closed: BTreeMap::new() }
 }
 
 /// The data of the ConfigMap that an earlier controller of the work directory had confirmed. A damaged note is none.
