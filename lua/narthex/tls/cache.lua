@@ -15,50 +15,51 @@ local mt = { __index = Cache }
 -- @tparam function free takes an item that is kept no more
 -- @treturn Cache
 function M.new(limit, free)
-  return setmetatable({ limit = limit, free = free, items = {}, queue = {}, first = 1, last = 0, bytes = 0 }, mt)
+  return setmetatable({ limit = limit, free = free, entries = {}, queue = {}, first = 1, last = 0, bytes = 0 }, mt)
 end
 
-local function push(self, item)
+local function push(self, entry)
   local last = self.last + 1
-  self.queue[last], self.last = item, last
+  self.queue[last], self.last = entry, last
 end
 
 --- Takes the oldest item out, unless it was used.
 local function pop(self)
   local first = self.first
-  local item = self.queue[first]
+  local entry = self.queue[first]
   self.queue[first], self.first = nil, first + 1
-  if item.is_used then
-    item.is_used = false
-    push(self, item)
+  if entry.is_used then
+    entry.is_used = false
+    push(self, entry)
     return
   end
-  self.items[item.key], self.bytes = nil, self.bytes - item.bytes
-  self.free(item)
+  self.entries[entry.key], self.bytes = nil, self.bytes - entry.bytes
+  self.free(entry.item)
 end
 
 --- The item with a key. Phase: any.
 -- @tparam string key
--- @treturn ?table
+-- @return nil: there is none
 function Cache:get(key)
-  local item = self.items[key]
-  if item then
-    item.is_used = true
+  local entry = self.entries[key]
+  if not entry then
+    return nil
   end
-  return item
+  entry.is_used = true
+  return entry.item
 end
 
 --- Adds an item. Phase: any.
 -- @tparam string key that has none
--- @tparam table item in which `key`, `bytes` and `is_used` are the cache's
+-- @param item anything but nil
 -- @tparam number bytes that it takes
 function Cache:add(key, item, bytes)
   while self.bytes + bytes > self.limit and self.first <= self.last do
     pop(self)
   end
-  item.key, item.bytes, item.is_used = key, bytes, false
-  self.items[key], self.bytes = item, self.bytes + bytes
-  push(self, item)
+  local entry = { key = key, item = item, bytes = bytes, is_used = false }
+  self.entries[key], self.bytes = entry, self.bytes + bytes
+  push(self, entry)
 end
 
 return M

@@ -28,7 +28,7 @@ local M = {}
 
 local records, PREFIX = tables.BY_NAME.certificate.dict, tables.BY_NAME.certificate.prefix
 local pairs_by_address = cache.new(LIMIT, function(pair)
-  if pair.chain then
+  if pair then
     keypair.free(pair)
   end
 end)
@@ -81,7 +81,7 @@ local function load(address)
   end
   if not pair then
     ngx.log(ngx.ERR, "certificate ", address, ": ", err, ", the default one is used")
-    pairs_by_address:add(address, {}, UNUSABLE_BYTES)
+    pairs_by_address:add(address, false, UNUSABLE_BYTES)
     return nil
   end
   pairs_by_address:add(address, pair, keypair.bytes(pair))
@@ -91,10 +91,10 @@ end
 --- The parsed pair of an address, unless it can't be used.
 local function usable(address)
   local pair = pairs_by_address:get(address)
-  if not pair then
+  if pair == nil then
     return load(address)
   end
-  return pair.chain and pair
+  return pair
 end
 
 --- Sets the certificate for the name that the client asks for. Phase: ssl_cert.
