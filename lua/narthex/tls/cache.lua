@@ -1,6 +1,7 @@
 --- What a worker keeps, by key, up to a number of bytes that the garbage collector does not know of.
 --
--- It is freed at once when something else needs the room: the oldest items first, but for those that were used since they were last looked at.
+-- It is freed at once when something else needs the room: the oldest items first, but for those that were used since they were last
+-- looked at.
 -- @module narthex.tls.cache
 
 local setmetatable = setmetatable

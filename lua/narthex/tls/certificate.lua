@@ -1,8 +1,8 @@
 --- Phase entry: the certificate of a handshake (`ssl_certificate_by_lua`).
 --
 -- Name from the client, else its first-label wildcard, else `_`; where unknown names are refused, none for these. Parsed pairs are kept by
--- content address, so a renewed certificate is another entry, up to a number of bytes. A record that can't be used is logged once, and the default certificate
--- answers, else the server's static one.
+-- content address, so a renewed certificate is another entry, up to a number of bytes. A record that can't be used is logged once, and the
+-- default certificate answers, else the server's static one.
 -- @module narthex.tls.certificate
 
 local ngx = ngx
@@ -19,7 +19,8 @@ local byte = string.byte
 local lower = string.lower
 local sub = string.sub
 
-local LIMIT = 96 * 1024 * 1024
+--- Bytes of parsed pairs: ten thousand, each with one certificate.
+local LIMIT = 72 * 1024 * 1024
 --- What is kept of a record that can't be used.
 local UNUSABLE_BYTES = 1024
 local DOT = byte(".")
