@@ -52,7 +52,8 @@ pub async fn measure(bed: &Bed, backend: SocketAddr, report: &mut BenchReport) -
     drop(plain);
 
     let certificates: Arc<Vec<Certificate>> = Arc::new((0..COUNT).map(certificate).collect::<Result<_, _>>()?);
-    create_all(client, name, certificates.iter().enumerate().map(|(number, certificate)| mk_tls_secret(&secret(number), certificate))).await?;
+    create_all(client, name, certificates.iter().enumerate().map(|(number, certificate)| mk_tls_secret(&secret(number), certificate)))
+        .await?;
     with_tls(&namespace).await?;
     let controller = Controller::start_with(bed, name, &flags).await?;
     all_show(controller.https(), &certificates).await?;

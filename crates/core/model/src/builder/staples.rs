@@ -20,11 +20,8 @@ impl BuilderState {
         set(&mut self.built.model.live.staples, id, record);
         let problem = known.and_then(|(facts, staple)| {
             let fault = staple.fault.as_deref()?;
-            let instead = if staple.answer.is_some() {
-                "the last OCSP response stays stapled until it ends"
-            } else {
-                "no OCSP response is stapled"
-            };
+            let instead =
+                if staple.answer.is_some() { "the last OCSP response stays stapled until it ends" } else { "no OCSP response is stapled" };
             let (object, detail) = (ObjectRef::namespaced("Secret", facts.secret.as_ref()?), format!("{fault}; {instead}"));
             Some(Problem { object, field: r#"data["tls.crt"]"#.into(), kind: ProblemKind::Certificate, detail })
         });

@@ -21,8 +21,8 @@ use crate::problem::{Problem, ProblemKind};
 use crate::rule::{Field, RuleSet};
 
 pub use chain::IncompleteChain;
-pub use facts::{CertificateFacts, issuer_url};
 pub(crate) use facts::Chain;
+pub use facts::{CertificateFacts, issuer_url};
 
 /// A usable key pair.
 #[derive(Debug, Clone, PartialEq)]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use model::snapshot::{Fetched, Issuers, MissingIssuers};
-use model::{BuildOptions, Built, Builder, ObjectKey, Snapshot};
+use model::{BuildOptions, Builder, Built, ObjectKey, Snapshot};
 use rcgen::{CertificateParams, CustomExtension, Issuer, KeyPair};
 
 use crate::secrets::{put_ingress, put_secret};
@@ -99,7 +99,14 @@ fn a_certificate_without_room_for_what_its_chain_lacks_is_used_as_it_is() {
         snapshot.issuers.insert(key(name), fetched(&before.incomplete[&key(name)].id, 24_000 + at));
     }
     let built = builder.build(&snapshot);
-    let completed = |built: &Built| names.iter().filter(|name| built.model.live.servers.get(format!("{name}.{NAMESPACE}.example").as_str()).is_some() && length(built, name) == 2).count();
+    let completed = |built: &Built| {
+        names
+            .iter()
+            .filter(|name| {
+                built.model.live.servers.get(format!("{name}.{NAMESPACE}.example").as_str()).is_some() && length(built, name) == 2
+            })
+            .count()
+    };
     assert!((20..28).contains(&completed(&built)), "{}", completed(&built));
     assert_eq!(without_room(&built), []);
     let faults = details(&built);

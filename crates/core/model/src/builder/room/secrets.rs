@@ -29,7 +29,9 @@ impl Builder {
         std::mem::take(&mut dirty.secrets).iter().for_each(|key| self.read_secret(key));
         self.leave_out_issuers();
         for key in without_issuers.symmetric_difference(&self.state.without_issuers) {
-            dirty.hosts.extend(self.state.secrets.values(key).filter_map(|object| self.state.built.rules.get(object)).flat_map(|rules| rules.hosts()));
+            dirty.hosts.extend(
+                self.state.secrets.values(key).filter_map(|object| self.state.built.rules.get(object)).flat_map(|rules| rules.hosts()),
+            );
             dirty.default_certificate |= self.options.default_ssl_certificate.as_ref() == Some(key);
         }
         let large = self.state.large_secrets.iter().map(|(key, reason)| (key.clone(), reason.to_string()));

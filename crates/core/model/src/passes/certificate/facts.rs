@@ -127,11 +127,7 @@ fn chain(certificate: &X509Certificate<'_>, others: &[CertificateDer<'_>]) -> Ch
         }
     }
     let is_own = certificate.subject().as_raw() == certificate.issuer().as_raw();
-    if others.is_empty() && !is_own && issuer_url(certificate).is_some() {
-        Chain::Alone
-    } else {
-        Chain::Whole
-    }
+    if others.is_empty() && !is_own && issuer_url(certificate).is_some() { Chain::Alone } else { Chain::Whole }
 }
 
 fn key(certificate: &X509Certificate<'_>) -> (&'static str, usize) {
