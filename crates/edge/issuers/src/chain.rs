@@ -14,6 +14,7 @@ use model::{Built, IncompleteChain, ObjectKey};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use tokio::sync::watch;
+use tracing::debug;
 
 use crate::client::{self, Client};
 use crate::keeper::{self, Asked, Known, Topic, unix_time};
@@ -21,8 +22,6 @@ use answer::{Fault, Issuer};
 
 /// Certificates between a certificate and the root.
 const MOST: usize = 3;
-/// Seconds for which a chain is used whose end could not be fetched.
-const PARTIAL: i64 = 86_400;
 /// RFC 5280, 4.2.2.1 has the first two; the third is what many servers say.
 const ACCEPT: &str = "application/pkix-cert, application/pkcs7-mime, */*;q=0.5";
 
@@ -75,9 +74,9 @@ impl Topic for Chains {
         while let Some(url) = next(&issuers) {
             match issuer(url, &issuers[issuers.len() - 1].certificate, client).await {
                 Ok(further) => issuers.push(further),
-                // What clients know may be the issuer of the last one.
-                Err(_) => {
-                    issuers[0].until = issuers[0].until.min(unix_time() + PARTIAL);
+                // It may be what clients know. It is asked for again as all others are.
+                Err(error) => {
+                    debug!(secret = %subject.secret, url, %error, "the issuer of an issuer was not fetched");
                     break;
                 }
             }
