@@ -101,7 +101,7 @@ fn zstd_is_in_the_text_where_the_module_is_there() {
     };
     let there = text(&capabilities());
     for expected in [
-        "load_module /usr/lib/nginx/modules/ngx_http_zstd_filter_module.so;",
+        "load_module \"/usr/lib/nginx/modules/ngx_http_zstd_filter_module.so\";",
         "    zstd on;\n    zstd_comp_level 7;\n    zstd_min_length 24;\n    zstd_types text/css image/svg+xml;\n",
     ] {
         assert!(there.contains(expected), "no {expected:?} in {there}");
