@@ -186,6 +186,7 @@ fn revision(fixed: &Fixed) -> Result<String> {
     let modules = [
         "ngx_http_modsecurity_module",
         "ngx_http_brotli_filter_module",
+        "ngx_http_zstd_filter_module",
         "ngx_http_geoip2_module",
         "ngx_stream_module",
         "ngx_stream_js_module",

@@ -1,15 +1,15 @@
 --- Phase entry: the certificate of a handshake (`ssl_certificate_by_lua`).
 --
 -- Name from the client, else its first-label wildcard, else `_`; where unknown names are refused, none for these. Parsed pairs are kept by
--- content address, so a renewed certificate is another entry. A record that can't be used is logged once, and the default certificate
--- answers, else the server's static one.
+-- content address, so a renewed certificate is another entry, up to a number of bytes. A record that can't be used is logged once, and the
+-- default certificate answers, else the server's static one.
 -- @module narthex.tls.certificate
 
 local ngx = ngx
+local cache = require("narthex.tls.cache")
 local host = require("narthex.route.host")
 local keypair = require("narthex.tls.keypair")
 local store = require("narthex.state.store")
-local lrucache = require("resty.lrucache")
 local ssl = require("ngx.ssl")
 local staple = require("narthex.tls.staple")
 local tables = require("narthex.state.tables")
@@ -19,13 +19,20 @@ local byte = string.byte
 local lower = string.lower
 local sub = string.sub
 
-local LIMIT = 2048
+--- Bytes of parsed pairs: ten thousand, each with one certificate.
+local LIMIT = 72 * 1024 * 1024
+--- What is kept of a record that can't be used.
+local UNUSABLE_BYTES = 1024
 local DOT = byte(".")
 
 local M = {}
 
 local records, PREFIX = tables.BY_NAME.certificate.dict, tables.BY_NAME.certificate.prefix
-local pairs_by_address = assert(lrucache.new(LIMIT))
+local pairs_by_address = cache.new(LIMIT, function(pair)
+  if pair then
+    keypair.free(pair)
+  end
+end)
 
 local refuses_unknown = false
 
@@ -46,14 +53,14 @@ local function asked_name()
 end
 
 --- Content address for a name, or nil.
-local function address_of(name)
+local function address_of(name, revision)
   if name then
-    local address = tls.find(name)
+    local address = tls.shown(name, revision)
     if address and address ~= tls.NONE then
       return address
     end
   end
-  return tls.entry("_")
+  return tls.shown("_", revision)
 end
 
 --- Parses a record, and tries on this connection what could be refused, while the static certificate is still there.
@@ -69,13 +76,16 @@ local function load(address)
     local ok
     ok, err = keypair.set(pair)
     if not ok then
+      keypair.free(pair)
       pair = nil
     end
   end
   if not pair then
     ngx.log(ngx.ERR, "certificate ", address, ": ", err, ", the default one is used")
+    pairs_by_address:add(address, false, UNUSABLE_BYTES)
+    return nil
   end
-  pairs_by_address:set(address, pair or false)
+  pairs_by_address:add(address, pair, keypair.bytes(pair))
   return pair
 end
 
@@ -83,7 +93,7 @@ end
 local function usable(address)
   local pair = pairs_by_address:get(address)
   if pair == nil then
-    pair = load(address)
+    return load(address)
   end
   return pair
 end
@@ -96,13 +106,14 @@ function M.select()
     ssl.clear_certs()
     return
   end
-  local address = address_of(name)
+  local revision = store.revision()
+  local address = address_of(name, revision)
   if not address then
     return
   end
   local pair = usable(address)
   if not pair then
-    address = tls.entry("_")
+    address = tls.shown("_", revision)
     pair = address and usable(address)
   end
   if not pair then
@@ -114,7 +125,7 @@ function M.select()
     ngx.log(ngx.ERR, "certificate ", address, ": ", err)
     return
   end
-  staple.set(address)
+  staple.set(address, pair, revision)
 end
 
 return M

@@ -1,12 +1,14 @@
 --- Which hosts are TLS-enabled: those with a certificate entry of their own or of their first-label wildcard.
 -- @module narthex.tls.hosts
 
+local store = require("narthex.state.store")
 local tables = require("narthex.state.tables")
 
 local byte = string.byte
 local find = string.find
 local sub = string.sub
 
+local LIMIT = 16384
 local STAR = byte("*")
 
 local M = {}
@@ -15,6 +17,7 @@ local M = {}
 M.NONE = "-"
 
 local names, PREFIX = tables.BY_NAME.server.dict, tables.BY_NAME.server.prefix
+local own_names = store.new(tables.BY_NAME.server, function(_, address) return { address = address } end, LIMIT)
 
 --- Name of the certificate entry of the wildcard that covers a host. Phase: any.
 -- @tparam string host lower case
@@ -31,17 +34,28 @@ function M.entry(name)
   return name and names:get(PREFIX .. name)
 end
 
+--- The entry of the wildcard above a name without one of its own.
+local function find_above(name)
+  local above = M.entry(M.wildcard(name))
+  -- Since the first look one may have come that takes the name from the wildcard: it comes before the wildcard's.
+  return above and M.entry(name) or above
+end
+
 --- The entry that counts for a name: its own, else that of the wildcard above. Phase: any with `ngx.shared`.
 -- @tparam string name lower case
 -- @treturn ?string content address, or `NONE`
 function M.find(name)
-  local own = M.entry(name)
-  if own then
-    return own
-  end
-  local above = M.entry(M.wildcard(name))
-  -- Since the first look one may have come that takes the name from the wildcard: it comes before the wildcard's.
-  return above and M.entry(name) or above
+  return M.entry(name) or find_above(name)
+end
+
+--- The same for many handshakes with names that have an entry of their own: it is read once after a change. Phase: any with `ngx.shared`.
+-- @tparam string name lower case
+-- @tparam number revision
+-- @treturn ?string content address, or `NONE`
+function M.shown(name, revision)
+  local own = own_names:get(name, revision)
+  -- Not that of the wildcard: it must not be older than that there is none of its own.
+  return own and own.address or find_above(name)
 end
 
 --- Whether plain HTTP to a host is to be redirected. Phase: any with `ngx.shared`.

@@ -8,11 +8,15 @@ local wire = require("narthex.state.wire")
 
 ffi.cdef([[
   void *OPENSSL_sk_value(const void *stack, int i);
+  int OPENSSL_sk_num(const void *stack);
   int X509_check_private_key(const void *certificate, const void *key);
   void ERR_clear_error(void);
 ]])
 
 local C = ffi.C
+
+--- Of a certificate and of a key of the usual kinds, in OpenSSL 3.
+local CERTIFICATE_BYTES, KEY_BYTES = 4.75 * 1024, 2.25 * 1024
 
 local M = {}
 
@@ -31,6 +35,24 @@ local function parse(cert, key_text)
     return nil, "the key does not belong to the certificate"
   end
   return { chain = chain, key = key }
+end
+
+--- Frees a pair that no connection is being given. Connections that have it keep what they need of it. Phase: any.
+-- @tparam table pair that nothing uses any more
+function M.free(pair)
+  C.ngx_http_lua_ffi_free_cert(ffi.gc(pair.chain, nil))
+  C.ngx_http_lua_ffi_free_priv_key(ffi.gc(pair.key, nil))
+  if pair.other then
+    M.free(pair.other)
+  end
+end
+
+--- Bytes that OpenSSL has for a pair, about. Phase: any.
+-- @tparam table pair
+-- @treturn number
+function M.bytes(pair)
+  local own = CERTIFICATE_BYTES * C.OPENSSL_sk_num(pair.chain) + KEY_BYTES
+  return pair.other and own + M.bytes(pair.other) or own
 end
 
 --- Parses a record.

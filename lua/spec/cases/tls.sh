@@ -41,6 +41,8 @@ check "two kinds of keys: ECDSA" one.test "$(of_kind -sigalgs ECDSA+SHA256)"
 check "two kinds of keys: RSA" rsa.test "$(of_kind -sigalgs RSA-PSS+SHA256)"
 check "two kinds of keys: RSA, TLS 1.2" rsa.test "$(of_kind -tls1_2 -cipher ECDHE-RSA-AES128-GCM-SHA256)"
 
+check "parsed pairs have a bound: unused ones go first, oldest first" "b c a d e 100 nil large" "$(control /spec/cache)"
+
 put s bad.test missing
 check "a record that is not there yet: the default one" default.test "$(subject bad.test)"
 put c missing "$(pair one one)"

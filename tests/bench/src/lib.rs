@@ -1,5 +1,6 @@
 //! Common parts of the benchmarks: worlds of many Ingresses, a controller to measure, and the table of figures.
 
+pub mod certificates;
 pub mod controller;
 pub mod deaths;
 pub mod follow;

@@ -41,7 +41,13 @@ fn conf(data: &Data, headers: &[(String, String)]) -> String {
         ..Globals::default()
     };
     let mut capabilities = Capabilities::assumed();
-    let modules = ["ngx_http_modsecurity_module", "ngx_http_brotli_filter_module", "ngx_http_geoip2_module", "ngx_stream_module"];
+    let modules = [
+        "ngx_http_modsecurity_module",
+        "ngx_http_brotli_filter_module",
+        "ngx_http_zstd_filter_module",
+        "ngx_http_geoip2_module",
+        "ngx_stream_module",
+    ];
     capabilities.modules.extend(modules.map(str::to_owned));
     let fixed = Fixed { globals: Arc::new(globals), ..Fixed::default() };
     let set = render::render(&fixed, &capabilities, &Paths::new("/var/lib/narthex")).unwrap();

@@ -4,7 +4,7 @@
 //! - [`kubelet`]: binds Pods there and really starts an echo server for each, or its containers.
 //! - [`kube`]: builders, manifests and namespaces for tests. [`dns`]: the names that the bed's resolver knows.
 //! - [`echo`]: the server that answers with what it saw; also the binary `echo`.
-//! - [`grpc`], [`fastcgi`]: servers of other protocols that do the same. [`otlp`]: a collector of traces.
+//! - [`grpc`], [`fastcgi`]: servers of other protocols that do the same. [`otlp`]: a collector of traces. [`files`]: answers by path.
 //! - [`half`]: requests of which a part is sent later. [`handshakes`]: one TLS connection after the other.
 //! - [`service`]: the endpoints of a Service, as its clients have them. [`streams`]: connections that stay open.
 //! - [`http`]: sends exactly the bytes asked for. [`load`]: a constant rate over time, every failure kept.
@@ -20,6 +20,7 @@ pub mod echo;
 pub mod excuses;
 pub mod failing;
 pub mod fastcgi;
+pub mod files;
 pub mod gate;
 pub mod grpc;
 pub mod half;

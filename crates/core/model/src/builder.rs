@@ -325,8 +325,9 @@ impl Builder {
                 dirty.backends.insert(id.clone());
             }
         }
-        dirty.secrets.extend(changes.secrets.iter().cloned());
-        for secret in &changes.secrets {
+        let secrets: BTreeSet<&ObjectKey> = changes.secrets.iter().chain(&changes.issuers).collect();
+        dirty.secrets.extend(secrets.iter().copied().cloned());
+        for secret in secrets {
             for key in self.state.secrets.values(secret) {
                 if let Some(rules) = self.state.built.rules.get(key) {
                     dirty.hosts.extend(rules.hosts());

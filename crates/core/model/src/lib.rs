@@ -41,7 +41,7 @@ pub use ngx_value::Snippet;
 pub use object::{EndpointSlice, Ingress, Protocol, Service};
 pub use options::BuildOptions;
 pub use part::Part;
-pub use passes::certificate::CertificateFacts;
+pub use passes::certificate::{CertificateFacts, IncompleteChain, issuer_url};
 pub use plan::{Plan, Reason, plan};
 pub use problem::{Problem, ProblemKind};
 pub use profile::{ErrorPages, FirewallText, Profile, ProfileId};

@@ -13,6 +13,8 @@ pub enum Module {
     CoreRules,
     /// Compression with brotli.
     Brotli,
+    /// Compression with zstd.
+    Zstd,
     /// Places and networks of clients.
     GeoIp,
     /// TCP and UDP.
@@ -30,6 +32,7 @@ impl Module {
             Self::Firewall => "the module ngx_http_modsecurity_module (Debian package libnginx-mod-http-modsecurity)",
             Self::CoreRules => "the OWASP core rule set (Debian package modsecurity-crs)",
             Self::Brotli => "the module ngx_http_brotli_filter_module (Debian package libnginx-mod-http-brotli-filter)",
+            Self::Zstd => "the module ngx_http_zstd_filter_module (of zstd-nginx-module; Debian has no package of it)",
             Self::GeoIp => "the module ngx_http_geoip2_module (Debian package libnginx-mod-http-geoip2)",
             Self::Stream => "the module ngx_stream_module (Debian package libnginx-mod-stream)",
             Self::StreamScript => "the module ngx_stream_js_module (Debian package libnginx-mod-stream-js)",
@@ -71,6 +74,10 @@ pub(crate) fn withhold(config: &mut Config, missing: &BTreeSet<Module>) -> Vec<(
     if config.enable_brotli && missing.contains(&Module::Brotli) {
         config.enable_brotli = false;
         withheld.push(("enable-brotli", Module::Brotli));
+    }
+    if config.enable_zstd && missing.contains(&Module::Zstd) {
+        config.enable_zstd = false;
+        withheld.push(("enable-zstd", Module::Zstd));
     }
     if config.use_geoip2 && missing.contains(&Module::GeoIp) {
         config.use_geoip2 = false;

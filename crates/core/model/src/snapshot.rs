@@ -17,17 +17,32 @@ use crate::problem::Problem;
 /// which is what makes a difference between two snapshots cost what changed.
 pub type Objects<T> = OrdMap<ObjectKey, Arc<T>>;
 
-/// Statuses by the content address of the key pair.
-pub type Staples = OrdMap<Arc<str>, Arc<Staple>>;
-
-/// The status of a certificate, as its issuer's responder says it (OCSP, RFC 6960).
+/// What was fetched from the issuer of a certificate.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Staple {
-    /// What clients get in the handshake (DER), and until when, in seconds since 1970. It was checked.
-    pub response: Option<(i64, Arc<[u8]>)>,
+pub struct Fetched<T> {
+    /// The answer, and until when it is valid, in seconds since 1970. It was checked.
+    pub answer: Option<(i64, T)>,
     /// Why there is none, or no newer one.
     pub fault: Option<Arc<str>>,
 }
+
+/// The status of a certificate (OCSP, RFC 6960): what clients get in the handshake, DER.
+pub type Staple = Fetched<Arc<[u8]>>;
+
+/// Statuses by the content address of the key pair.
+pub type Staples = OrdMap<Arc<str>, Arc<Staple>>;
+
+/// Certificates that the chain of a certificate lacks.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct MissingIssuers {
+    /// The content address of the key pair as it is in the Secret.
+    pub of: Arc<str>,
+    /// DER, each followed by its issuer's, without the root.
+    pub certificates: Arc<[Arc<[u8]>]>,
+}
+
+/// What chains lack, by the Secret of the certificate.
+pub type Issuers = OrdMap<ObjectKey, Arc<Fetched<MissingIssuers>>>;
 
 /// A consistent-enough view of the cluster or of a directory. The kinds are not mutually consistent; the builder copes.
 ///
@@ -53,6 +68,8 @@ pub struct Snapshot {
     pub addresses: OrdMap<Arc<str>, Arc<[IpAddr]>>,
     /// What responders say of certificates (OCSP), by the content address of the key pair. Absent: nothing is known, or nothing was asked.
     pub staples: Staples,
+    /// What chains lack and was fetched, by Secret. Absent: nothing is known, or nothing was asked.
+    pub issuers: Issuers,
     /// As of when certificates are judged: seconds since 1970. `None`: the times in them are not looked at.
     pub time: Option<i64>,
     /// Databases of places that are there and can be read.

@@ -126,6 +126,7 @@ const LOGGED_FAMILIES: &[&str] = &[
     "session_",
     "time_",
     "uid_",
+    "zstd_",
 ];
 
 /// `true` if a variable can be there in some NGINX without text that defines it. Rather too many than too few: NGINX has the last word.

@@ -65,6 +65,7 @@ impl Capabilities {
             (Module::Firewall, self.has(firewall::MODULE)),
             (Module::CoreRules, !self.core_rules.is_empty()),
             (Module::Brotli, self.has(compression::BROTLI)),
+            (Module::Zstd, self.has(compression::ZSTD)),
             (Module::GeoIp, self.has(geoip::MODULE)),
             (Module::Stream, self.has(stream::MODULE)),
             (Module::StreamScript, self.has(stream_map::MODULE)),

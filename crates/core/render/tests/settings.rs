@@ -22,6 +22,7 @@ fn capabilities() -> Capabilities {
     let modules = [
         "ngx_http_modsecurity_module",
         "ngx_http_brotli_filter_module",
+        "ngx_http_zstd_filter_module",
         "ngx_http_geoip2_module",
         "ngx_stream_module",
         "ngx_stream_js_module",
@@ -89,4 +90,21 @@ fn nginx_accepts_the_examples_of_the_keys() {
     let fixed = Fixed { stream_services: stream_services(), ..fixed(config(&data), []) };
     let set = render::render(&fixed, &installed(), &paths).unwrap();
     accepted_by_nginx(&set, std::str::from_utf8(set.conf()).unwrap(), &paths);
+}
+
+#[test]
+fn zstd_is_in_the_text_where_the_module_is_there() {
+    let data = [("enable-zstd", "true"), ("zstd-level", "7"), ("zstd-min-length", "24"), ("zstd-types", "text/css image/svg+xml")];
+    let text = |capabilities: &Capabilities| {
+        let set = render::render(&fixed(config(&data), []), capabilities, &paths()).unwrap();
+        std::str::from_utf8(set.conf()).unwrap().to_owned()
+    };
+    let there = text(&capabilities());
+    for expected in [
+        "load_module \"/usr/lib/nginx/modules/ngx_http_zstd_filter_module.so\";",
+        "    zstd on;\n    zstd_comp_level 7;\n    zstd_min_length 24;\n    zstd_types text/css image/svg+xml;\n",
+    ] {
+        assert!(there.contains(expected), "no {expected:?} in {there}");
+    }
+    assert!(!text(&Capabilities::assumed()).contains("zstd"));
 }

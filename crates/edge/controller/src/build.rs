@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use model::snapshot::Staples;
+use model::snapshot::{Issuers, Staples};
 use model::{Builder, Built, ObjectKey, ObjectRef, Problem, Snapshot};
 use tokio::sync::{mpsc, watch};
 use tokio::time::MissedTickBehavior;
@@ -28,6 +28,8 @@ pub(crate) struct Inputs {
     pub(crate) snapshots: watch::Receiver<Option<Arc<Snapshot>>>,
     /// The OCSP responses that are there; they are part of each snapshot.
     pub(crate) staples: watch::Receiver<Staples>,
+    /// What certificate chains lack; that is a part as well.
+    pub(crate) issuers: watch::Receiver<Issuers>,
     pub(crate) feedback: mpsc::Receiver<Feedback>,
     /// Numbers of reloads that are asked for.
     pub(crate) asked: watch::Receiver<u64>,
@@ -49,7 +51,7 @@ pub(crate) async fn run(
     report: Arc<dyn Reporter>,
     metrics: Metrics,
 ) -> &'static str {
-    let Inputs { mut snapshots, mut staples, mut feedback, mut asked } = inputs;
+    let Inputs { mut snapshots, mut staples, mut issuers, mut feedback, mut asked } = inputs;
     // Certificates end although nothing changes.
     let mut hours = tokio::time::interval_at(tokio::time::Instant::now() + HOUR, HOUR);
     hours.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -63,6 +65,7 @@ pub(crate) async fn run(
             _ = hours.tick() => {},
             // Without a sender there are none.
             Ok(()) = staples.changed() => {},
+            Ok(()) = issuers.changed() => {},
             message = feedback.recv() => match message {
                 None => return "builder",
                 Some(Feedback::Confirmed(confirmed)) => { builder.confirmed(&confirmed); continue }
@@ -85,7 +88,8 @@ pub(crate) async fn run(
         }
         let newest = snapshots.borrow_and_update().clone();
         if let Some(snapshot) = newest {
-            let snapshot = Snapshot { time: Some(this_hour()), staples: staples.borrow_and_update().clone(), ..(*snapshot).clone() };
+            let (staples, issuers) = (staples.borrow_and_update().clone(), issuers.borrow_and_update().clone());
+            let snapshot = Snapshot { time: Some(this_hour()), staples, issuers, ..(*snapshot).clone() };
             let started = Instant::now();
             let result = builder.build(&snapshot);
             metrics.stage(Stage::Build, started.elapsed());

@@ -316,6 +316,7 @@ impl Bed {
             confirmed: Data::new(),
             addresses: Arc::new(fake.clone()),
             staples: watch::Sender::default().subscribe(),
+            issuers: watch::Sender::default().subscribe(),
             report: Arc::new(fake.clone()),
             metrics: metrics.clone(),
             pace: Pace::default(),

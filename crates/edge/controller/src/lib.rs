@@ -28,7 +28,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use model::snapshot::Staples;
+use model::snapshot::{Issuers, Staples};
 use model::{BuildOptions, Builder, Built, Data, Snapshot, StreamPort};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
@@ -108,6 +108,8 @@ pub struct Parts<N, L, S> {
     pub snapshots: watch::Receiver<Option<Arc<Snapshot>>>,
     /// OCSP responses; they become part of the snapshots.
     pub staples: watch::Receiver<Staples>,
+    /// What certificate chains lack; that becomes part of them as well.
+    pub issuers: watch::Receiver<Issuers>,
     /// The process.
     pub nginx: N,
     /// The channel to its shared dictionaries.
@@ -130,7 +132,8 @@ pub struct Parts<N, L, S> {
 
 /// Starts the tasks. They run until the set is aborted.
 pub fn spawn<N: Nginx, L: Channel, S: Channel>(parts: Parts<N, L, S>, tasks: &mut Tasks) -> Handle {
-    let Parts { settings, snapshots, staples, nginx, live, stream_map, addresses, confirmed, report, metrics, pace, reviewer } = parts;
+    let Parts { settings, snapshots, staples, issuers, nginx, live, stream_map, addresses, confirmed, report, metrics, pace, reviewer } =
+        parts;
     let (built_tx, built) = watch::channel(None);
     let (loaded_tx, loaded) = watch::channel(Loaded::default());
     let (status_tx, status) = watch::channel(LiveStatus::of([L::NAME].into_iter().chain(stream_map.iter().map(|_| S::NAME))));
@@ -141,7 +144,7 @@ pub fn spawn<N: Nginx, L: Channel, S: Channel>(parts: Parts<N, L, S>, tasks: &mu
     let (attempts_tx, attempts) = watch::channel(None);
     let requests = ReloadRequests::new(attempts);
     let (passed, asked) = watch::channel(0);
-    let inputs = build::Inputs { snapshots, staples, feedback, asked: requests.numbers() };
+    let inputs = build::Inputs { snapshots, staples, issuers, feedback, asked: requests.numbers() };
     tasks.spawn(build::run(builder, inputs, build::Outputs { built: built_tx, passed, reviewer }, report.clone(), metrics.clone()));
     let (fault_tx, fault) = watch::channel(None);
     let ends = fixed_lane::Ends { live: status.clone(), loaded: loaded_tx, feedback: feedback_tx, attempts: attempts_tx, fault: fault_tx };

@@ -76,6 +76,9 @@ pub(crate) struct ModelArgs {
     /// TLS Secret for hosts without a usable one, as namespace/name
     #[arg(long, value_name = "NAMESPACE/NAME")]
     pub(crate) default_ssl_certificate: Option<String>,
+    /// Fetch the certificates that lie between the certificate of a Secret and its root, where the Secret lacks them, from the URLs in the certificates
+    #[arg(long, num_args = 0..=1, default_value_t = false, default_missing_value = "true", require_equals = true, action = ArgAction::Set, value_parser = boolean())]
+    pub(crate) enable_ssl_chain_completion: bool,
     /// Give ExternalName Services no endpoints
     #[arg(long, num_args = 0..=1, default_value_t = false, default_missing_value = "true", require_equals = true, action = ArgAction::Set, value_parser = boolean())]
     pub(crate) disable_svc_external_name: bool,

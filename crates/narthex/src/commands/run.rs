@@ -89,7 +89,7 @@ async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
     let identity = identity(&settings);
     let metrics = Metrics::new(&identity, crate::commands::version::VERSION);
 
-    let staples = watch::Sender::default();
+    let (staples, issuers) = (watch::Sender::default(), watch::Sender::default());
     let control = supervisor.live();
     let live = LivePort(supervisor.live());
     let confirmed = adapter::confirmed(&supervisor);
@@ -98,6 +98,7 @@ async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
         settings: (*settings).clone(),
         snapshots: source.snapshots,
         staples: staples.subscribe(),
+        issuers: issuers.subscribe(),
         nginx,
         live,
         stream_map: settings.has_stream_map().then(|| StreamMapPort::new(&paths)),
@@ -110,7 +111,10 @@ async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
     };
     let snapshots = parts.snapshots.clone();
     let handle = controller::spawn(parts, &mut tasks);
-    tasks.spawn(ocsp::run(handle.built.clone(), settings.local.clone(), staples));
+    tasks.spawn(issuers::ocsp::run(handle.built.clone(), settings.local.clone(), staples));
+    if args.model.enable_ssl_chain_completion {
+        tasks.spawn(issuers::chain::run(handle.built.clone(), settings.local.clone(), issuers));
+    }
     if let Some(webhook) = webhook {
         webhook.spawn(&args.webhook, &metrics, &identity, &mut tasks);
     }

@@ -2,7 +2,7 @@
 //!
 //! Usage: `bench OUT.md [CRITERION.md]`, or one part alone, without a file: `bench hostile` for what tenants notice of a hostile one,
 //! `bench throughput` for requests a second, `bench webhook` for admission reviews,
-//! `bench streams` for TCP and UDP services,
+//! `bench streams` for TCP and UDP services, `bench certificates` for 10,000 hosts with TLS,
 //! `bench statuses` for new Ingresses while statuses are written. `BENCH_SIZES=1000,10000` chooses the numbers of Ingresses; none: only
 //! plain NGINX is measured.
 
@@ -36,7 +36,7 @@ async fn main() -> anyhow::Result<()> {
     let mut args = std::env::args_os().skip(1).map(PathBuf::from);
     let out = args
         .next()
-        .context("usage: bench OUT.md [CRITERION.md], bench hostile, bench throughput, bench webhook, bench streams or bench statuses")?;
+        .context("usage: bench OUT.md [CRITERION.md], bench hostile, bench throughput, bench webhook, bench streams, bench certificates or bench statuses")?;
     let mut report = BenchReport::default();
     if out.as_os_str() == "hostile" {
         return bench::hostile::measure(&mut report).await;
@@ -56,7 +56,8 @@ async fn main() -> anyhow::Result<()> {
     let only_webhook = out.as_os_str() == "webhook";
     let only_statuses = out.as_os_str() == "statuses";
     let only_throughput = out.as_os_str() == "throughput";
-    if !(only_throughput || only_webhook || only_statuses) {
+    let only_certificates = out.as_os_str() == "certificates";
+    if !(only_throughput || only_webhook || only_statuses || only_certificates) {
         bench::follow::measure(&mut report, &narthex).await?;
         bench::leave::measure(&mut report, &narthex).await?;
     }
@@ -68,6 +69,9 @@ async fn main() -> anyhow::Result<()> {
         world.grow(100).await?;
         let controller = Controller::start(&bed, world.namespace.name()).await?;
         return throughput::measure(&world.namespace, &controller, &ports, &mut report).await;
+    }
+    if only_certificates {
+        return bench::certificates::measure(&bed, a.address(), &mut report).await;
     }
     if only_webhook {
         world.grow(10_000).await?;
@@ -98,6 +102,7 @@ async fn main() -> anyhow::Result<()> {
             world.annotate(&mut controller, &mut report).await?;
         }
     }
+    bench::certificates::measure(&bed, a.address(), &mut report).await?;
     bench::streams::measure(&bed, &mut report).await?;
     bench::hostile::measure(&mut report).await?;
     report.write(&out, &machine, &criterion)?;

@@ -1,5 +1,6 @@
 //! TLS: protocols, ciphers and sessions of clients, and what is said about them.
 
+mod chain;
 mod faults;
 mod keys;
 

@@ -6,7 +6,7 @@ use anyhow::Context;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::ObjectMeta;
-use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
+use rcgen::{BasicConstraints, CertificateParams, CustomExtension, DnType, IsCa, Issuer, KeyPair};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 
@@ -80,6 +80,21 @@ pub struct Authority {
     issuer: Issuer<'static, KeyPair>,
     /// Its certificate in PEM.
     pub certificate_pem: String,
+    /// The same in DER.
+    pub der: Vec<u8>,
+}
+
+/// `id-pe-authorityInfoAccess`.
+const ACCESS: [u64; 9] = [1, 3, 6, 1, 5, 5, 7, 1, 1];
+/// `id-ad-caIssuers`, as an element of DER.
+const CA_ISSUERS: [u8; 10] = [0x06, 0x08, 0x2b, 0x06, 0x01, 0x05, 0x05, 0x07, 0x30, 0x02];
+
+/// Says in a certificate where that of its issuer is (RFC 5280, 4.2.2.1).
+fn issuer_at(url: &str) -> CustomExtension {
+    // Each is shorter than 128 bytes.
+    let element = |tag: u8, content: &[u8]| [&[tag, content.len() as u8], content].concat();
+    let description = element(0x30, &[&CA_ISSUERS[..], &element(0x86, url.as_bytes())].concat());
+    CustomExtension::from_oid_content(&ACCESS, element(0x30, &description))
 }
 
 /// A new CA with this common name.
@@ -87,22 +102,54 @@ pub struct Authority {
 /// # Errors
 /// The name can't stand in a certificate.
 pub fn mk_authority(name: &str) -> anyhow::Result<Authority> {
+    let (params, key) = authority(name)?;
+    let certificate = params.self_signed(&key).context("a CA signs itself")?;
+    Ok(Authority::of(&certificate, Issuer::new(params, key)))
+}
+
+fn authority(name: &str) -> anyhow::Result<(CertificateParams, KeyPair)> {
     let mut params = CertificateParams::new(Vec::new()).context("a CA has no names")?;
     params.distinguished_name.push(DnType::CommonName, name);
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    let key = KeyPair::generate().context("a key for a CA")?;
-    let certificate_pem = params.self_signed(&key).context("a CA signs itself")?.pem();
-    Ok(Authority { issuer: Issuer::new(params, key), certificate_pem })
+    Ok((params, KeyPair::generate().context("a key for a CA")?))
 }
 
 impl Authority {
+    fn of(certificate: &rcgen::Certificate, issuer: Issuer<'static, KeyPair>) -> Self {
+        Self { issuer, certificate_pem: certificate.pem(), der: certificate.der().to_vec() }
+    }
+
+    /// A CA below it with this common name. `url`: where its own certificate is.
+    ///
+    /// # Errors
+    /// The name can't stand in a certificate.
+    pub fn certify(&self, name: &str, url: &str) -> anyhow::Result<Self> {
+        let (mut params, key) = authority(name)?;
+        params.custom_extensions.push(issuer_at(url));
+        let certificate = params.signed_by(&key, &self.issuer).context("a CA is certified")?;
+        Ok(Self::of(&certificate, Issuer::new(params, key)))
+    }
+
     /// A certificate for these names, the first of which is its common name.
     ///
     /// # Errors
     /// A name is neither a DNS name nor an address.
     pub fn sign(&self, names: &[&str]) -> anyhow::Result<Certificate> {
+        self.sign_with(names, Vec::new())
+    }
+
+    /// The same, which says where the CA's own certificate is.
+    ///
+    /// # Errors
+    /// As [`Self::sign`].
+    pub fn sign_at(&self, names: &[&str], url: &str) -> anyhow::Result<Certificate> {
+        self.sign_with(names, vec![issuer_at(url)])
+    }
+
+    fn sign_with(&self, names: &[&str], extensions: Vec<CustomExtension>) -> anyhow::Result<Certificate> {
         let what = || format!("certificate for {names:?}");
         let (mut params, key) = leaf(names).with_context(what)?;
+        params.custom_extensions = extensions;
         params.use_authority_key_identifier_extension = true;
         let certificate = params.signed_by(&key, &self.issuer).with_context(what)?;
         Ok(Certificate { certificate_pem: certificate.pem(), der: certificate.der().to_vec(), key_pem: key.serialize_pem() })

@@ -13,7 +13,7 @@ use crate::fixed::StreamPort;
 use crate::key::{BackendId, ObjectKey};
 use crate::object::Protocol;
 use crate::part::Part;
-use crate::passes::certificate::CertificateFacts;
+use crate::passes::certificate::{CertificateFacts, IncompleteChain};
 use crate::passes::host;
 use crate::plan::Reason;
 use crate::problem::Problem;
@@ -38,6 +38,8 @@ pub struct Built {
     pub usage: Usage,
     /// What is known of the certificates that hosts have, by the content address of the key pair.
     pub certificates: OrdMap<Arc<str>, Arc<CertificateFacts>>,
+    /// Certificates in use that their issuer's does not follow in their Secret.
+    pub incomplete: OrdMap<ObjectKey, Arc<IncompleteChain>>,
     pub(super) rules: OrdMap<ObjectKey, Arc<RuleSet>>,
     pub(super) problems: OrdMap<Subject, Arc<[Problem]>>,
     pub(super) external_names: Claims<BackendId, Arc<str>>,

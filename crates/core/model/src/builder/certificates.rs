@@ -1,12 +1,15 @@
-//! The default certificate, and what is wrong with certificates that are used all the same: they have ended or are about to, clients may not trust
+//! The default certificate, chains that were completed, and what is wrong with certificates that are used all the same: they have ended or are about to, clients may not trust
 //! them, their key is weak.
+
+use std::sync::Arc;
 
 use super::Builder;
 use super::built::Subject;
 use super::dirty::Dirty;
+use super::state::set;
 use crate::key::{ObjectKey, ObjectRef};
 use crate::last_readable::INSTEAD;
-use crate::passes::certificate::CertificateFacts;
+use crate::passes::certificate::{CertificateFacts, Found};
 use crate::problem::{Problem, ProblemKind};
 use crate::rule::CATCH_ALL;
 
@@ -17,8 +20,11 @@ impl Builder {
             return;
         }
         let mut problems = Vec::new();
-        let chosen = self.options.default_ssl_certificate.as_ref().and_then(|key| {
-            let (certificate, what) = match self.read_certificate(key).unwrap_or_else(|| Err("it does not exist".to_owned())) {
+        let secret = self.options.default_ssl_certificate.clone();
+        let chosen = secret.as_ref().and_then(|key| {
+            let given = self.read_as_given(key);
+            self.set_incomplete(key, given.as_ref());
+            let (certificate, what) = match self.completed(key, given).unwrap_or_else(|| Err("it does not exist".to_owned())) {
                 Ok((certificate, None)) => return Some(certificate),
                 Ok((certificate, Some(fault))) => (Some(certificate), format!("{fault}; {INSTEAD}")),
                 Err(fault) => (None, format!("{fault}; a generated certificate is used")),
@@ -31,7 +37,7 @@ impl Builder {
             });
             certificate
         });
-        if let Some((key, certificate)) = self.options.default_ssl_certificate.as_ref().zip(chosen.as_ref()) {
+        if let Some((key, certificate)) = secret.as_ref().zip(chosen.as_ref()) {
             problems.extend(self.faults_of(key, &certificate.facts));
         }
         let certificate = chosen.unwrap_or_else(|| self.fallback.clone());
@@ -59,9 +65,30 @@ impl Builder {
         keys.iter().for_each(|key| self.judge_certificate(key));
     }
 
+    /// The certificate of a Secret with what its chain lacked, if that is known and has room.
+    pub(super) fn completed(&self, key: &ObjectKey, given: Option<Found>) -> Option<Found> {
+        let fetched = self.state.snapshot.issuers.get(key).filter(|_| !self.state.without_issuers.contains(key));
+        let issuers = fetched.and_then(|fetched| fetched.answer.as_ref()).map(|(_, issuers)| issuers);
+        Some(given?.map(|(certificate, fault)| (certificate.completed(issuers), fault)))
+    }
+
+    /// Keeps what the chain of a Secret's certificate lacks. `given`: as it is in the Secret, where some host may get it.
+    pub(super) fn set_incomplete(&mut self, key: &ObjectKey, given: Option<&Found>) {
+        let lacks = given.and_then(|found| found.as_ref().ok()).and_then(|(certificate, _)| certificate.incomplete(key));
+        if self.state.built.incomplete.get(key).map(|known| &**known) != lacks.as_ref() {
+            set(&mut self.state.built.incomplete, key, lacks.map(Arc::new));
+        }
+    }
+
     /// The findings about a certificate.
     pub(super) fn faults_of(&self, key: &ObjectKey, facts: &CertificateFacts) -> Vec<Problem> {
-        let details = facts.faults(self.state.snapshot.time);
+        let fetched = self.state.snapshot.issuers.get(key);
+        let missing = if self.state.without_issuers.contains(key) {
+            Some("there is no room for it in NGINX's memory")
+        } else {
+            fetched.and_then(|fetched| fetched.fault.as_deref())
+        };
+        let details = facts.faults(self.state.snapshot.time, missing);
         let problem = |(field, detail): (&str, String)| Problem {
             object: ObjectRef::namespaced("Secret", key),
             field: format!("data[{field:?}]"),

@@ -20,6 +20,8 @@ pub(crate) struct Changes {
     pub(crate) config_maps: BTreeSet<ObjectKey>,
     pub(crate) addresses: BTreeSet<Arc<str>>,
     pub(crate) staples: BTreeSet<Arc<str>>,
+    /// Secrets with certificates about whose issuers something else is known.
+    pub(crate) issuers: BTreeSet<ObjectKey>,
     /// Certificates are to be judged at another time.
     pub(crate) is_later: bool,
     /// The slice, and the Service it belonged and belongs to.
@@ -41,6 +43,7 @@ impl Changes {
             addresses: keys(&old.addresses, &new.addresses),
             is_later: old.time != new.time,
             staples: keys(&old.staples, &new.staples),
+            issuers: keys(&old.issuers, &new.issuers),
             endpoint_slices: slices.collect(),
         }
     }

@@ -16,7 +16,7 @@ impl Builder {
     }
 
     /// Reads the certificate of a Secret; of one that can't be read any more that of the last readable version. `None`: there is no such Secret.
-    pub(super) fn read_certificate(&self, key: &ObjectKey) -> Option<Found> {
+    pub(super) fn read_as_given(&self, key: &ObjectKey) -> Option<Found> {
         let present = self.state.snapshot.secrets.get(key)?;
         let found = last_readable::read(key, &**present, &self.last_readable.secrets, Certificate::from_secret);
         Some(found.map(|(certificate, fault)| (certificate.of(key), fault)))

@@ -15,16 +15,13 @@ impl BuilderState {
     pub(super) fn set_staple(&mut self, id: &Arc<str>) {
         let known = self.built.certificates.get(id).zip(self.snapshot.staples.get(id));
         let known = known.map(|(facts, staple)| (facts.clone(), staple.clone()));
-        let response = known.as_ref().and_then(|(_, staple)| staple.response.as_ref());
+        let response = known.as_ref().and_then(|(_, staple)| staple.answer.as_ref());
         let record = response.map(|(until, response)| format!("{until} {}", STANDARD.encode(response)).into());
         set(&mut self.built.model.live.staples, id, record);
         let problem = known.and_then(|(facts, staple)| {
             let fault = staple.fault.as_deref()?;
-            let instead = if staple.response.is_some() {
-                "the last OCSP response stays stapled until it ends"
-            } else {
-                "no OCSP response is stapled"
-            };
+            let instead =
+                if staple.answer.is_some() { "the last OCSP response stays stapled until it ends" } else { "no OCSP response is stapled" };
             let (object, detail) = (ObjectRef::namespaced("Secret", facts.secret.as_ref()?), format!("{fault}; {instead}"));
             Some(Problem { object, field: r#"data["tls.crt"]"#.into(), kind: ProblemKind::Certificate, detail })
         });

@@ -68,6 +68,8 @@ pub(super) struct BuilderState {
     /// Secrets with certificates to the objects that name them, and what these Secrets hold.
     pub(super) secrets: Index<ObjectKey, ObjectKey>,
     pub(super) certificates_read: OrdMap<ObjectKey, Found>,
+    /// Secrets whose certificates are used as they are, since there is no room for what their chains lack.
+    pub(super) without_issuers: BTreeSet<ObjectKey>,
     /// Secrets with the content address and the bytes of a list of users that is made of it, by the objects that ask for it.
     pub(super) lists: Counted<(ObjectKey, Arc<str>, u64)>,
     /// What annotations name, to the Ingresses that do, refused ones included.

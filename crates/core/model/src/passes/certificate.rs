@@ -1,5 +1,6 @@
 //! Secrets of type TLS, and which certificate a host gets.
 
+mod chain;
 mod facts;
 mod key;
 
@@ -19,7 +20,9 @@ use crate::options::PemPair;
 use crate::problem::{Problem, ProblemKind};
 use crate::rule::{Field, RuleSet};
 
-pub use facts::CertificateFacts;
+pub use chain::IncompleteChain;
+pub(crate) use facts::Chain;
+pub use facts::{CertificateFacts, issuer_url};
 
 /// A usable key pair.
 #[derive(Debug, Clone, PartialEq)]

@@ -138,16 +138,17 @@ fn enable_modsecurity_says_only_what_the_settings_do_not() {
 
 #[test]
 fn what_needs_a_module_that_is_not_there_is_said_and_not_rendered() {
-    let missing: BTreeSet<Module> = [Module::Firewall, Module::Stream].into();
-    let mut world = World::new(&[("enable-modsecurity", "true")], &[("enable-modsecurity", "true"), ("stream-snippet", "# text")]);
+    let missing: BTreeSet<Module> = [Module::Firewall, Module::Stream, Module::Zstd].into();
+    let settings = [("enable-modsecurity", "true"), ("stream-snippet", "# text"), ("enable-zstd", "true")];
+    let mut world = World::new(&[("enable-modsecurity", "true")], &settings);
     world.options.missing = missing;
     let built = world.build();
     let details: Vec<String> = built.problems().into_iter().map(|problem| problem.detail).collect();
-    for package in ["libnginx-mod-http-modsecurity", "libnginx-mod-stream"] {
+    for package in ["libnginx-mod-http-modsecurity", "libnginx-mod-stream", "ngx_http_zstd_filter_module"] {
         assert!(details.iter().any(|detail| detail.contains(package)), "{package}: {details:?}");
     }
     let config = &built.model.fixed.globals.config;
-    assert!(!config.firewall.enable_modsecurity && config.snippets.stream_snippet.is_none());
+    assert!(!config.firewall.enable_modsecurity && !config.enable_zstd && config.snippets.stream_snippet.is_none());
     assert!(route(&built).denied, "what was to be guarded is closed");
     assert_eq!(profile(&built).firewall, None);
 }

@@ -17,7 +17,7 @@ fn put_users(snapshot: &mut Snapshot, namespace: &str, name: &str, kib: usize) {
     put_secret(snapshot, namespace, name, &[("auth", file)]);
 }
 
-fn put_secret(snapshot: &mut Snapshot, namespace: &str, name: &str, data: &[(&str, String)]) {
+pub(crate) fn put_secret(snapshot: &mut Snapshot, namespace: &str, name: &str, data: &[(&str, String)]) {
     let data: BTreeMap<String, ByteString> =
         data.iter().map(|(key, value)| ((*key).to_owned(), ByteString(value.clone().into_bytes()))).collect();
     let key = ObjectKey::new(namespace, name);
@@ -25,7 +25,7 @@ fn put_secret(snapshot: &mut Snapshot, namespace: &str, name: &str, data: &[(&st
 }
 
 /// An Ingress with a host of its own, whose users and whose certificate are in the Secret of its name.
-fn put_ingress(snapshot: &mut Snapshot, namespace: &str, name: &str, asks_for_password: bool) {
+pub(crate) fn put_ingress(snapshot: &mut Snapshot, namespace: &str, name: &str, asks_for_password: bool) {
     let backend = json!({"service": {"name": "shop", "port": {"number": 80}}});
     let host = format!("{name}.{namespace}.example");
     let mut annotations = json!({});

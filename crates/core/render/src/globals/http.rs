@@ -34,6 +34,7 @@ pub(super) struct HttpView {
     resolver: Option<Printed>,
     gzip: Option<Compression>,
     brotli: Option<Compression>,
+    zstd: Option<Compression>,
     http3: Option<Http3>,
     upstreams: Vec<Upstream>,
 }
@@ -97,6 +98,7 @@ impl HttpView {
             resolver: resolver(caps, resolves_ipv6(globals, caps))?,
             gzip: Compression::gzip(config)?,
             brotli: Compression::brotli(config, caps)?,
+            zstd: Compression::zstd(config, caps)?,
             http3: config.use_http3.then_some(Http3 { streams: config.http3_max_concurrent_streams, retry: config.quic_retry }),
             upstreams: upstreams(fixed)?,
         })

@@ -90,9 +90,9 @@ fn modules(fixed: &Fixed, caps: &Capabilities) -> Result<Vec<Printed>, RenderErr
             return Err(RenderError::ModuleMissing { module, directory: caps.modules_dir.clone(), package });
         }
     }
-    let brotli = compression::uses_brotli(&fixed.globals.config, caps).then_some(compression::BROTLI);
+    let compression = compression::modules(&fixed.globals.config);
     let geoip = geoip::is_used(&fixed.globals, caps).then_some(geoip::MODULE);
-    let optional = OPTIONAL.into_iter().chain(firewall::is_used(fixed).then_some(firewall::MODULE)).chain(brotli).chain(geoip);
+    let optional = OPTIONAL.into_iter().chain(firewall::is_used(fixed).then_some(firewall::MODULE)).chain(compression).chain(geoip);
     let script = stream_map::module(fixed, caps)?;
     let names = REQUIRED.iter().map(|(module, _)| *module).chain(optional.filter(|module| caps.has(module))).chain(script);
     names.map(|module| path(&caps.modules_dir.join(format!("{module}.so")))).collect()

@@ -83,6 +83,10 @@ pub(crate) const LEVEL: Grammar<u32> =
 pub(crate) const BROTLI_LEVEL: Grammar<u32> =
     Grammar { value: "a whole number from 0 to 11", read: |text, _| number(text, 0..=11), print: u32::to_string };
 
+/// A level of compression with zstd: higher ones need very much memory for each answer.
+pub(crate) const ZSTD_LEVEL: Grammar<u32> =
+    Grammar { value: "a whole number from 1 to 19", read: |text, _| number(text, 1..=19), print: u32::to_string };
+
 /// Minutes, as many as NGINX takes.
 pub(crate) const MINUTES: Grammar<u32> =
     Grammar { value: "minutes, a whole number up to 525600", read: |text, _| number(text, 0..=525_600), print: u32::to_string };

@@ -9,7 +9,7 @@ use super::affinity::CpuAffinity;
 use super::dicts::{self, DICTS};
 use super::grammar::{
     ADDRESSES, BOOL, BROTLI_LEVEL, BUFFER, BY_MACHINE, CIDRS, COUNT, HEADER_PATTERNS, KIB, LEVEL, LIST, MIME_TYPES, MINUTES, PORT,
-    PROTOCOLS, RISK, SECONDS, SECRET, SIZE, optional, own,
+    PROTOCOLS, RISK, SECONDS, SECRET, SIZE, ZSTD_LEVEL, optional, own,
 };
 use super::headers::HeaderDefaults;
 use super::snippets::SnippetDefaults;
@@ -141,6 +141,15 @@ settings! {
     brotli_min_length: u32 = 20, COUNT, "1024", [Text];
     /// What to compress with brotli besides `text/html`.
     brotli_types: Vec<Word> = ["application/xml+rss"].iter().chain(GZIP_TYPES).map(|name| default(name)).collect(), MIME_TYPES, "text/css application/json", [Text];
+
+    /// Compress answers with zstd as well, for clients that take it. Needs the module ngx_http_zstd_filter_module, which Debian has no package of.
+    enable_zstd: bool = false, BOOL, "true", [Text] since Narthex;
+    /// How hard to compress with zstd.
+    zstd_level: u32 = 3, ZSTD_LEVEL, "6", [Text] since Narthex;
+    /// Shorter answers are not compressed with zstd; bytes.
+    zstd_min_length: u32 = 256, COUNT, "1024", [Text] since Narthex;
+    /// What to compress with zstd besides `text/html`.
+    zstd_types: Vec<Word> = GZIP_TYPES.iter().map(|name| default(name)).collect(), MIME_TYPES, "text/css application/json", [Text] since Narthex;
 
     /// Trust `X-Forwarded-For`, `-Proto`, `-Port` and `-Host` of clients.
     use_forwarded_headers: bool = false, BOOL, "true", [Text];

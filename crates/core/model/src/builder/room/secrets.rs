@@ -3,6 +3,7 @@
 //! Without its certificate a host has the default one; without their users paths that ask for them answer 503.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::builder::Builder;
 use crate::builder::built::Subject;
@@ -22,15 +23,16 @@ impl Builder {
         if dirty.secrets.is_empty() {
             return;
         }
-        for key in std::mem::take(&mut dirty.secrets) {
-            let found = if self.state.secrets.has(&key) { self.read_certificate(&key) } else { None };
-            set(&mut self.state.certificates_read, &key, found);
-            self.judge_certificate(&key);
-            let claim = self.claim_of_secret(&key);
-            let size: u64 = claim.common.iter().map(|common| common.amount).sum();
-            let too_large = claim.too_large();
-            self.state.secret_shares.set(&key, (size > 0 && too_large.is_none()).then(|| (size, claim.into())));
-            set(&mut self.state.large_secrets, &key, too_large.map(Into::into));
+        // What chains lack may have room now.
+        let without_issuers = std::mem::take(&mut self.state.without_issuers);
+        dirty.secrets.extend(without_issuers.iter().cloned());
+        std::mem::take(&mut dirty.secrets).iter().for_each(|key| self.read_secret(key));
+        self.leave_out_issuers();
+        for key in without_issuers.symmetric_difference(&self.state.without_issuers) {
+            dirty.hosts.extend(
+                self.state.secrets.values(key).filter_map(|object| self.state.built.rules.get(object)).flat_map(|rules| rules.hosts()),
+            );
+            dirty.default_certificate |= self.options.default_ssl_certificate.as_ref() == Some(key);
         }
         let large = self.state.large_secrets.iter().map(|(key, reason)| (key.clone(), reason.to_string()));
         let without_room = self.state.secret_shares.held(&self.state.capacity).into_iter();
@@ -50,6 +52,40 @@ impl Builder {
             let problem = Problem { object, field: String::new(), kind: ProblemKind::NoRoom, detail: format!("{reason}; {INSTEAD}") };
             self.state.set_problems(Subject::Secret(key), vec![problem]);
         }
+    }
+
+    /// Reads the certificate of a Secret, if an object names it, and what its records take of what is finite.
+    fn read_secret(&mut self, key: &ObjectKey) {
+        let is_named = self.state.secrets.has(key);
+        let is_used = is_named || self.options.default_ssl_certificate.as_ref() == Some(key);
+        let given = if is_used { self.read_as_given(key) } else { None };
+        self.set_incomplete(key, given.as_ref());
+        let found = self.completed(key, given.filter(|_| is_named));
+        set(&mut self.state.certificates_read, key, found);
+        self.judge_certificate(key);
+        let claim = self.claim_of_secret(key);
+        let size: u64 = claim.common.iter().map(|common| common.amount).sum();
+        let too_large = claim.too_large();
+        self.state.secret_shares.set(key, (size > 0 && too_large.is_none()).then(|| (size, claim.into())));
+        set(&mut self.state.large_secrets, key, too_large.map(Into::into));
+    }
+
+    /// Takes what chains lack out of the certificates of Secrets that would have no room with it.
+    fn leave_out_issuers(&mut self) {
+        let held = self.state.secret_shares.held(&self.state.capacity);
+        let without_room = held.keys().chain(self.state.large_secrets.keys());
+        let completed: Vec<ObjectKey> = without_room.filter(|key| self.is_completed(key)).cloned().collect();
+        for key in completed {
+            self.state.without_issuers.insert(key.clone());
+            self.read_secret(&key);
+        }
+    }
+
+    /// Whether the certificate of a Secret is used with more than the Secret has.
+    fn is_completed(&self, key: &ObjectKey) -> bool {
+        let used = self.state.certificates_read.get(key).and_then(|found| found.as_ref().ok());
+        let lacks = self.state.built.incomplete.get(key);
+        used.zip(lacks).is_some_and(|((certificate, _), lacks)| !Arc::ptr_eq(&certificate.record, &lacks.record))
     }
 
     /// The records that are made of a Secret: a certificate, and lists of users.

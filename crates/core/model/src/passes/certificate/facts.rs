@@ -45,6 +45,8 @@ pub struct CertificateFacts {
     pub chain: Chain,
     /// Where its issuer answers about its status (OCSP): the first URL with `http://`.
     pub status_url: Option<Arc<str>>,
+    /// Where the certificate of its issuer is: the first URL with `http://`.
+    pub issuer_url: Option<Arc<str>>,
 }
 
 impl CertificateFacts {
@@ -65,11 +67,13 @@ impl CertificateFacts {
             key_bits,
             chain: chain(certificate, others),
             status_url: url(certificate, &OID_PKIX_ACCESS_DESCRIPTOR_OCSP).map(Into::into),
+            issuer_url: issuer_url(certificate).map(Into::into),
         }
     }
 
     /// What is wrong with it, each with the key of the Secret that it is about. `time`: seconds since 1970; `None`: ends are not looked at.
-    pub(crate) fn faults(&self, time: Option<i64>) -> Vec<(&'static str, String)> {
+    /// `missing`: why the certificate of its issuer can't be fetched.
+    pub(crate) fn faults(&self, time: Option<i64>, missing: Option<&str>) -> Vec<(&'static str, String)> {
         let mut faults = Vec::new();
         if let Some(time) = time {
             let ends = || ASN1Time::from_timestamp(self.not_after).map(|end| end.to_string()).unwrap_or_default();
@@ -84,7 +88,10 @@ impl CertificateFacts {
             Chain::Whole => {}
             Chain::Alone => faults.push((
                 "tls.crt",
-                "the certificate of the issuer does not follow; clients that don't know it refuse the certificate".to_owned(),
+                format!(
+                    "the certificate of the issuer does not follow{}; clients that don't know it refuse the certificate",
+                    missing.map(|fault| format!(", and {fault}")).unwrap_or_default()
+                ),
             )),
             Chain::Broken(number) => faults.push((
                 "tls.crt",
@@ -120,11 +127,7 @@ fn chain(certificate: &X509Certificate<'_>, others: &[CertificateDer<'_>]) -> Ch
         }
     }
     let is_own = certificate.subject().as_raw() == certificate.issuer().as_raw();
-    if others.is_empty() && !is_own && url(certificate, &OID_PKIX_ACCESS_DESCRIPTOR_CA_ISSUERS).is_some() {
-        Chain::Alone
-    } else {
-        Chain::Whole
-    }
+    if others.is_empty() && !is_own && issuer_url(certificate).is_some() { Chain::Alone } else { Chain::Whole }
 }
 
 fn key(certificate: &X509Certificate<'_>) -> (&'static str, usize) {
@@ -134,6 +137,11 @@ fn key(certificate: &X509Certificate<'_>) -> (&'static str, usize) {
         _ if certificate.public_key().algorithm.algorithm == x509_parser::oid_registry::OID_SIG_ED25519 => ("Ed25519", 256),
         _ => ("", 0),
     }
+}
+
+/// Where the certificate of a certificate's issuer is.
+pub fn issuer_url<'a>(certificate: &X509Certificate<'a>) -> Option<&'a str> {
+    url(certificate, &OID_PKIX_ACCESS_DESCRIPTOR_CA_ISSUERS)
 }
 
 /// The first URL of HTTP at which its issuer offers something.

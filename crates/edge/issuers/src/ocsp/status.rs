@@ -6,7 +6,7 @@ use x509_parser::prelude::{ASN1Time, FromDer, X509Certificate};
 use x509_parser::verify::verify_signature;
 use x509_parser::x509::AlgorithmIdentifier;
 
-use crate::target::{Target, key_hash};
+use super::target::{Target, key_hash};
 
 const ENUMERATED: u8 = 0x0a;
 /// `[0]` of another element.

@@ -1,4 +1,4 @@
-//! One request to a responder: plain HTTP, as RFC 6960 has it.
+//! One request to an issuer: plain HTTP, as RFC 6960 and RFC 5280 have it.
 //!
 //! The URL is a tenant's. So the name is resolved here and the connection goes to the very address that was checked: never to one that no Pod has, nor
 //! to what the controller itself listens on, as for `auth-url` (`--allow-local-endpoints` allows it). Private addresses are allowed, since the
@@ -13,12 +13,14 @@ use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Bytes;
 use hyper::client::conn::http1;
 use hyper::header::{ACCEPT, CONTENT_TYPE, HOST};
+use hyper::http::request::Builder;
 use hyper::{Request, StatusCode, Uri};
 use hyper_util::rt::TokioIo;
 use model::options::LocalEndpoints;
 use tokio::net::TcpStream;
+use tracing::warn;
 
-/// Bytes of an answer. Responses have half a kilobyte, and two more with the certificate of who signed.
+/// Bytes of an answer. Responses have half a kilobyte, and two more with the certificate of who signed; certificates have one or two.
 const LARGEST: usize = 8 << 10;
 /// Time for everything.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -46,21 +48,67 @@ pub(crate) enum Error {
     Timeout,
 }
 
-/// Where a responder is.
+impl Error {
+    /// Whether nothing was sent, because of the URL.
+    pub(crate) const fn is_refusal(&self) -> bool {
+        matches!(self, Self::Url(_) | Self::Local(..))
+    }
+}
+
+/// The body of a request.
+#[derive(Debug)]
+pub(crate) struct Body {
+    pub(crate) content: Bytes,
+    pub(crate) content_type: &'static str,
+}
+
+/// Where requests do not go, and what resolves names.
+#[derive(Debug)]
+pub(crate) struct Client {
+    local: LocalEndpoints,
+    resolver: Option<TokioResolver>,
+}
+
+/// Where an issuer is.
 struct Place {
     uri: Uri,
     host: String,
     port: u16,
 }
 
-/// Posts a request and waits for the whole answer.
-pub(crate) async fn post(url: &str, request: Vec<u8>, local: &LocalEndpoints, resolver: Option<&TokioResolver>) -> Result<Bytes, Error> {
-    let exchange = async {
-        let place = Place::parse(url)?;
-        let addresses = place.addresses(url, local, resolver).await?;
-        place.exchange(connect(&addresses).await?, request).await
-    };
-    tokio::time::timeout(PATIENCE, exchange).await.unwrap_or(Err(Error::Timeout))
+impl Client {
+    /// A client with the name servers of `/etc/resolv.conf`.
+    pub(crate) fn new(local: LocalEndpoints) -> Self {
+        let resolver = TokioResolver::builder_tokio().and_then(|builder| builder.build());
+        let resolver = resolver.map_err(|error| warn!(%error, "can't set up the resolver from /etc/resolv.conf"));
+        Self { local, resolver: resolver.ok() }
+    }
+
+    /// Whether there is anything that resolves names.
+    pub(crate) const fn resolves(&self) -> bool {
+        self.resolver.is_some()
+    }
+
+    /// Gets what is at a URL.
+    pub(crate) async fn get(&self, url: &str, accept: &'static str) -> Result<Bytes, Error> {
+        self.send(url, Request::get("/"), Bytes::new(), accept).await
+    }
+
+    /// Posts a body to a URL.
+    pub(crate) async fn post(&self, url: &str, body: Body, accept: &'static str) -> Result<Bytes, Error> {
+        self.send(url, Request::post("/").header(CONTENT_TYPE, body.content_type), body.content, accept).await
+    }
+
+    /// Sends a request and waits for the whole answer.
+    async fn send(&self, url: &str, request: Builder, body: Bytes, accept: &'static str) -> Result<Bytes, Error> {
+        let answer = async {
+            let place = Place::parse(url)?;
+            let addresses = place.addresses(url, &self.local, self.resolver.as_ref()).await?;
+            let request = place.request(request.header(ACCEPT, accept), body)?;
+            exchange(connect(&addresses).await?, request).await
+        };
+        tokio::time::timeout(PATIENCE, answer).await.unwrap_or(Err(Error::Timeout))
+    }
 }
 
 impl Place {
@@ -96,30 +144,30 @@ impl Place {
         }
     }
 
-    async fn exchange(&self, stream: TcpStream, request: Vec<u8>) -> Result<Bytes, Error> {
+    /// The request that goes there.
+    fn request(&self, request: Builder, body: Bytes) -> Result<Request<Full<Bytes>>, Error> {
         let authority = self.uri.authority().map(|authority| authority.as_str().rsplit('@').next().unwrap_or_default().to_owned());
         let target = self.uri.path_and_query().map_or("/", |target| target.as_str());
-        let request = Request::post(target)
-            .header(HOST, authority.unwrap_or_default())
-            .header(CONTENT_TYPE, "application/ocsp-request")
-            .header(ACCEPT, "application/ocsp-response")
-            .body(Full::<Bytes>::from(request))
-            .map_err(|_| Error::Url(self.uri.to_string()))?;
-        let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
-        let answer = async {
-            let answer = sender.send_request(request).await?;
-            if answer.status() != StatusCode::OK {
-                return Err(Error::Status(answer.status()));
-            }
-            Ok(Limited::new(answer.into_body(), LARGEST).collect().await.map_err(Error::Body)?.to_bytes())
-        };
-        let mut answer = std::pin::pin!(answer);
-        tokio::select! {
-            biased;
-            answer = &mut answer => answer,
-            // What it has read of the answer is still there.
-            _ = connection => answer.await,
+        let request = request.uri(target).header(HOST, authority.unwrap_or_default());
+        request.body(Full::from(body)).map_err(|_| Error::Url(self.uri.to_string()))
+    }
+}
+
+async fn exchange(stream: TcpStream, request: Request<Full<Bytes>>) -> Result<Bytes, Error> {
+    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
+    let answer = async {
+        let answer = sender.send_request(request).await?;
+        if answer.status() != StatusCode::OK {
+            return Err(Error::Status(answer.status()));
         }
+        Ok(Limited::new(answer.into_body(), LARGEST).collect().await.map_err(Error::Body)?.to_bytes())
+    };
+    let mut answer = std::pin::pin!(answer);
+    tokio::select! {
+        biased;
+        answer = &mut answer => answer,
+        // What it has read of the answer is still there.
+        _ = connection => answer.await,
     }
 }
 
@@ -139,7 +187,7 @@ mod tests {
     use super::*;
 
     async fn refusal(url: &str, local: &LocalEndpoints) -> Error {
-        post(url, Vec::new(), local, None).await.unwrap_err()
+        Client { local: local.clone(), resolver: None }.get(url, "*/*").await.unwrap_err()
     }
 
     #[tokio::test]

@@ -30,14 +30,14 @@ pub(crate) fn fit(staples: &Staples, owner: impl Fn(&Arc<str>) -> Arc<str>, byte
         let left = left.entry(owner(id)).or_default();
         match left.checked_sub(size) {
             Some(rest) => *left = rest,
-            None => drop(fitting.insert(id.clone(), Arc::new(Staple { response: None, fault: Some(FAULT.into()) }))),
+            None => drop(fitting.insert(id.clone(), Arc::new(Staple { answer: None, fault: Some(FAULT.into()) }))),
         }
     }
     fitting
 }
 
 fn size(staple: &Staple) -> u64 {
-    staple.response.as_ref().map_or(0, |(_, response)| response.len() as u64 * 4 / 3 + OVERHEAD)
+    staple.answer.as_ref().map_or(0, |(_, response)| response.len() as u64 * 4 / 3 + OVERHEAD)
 }
 
 #[cfg(test)]
@@ -46,13 +46,13 @@ mod tests {
 
     #[test]
     fn one_namespace_takes_no_room_from_the_others() {
-        let staple = |length: usize| Arc::new(Staple { response: Some((1, vec![0; length].into())), fault: None });
+        let staple = |length: usize| Arc::new(Staple { answer: Some((1, vec![0; length].into())), fault: None });
         let large = (0..10).map(|n| (Arc::from(format!("large/{n}")), staple(3000)));
         let staples: Staples = large.chain([("small/a".into(), staple(600)), ("small/b".into(), staple(600))]).collect();
         let owner = |id: &Arc<str>| id.split_once('/').map_or("", |(namespace, _)| namespace).into();
         let kept = |bytes: u64| -> Vec<String> {
             let fitting = fit(&staples, owner, bytes);
-            fitting.iter().filter(|(_, staple)| staple.response.is_some()).map(|(id, _)| id.to_string()).collect()
+            fitting.iter().filter(|(_, staple)| staple.answer.is_some()).map(|(id, _)| id.to_string()).collect()
         };
         assert_eq!(kept(60_000).len(), 12);
         assert_eq!(kept(12_000), ["large/0", "large/1", "small/a", "small/b"]);

@@ -1,4 +1,4 @@
-//! Which certificate is asked about next: those that are due, namespaces in turn, and few of one namespace at a time.
+//! What is asked about next: what is due, namespaces in turn, and few of one namespace at a time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -11,35 +11,47 @@ const MOST: usize = 16;
 /// Those of one namespace, so that slow responders of one delay no other.
 const MOST_OF_NAMESPACE: usize = 2;
 
-/// Certificates by when they are due.
-#[derive(Debug, Default)]
-pub(crate) struct Queue {
-    namespaces: BTreeMap<Arc<str>, Turn>,
+/// Subjects by when they are due.
+#[derive(Debug)]
+pub(crate) struct Queue<K> {
+    namespaces: BTreeMap<Arc<str>, Turn<K>>,
     under_way: usize,
     /// The namespace that had the last turn.
     last: Option<Arc<str>>,
 }
 
-#[derive(Debug, Default)]
-struct Turn {
-    due: BTreeSet<(Instant, Arc<str>)>,
+#[derive(Debug)]
+struct Turn<K> {
+    due: BTreeSet<(Instant, K)>,
     under_way: usize,
 }
 
-impl Turn {
+impl<K> Default for Queue<K> {
+    fn default() -> Self {
+        Self { namespaces: BTreeMap::new(), under_way: 0, last: None }
+    }
+}
+
+impl<K> Default for Turn<K> {
+    fn default() -> Self {
+        Self { due: BTreeSet::new(), under_way: 0 }
+    }
+}
+
+impl<K: Ord + Clone> Turn<K> {
     fn first(&self) -> Option<Instant> {
         self.due.first().map(|(at, _)| *at).filter(|_| self.under_way < MOST_OF_NAMESPACE)
     }
 }
 
-impl Queue {
-    /// Has a certificate asked about at a time.
-    pub(crate) fn put(&mut self, namespace: &Arc<str>, id: &Arc<str>, at: Instant) {
+impl<K: Ord + Clone> Queue<K> {
+    /// Has something asked about at a time.
+    pub(crate) fn put(&mut self, namespace: &Arc<str>, id: &K, at: Instant) {
         self.namespaces.entry(namespace.clone()).or_default().due.insert((at, id.clone()));
     }
 
     /// Takes one out that is not under way.
-    pub(crate) fn remove(&mut self, namespace: &Arc<str>, id: &Arc<str>, at: Instant) {
+    pub(crate) fn remove(&mut self, namespace: &Arc<str>, id: &K, at: Instant) {
         if let Some(turn) = self.namespaces.get_mut(namespace) {
             turn.due.remove(&(at, id.clone()));
         }
@@ -51,12 +63,12 @@ impl Queue {
         if self.under_way < MOST { self.namespaces.values().filter_map(Turn::first).min() } else { None }
     }
 
-    /// A certificate that is due now: it is under way until [`Self::done`].
-    pub(crate) fn take(&mut self, now: Instant) -> Option<Arc<str>> {
+    /// A subject that is due now: it is under way until [`Self::done`].
+    pub(crate) fn take(&mut self, now: Instant) -> Option<K> {
         if self.under_way >= MOST {
             return None;
         }
-        let is_due = |(_, turn): &(&Arc<str>, &Turn)| turn.first().is_some_and(|at| at <= now);
+        let is_due = |(_, turn): &(&Arc<str>, &Turn<K>)| turn.first().is_some_and(|at| at <= now);
         let after = self.last.clone().map_or(Bound::Unbounded, Bound::Excluded);
         let next = self.namespaces.range((after, Bound::Unbounded)).find(is_due).or_else(|| self.namespaces.iter().find(is_due));
         let namespace = next.map(|(namespace, _)| namespace.clone())?;
@@ -91,7 +103,7 @@ mod tests {
     #[test]
     fn namespaces_take_turns_and_have_two_requests_at_most() {
         let now = Instant::now();
-        let mut queue = Queue::default();
+        let mut queue = Queue::<Arc<str>>::default();
         let (a, b): (Arc<str>, Arc<str>) = ("a".into(), "b".into());
         for n in 0..4 {
             queue.put(&a, &format!("a{n}").into(), now);
@@ -112,7 +124,7 @@ mod tests {
     fn one_that_is_not_due_waits() {
         let now = Instant::now();
         let later = now + std::time::Duration::from_secs(1);
-        let mut queue = Queue::default();
+        let mut queue = Queue::<Arc<str>>::default();
         queue.put(&"a".into(), &"x".into(), later);
         assert_eq!((queue.take(now), queue.next_at()), (None, Some(later)));
         assert_eq!(queue.take(later).as_deref(), Some("x"));
@@ -121,7 +133,7 @@ mod tests {
     #[test]
     fn there_is_a_limit_for_all_together() {
         let now = Instant::now();
-        let mut queue = Queue::default();
+        let mut queue = Queue::<Arc<str>>::default();
         for n in 0..20 {
             queue.put(&format!("n{n}").into(), &"x".into(), now);
         }
