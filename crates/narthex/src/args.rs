@@ -10,6 +10,7 @@ mod duration;
 mod end;
 mod geoip;
 mod http;
+mod loopback;
 mod metrics;
 mod migrate;
 mod plugin;
@@ -36,6 +37,7 @@ pub(crate) use data_plane::DataPlaneArgs;
 pub(crate) use end::EndArgs;
 pub(crate) use geoip::FetchArgs;
 pub(crate) use http::HttpArgs;
+pub(crate) use loopback::{Listening, LoopbackArgs};
 pub(crate) use metrics::MetricsArgs;
 pub(crate) use migrate::{MigrateArgs, MigrateSubject, MigrateValuesArgs, ValuesFormat};
 pub(crate) use plugin::{
@@ -200,6 +202,8 @@ pub(crate) struct RunArgs {
     /// Don't write an Event (Sync) on each Ingress that is taken over or changed. Warnings, and reloads on our own Pod, are written all the same
     #[arg(long, num_args = 0..=1, default_value_t = false, default_missing_value = "true", require_equals = true, action = clap::ArgAction::Set, value_parser = boolean())]
     pub(crate) disable_sync_events: bool,
+    #[command(flatten)]
+    pub(crate) loopback: LoopbackArgs,
     #[command(flatten)]
     pub(crate) http: HttpArgs,
     #[command(flatten)]
