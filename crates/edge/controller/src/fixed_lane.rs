@@ -9,6 +9,7 @@
 mod blame;
 mod causes;
 mod generations;
+mod kept_profiles;
 mod pacing;
 mod quarantine;
 mod search;
@@ -19,7 +20,7 @@ use std::time::{Duration, SystemTime};
 
 use model::dictionaries::{Dictionaries, Formers};
 use model::plan::{Reason, reasons};
-use model::{Built, Data, Fixed, HostServer};
+use model::{Built, Data, Fixed};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 use tracing::{debug, error, info, warn};
@@ -411,29 +412,6 @@ impl<N: Nginx> Lane<N> {
             info!("nginx takes its configuration again");
             self.ends.fault.send_replace(None);
         }
-    }
-
-    /// Keeps profiles that NGINX's present records still use, for hosts whose new records wait for this reload.
-    fn with_held_profiles(&self, mut fixed: Fixed, running: Option<&Fixed>) -> Fixed {
-        let Some(running) = running else { return fixed };
-        for (host, ids) in self.ends.live.borrow().held_profiles() {
-            for id in ids {
-                if let (None, Some(profile)) = (fixed.profiles.get(id), running.profiles.get(id)) {
-                    fixed.profiles.insert(id.clone(), profile.clone());
-                }
-            }
-            let named = |name: &Arc<str>, host_server: &HostServer| name == host || host_server.aliases.contains(host);
-            let host_server = fixed
-                .host_servers
-                .iter()
-                .find(|(name, host_server)| named(name, host_server))
-                .map(|(name, host_server)| (name.clone(), (**host_server).clone()));
-            if let Some((name, mut host_server)) = host_server {
-                host_server.profiles.extend(ids.iter().cloned());
-                fixed.host_servers.insert(name, Arc::new(host_server));
-            }
-        }
-        fixed
     }
 
     /// Restores what was lost, with the configuration of before. `true` if all is there.

@@ -6,7 +6,7 @@ use anyhow::ensure;
 use e2e::{Case, Controller, PATIENCE, rule};
 use prost::Message;
 use testkit::http::Request;
-use testkit::kube::{PathType, mk_ingress};
+use testkit::kube::{PathType, mk_certificate, mk_ingress};
 use testkit::poll;
 use testkit::ports::Ports;
 
@@ -79,7 +79,13 @@ async fn every_family_of_ingress_nginx_has_its_name_and_its_type() -> anyhow::Re
     case.create(&rule("echo", HOST).build()).await?;
     case.create(&mk_ingress("orphan").class("nginx").host(HOST).path("/none", PathType::Prefix, "none", 80).build()).await?;
     let webhook = format!("--validating-webhook=127.0.0.1:{}", Ports::one()?);
+    let (files, certificate) = (tempfile::tempdir()?, mk_certificate(&["localhost"])?);
+    let (chain, key) = (files.path().join("tls.crt"), files.path().join("tls.key"));
+    std::fs::write(&chain, &certificate.certificate_pem)?;
+    std::fs::write(&key, &certificate.key_pem)?;
     let launch = case.controller().flag("--enable-metrics").flag(&webhook).flag("--publish-status-address=192.0.2.1");
+    let launch = launch.flag(&format!("--validating-webhook-certificate={}", chain.display()));
+    let launch = launch.flag(&format!("--validating-webhook-key={}", key.display()));
     let controller = launch.env("POD_NAME", "pod-1").env("POD_NAMESPACE", case.ns()).start().await?;
     controller.until(HOST, "/", 200).await?;
     let text = poll(PATIENCE, || async {
