@@ -14,6 +14,9 @@ export "CC_${target//-/_}=musl-gcc" PCRE2_SYS_STATIC=1
 # Messages of panics name files: the same ones wherever it is built.
 # A package with an opt-level of its own loses the profile's `strip`.
 export RUSTFLAGS="${RUSTFLAGS:+$RUSTFLAGS }-Cstrip=symbols --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=/cargo --remap-path-prefix=$PWD=/narthex"
+# The label `build` of the metric build_info.
+NARTHEX_COMMIT=${NARTHEX_COMMIT:-$(git rev-parse --short=12 HEAD 2>/dev/null || true)}
+export NARTHEX_COMMIT
 cargo build --locked --profile dist --target "$target" -p narthex
 out=$build/narthex-$arch
 cp "$build/$target/dist/narthex" "$out"

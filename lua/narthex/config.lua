@@ -57,6 +57,7 @@ local FIELDS = {
   name_servers = { "table", {} },
   ipv6 = { "boolean", true },
   strict_records = { "boolean", false },
+  dictionaries = { "table", {} },
 }
 
 local REDIRECT_CODES = { [301] = true, [302] = true, [307] = true, [308] = true }

@@ -4,6 +4,7 @@
 -- @module narthex.init
 
 local config = require("narthex.config")
+local dictionaries = require("narthex.state.dictionaries")
 local jit_opt = require("jit.opt")
 local re = require("ngx.re")
 local wire = require("narthex.state.wire")
@@ -44,7 +45,7 @@ local function kernel_random(count)
 end
 
 local function need(name)
-  if not ngx.shared[name] then
+  if not dictionaries.get(name) then
     error(('narthex: shared dictionary "%s" is not declared'):format(name), 0)
   end
 end
@@ -60,12 +61,14 @@ function M.setup(text)
   if not settings then
     error("narthex: " .. err, 0)
   end
+  dictionaries.setup(settings.dictionaries)
   for _, row in ipairs(wire.TABLES) do
     need(row.dictionary)
   end
   for _, name in ipairs(DICTS) do
     need(name)
   end
+  dictionaries.move()
   require("narthex.state.tables").setup()
   require("narthex.auth.digest").seed(kernel_random(20))
   for _, name in ipairs(ENTRIES) do

@@ -37,9 +37,10 @@ configure() {
     local text
     text=$(<"$SPEC/nginx.conf")
     local name
-    local CONFIG=$config WORKERS=${4:-1} STATE_SIZE=${5:-1m} LUA=$PREFIX/lua REUSEPORT=
+    # shellcheck disable=SC2034
+    local CONFIG=$config WORKERS=${4:-1} STATE_SIZE=${5:-1m} LUA=$PREFIX/lua REUSEPORT= MORE_DICTS=${MORE_DICTS:-}
     [ "$WORKERS" = 1 ] || REUSEPORT=reuseport
-    for name in CONFIG WORKERS STATE_SIZE LUA MODULES PREFIX HTTP HTTPS REFERENCE A B C SLOW AUTH LISTEN6 REUSEPORT; do
+    for name in CONFIG WORKERS STATE_SIZE MORE_DICTS LUA MODULES PREFIX HTTP HTTPS REFERENCE A B C SLOW AUTH LISTEN6 REUSEPORT; do
         text=${text//@$name@/"${!name}"}
     done
     printf '%s\n' "$text" >"$PREFIX/nginx.conf"

@@ -11,6 +11,7 @@ mod end;
 mod explain;
 mod geoip;
 mod http;
+mod loopback;
 mod metrics;
 mod migrate;
 mod plan;
@@ -39,6 +40,7 @@ pub(crate) use end::EndArgs;
 pub(crate) use explain::{ExplainArgs, ExplainNameArgs, ExplainRequestArgs, Subject};
 pub(crate) use geoip::FetchArgs;
 pub(crate) use http::HttpArgs;
+pub(crate) use loopback::{Listening, LoopbackArgs};
 pub(crate) use metrics::MetricsArgs;
 pub(crate) use migrate::{MigrateArgs, MigrateSubject, MigrateValuesArgs, ValuesFormat};
 pub(crate) use plan::{Base, PlanArgs, PlanFormat};
@@ -206,6 +208,8 @@ pub(crate) struct RunArgs {
     /// Don't write an Event (Sync) on each Ingress that is taken over or changed. Warnings, and reloads on our own Pod, are written all the same
     #[arg(long, num_args = 0..=1, default_value_t = false, default_missing_value = "true", require_equals = true, action = clap::ArgAction::Set, value_parser = boolean())]
     pub(crate) disable_sync_events: bool,
+    #[command(flatten)]
+    pub(crate) loopback: LoopbackArgs,
     #[command(flatten)]
     pub(crate) http: HttpArgs,
     #[command(flatten)]

@@ -6,6 +6,7 @@
 -- @module narthex.auth.digest
 
 local ngx = ngx
+local dictionaries = require("narthex.state.dictionaries")
 local owned = require("narthex.state.owned")
 local users = require("narthex.auth.users")
 
@@ -27,7 +28,7 @@ local M = {}
 --- Challenges of this worker so far.
 local issued = 0
 
-local state, used = ngx.shared.configuration_data, owned.new(ngx.shared.auth_nonces)
+local state, used = dictionaries.get("configuration_data"), owned.new(dictionaries.get("auth_nonces"))
 
 --- Makes the key of nonces, unless an earlier configuration did. Phase: init.
 -- @tparam string secret random bytes

@@ -6,6 +6,7 @@
 
 local ngx = ngx
 local cjson = require("cjson.safe")
+local dictionaries = require("narthex.state.dictionaries")
 
 local find = string.find
 local lower = string.lower
@@ -14,7 +15,7 @@ local tonumber = tonumber
 
 local M = {}
 
-local kept = ngx.shared.auth_verdicts
+local kept = dictionaries.get("auth_verdicts")
 
 --- Seconds for which the answer itself lets it be kept; nil if it says nothing.
 local function own_word(var)

@@ -8,6 +8,7 @@
 -- @module narthex.balance.ewma
 
 local ngx = ngx
+local dictionaries = require("narthex.state.dictionaries")
 local peers_ = require("narthex.balance.peers")
 
 local setmetatable = setmetatable
@@ -20,9 +21,9 @@ local now = ngx.now
 local DECAY_SECONDS = 10
 local LOCK_SECONDS = 0.1
 
-local scores = ngx.shared.balancer_ewma
-local touched = ngx.shared.balancer_ewma_last_touched_at
-local locks = ngx.shared.balancer_ewma_locks
+local scores = dictionaries.get("balancer_ewma")
+local touched = dictionaries.get("balancer_ewma_last_touched_at")
+local locks = dictionaries.get("balancer_ewma_locks")
 
 --- `in_use`: this worker has made a balancer of this kind, so the log phase has something to do.
 local M = { name = "ewma", in_use = false }

@@ -7,6 +7,7 @@
 -- @module narthex.limits.connections
 
 local ngx = ngx
+local dictionaries = require("narthex.state.dictionaries")
 local ffi = require("ffi")
 local owned = require("narthex.state.owned")
 
@@ -16,7 +17,9 @@ local tonumber = tonumber
 
 local M = {}
 
-local counts = ngx.shared.limit_conn
+local counts = dictionaries.get("limit_conn")
+--- The counts of workers of before, where the size of the dictionary has changed since: they end by themselves.
+local former = dictionaries.former("limit_conn")
 --- A count in use is not to be lost: where a namespace has used up its share its own clients are refused.
 local owned_counts = owned.new(counts, function(count) return count <= 0 end)
 
@@ -137,6 +140,11 @@ local function add(owner, key)
   return count, err
 end
 
+--- Connections that workers of before have of a client.
+local function before(key)
+  return former and former:get(key) or 0
+end
+
 --- Counts a connection, if there is room for it.
 -- Phase: rewrite.
 -- @tparam string owner the namespace whose limit it is
@@ -155,10 +163,11 @@ function M.take(owner, key, most)
   if not count then
     return false, err
   end
-  if count > most and counts:add(LOOKED, true, PAUSE) and look() then
+  local others = before(key)
+  if count + others > most and counts:add(LOOKED, true, PAUSE) and look() then
     count = counts:get(key) or most
   end
-  if count > most then
+  if count + others > most then
     M.release(key)
     return false
   end

@@ -11,6 +11,7 @@
 local ngx = ngx
 local connections = require("narthex.limits.connections")
 local context = require("narthex.request.context")
+local dictionaries = require("narthex.state.dictionaries")
 local expand = require("narthex.request.expand")
 local networks = require("narthex.request.networks")
 local owned = require("narthex.state.owned")
@@ -23,7 +24,7 @@ local sha1_bin = ngx.sha1_bin
 --- `in_use`: whether this worker has let a request in whose end must be counted.
 local M = { in_use = false }
 
-local requests = ngx.shared.limit_req
+local requests = dictionaries.get("limit_req")
 local buckets_of = owned.new(requests)
 local workers = ngx.worker.count
 

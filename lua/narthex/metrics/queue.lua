@@ -5,6 +5,7 @@
 -- @module narthex.metrics.queue
 
 local ngx = ngx
+local dictionaries = require("narthex.state.dictionaries")
 
 local concat = table.concat
 local match = string.match
@@ -17,7 +18,7 @@ local MOST_WAITING = 256
 --- Batches in an answer.
 local MOST_SENT = 16
 
-local dict = ngx.shared.request_metrics
+local dict = dictionaries.get("request_metrics")
 
 --- Adds a batch. Phase: any with `ngx.shared`.
 -- @tparam string text
@@ -34,6 +35,11 @@ function M.push(text, must)
   end
   waiting, err = dict:rpush(WAITING, text)
   return waiting and true, err
+end
+
+--- Takes over what workers of before have handed over, where the size of the dictionary has changed since. Phase: content.
+function M.drain()
+  dictionaries.drain("request_metrics", WAITING)
 end
 
 local function pop()
@@ -62,6 +68,7 @@ end
 -- @tparam ?string done number of what the controller has
 -- @treturn string a line with the number, then the batches; empty if there is nothing
 function M.take(done)
+  M.drain()
   local sent = dict:get(SENT)
   if sent then
     if match(sent, "^%d+") ~= done then

@@ -1,15 +1,18 @@
 --- One series of request metrics: a counter and histograms in one array, and their form for the controller.
 --
 -- Slot 1 counts requests. Each histogram has a slot for the sum, one for each bound (what is at most that and above the one before), and
--- one for what is above all. Milliseconds and bytes.
+-- one for what is above all. Milliseconds and bytes. Where exponential buckets are counted as well, `native` has a table for each histogram
+-- that has them: index -> count, and under `ZERO` what is 0.
 -- @module narthex.metrics.series
 
 local cjson = require("cjson.safe")
 local buckets = require("narthex.metrics.buckets")
+local exponential = require("narthex.metrics.exponential")
 local new_table = require("table.new")
 
 local concat = table.concat
 local find = buckets.find
+local find_exponential = exponential.find
 local format = string.format
 
 local M = {}
@@ -17,10 +20,18 @@ local M = {}
 --- In the order in which the controller expects them; each with its kind of bounds.
 local KINDS = { "time", "time", "time", "time", "length", "length", "size" }
 
+--- How many histograms have exponential buckets, from the first; and the key of what is 0, which no index is.
+local NATIVE, ZERO = 6, "zero"
+--- Values of a second, and of a byte.
+local UNITS = { time = 1000, length = 1 }
+
 local histograms, slots, key
+--- Whether there are exponential buckets.
+local native = false
 
 --- Takes the settings. Phase: init.
--- @tparam table settings `{key, time, length, size}`: what names the bounds, and the bounds
+-- @tparam table settings `{key, time, length, size, native_schema}`: what names the bounds, the bounds, and the resolution of exponential
+-- buckets
 function M.setup(settings)
   histograms, slots, key = {}, 1, cjson.encode(settings.key)
   for i, kind in ipairs(KINDS) do
@@ -28,6 +39,18 @@ function M.setup(settings)
     histograms[i] = { at = slots + 1, buckets = buckets.compile(bounds), size = #bounds }
     slots = slots + #bounds + 2
   end
+  native = settings.native_schema ~= nil
+  for i = 1, native and NATIVE or 0 do
+    histograms[i].exponential = exponential.compile(settings.native_schema, UNITS[KINDS[i]])
+  end
+end
+
+local function fresh_native()
+  local found = {}
+  for i = 1, NATIVE do
+    found[i] = {}
+  end
+  return found
 end
 
 --- A series with its labels. Phase: any.
@@ -46,14 +69,27 @@ function M.new(route, host, of_client, method, status, canary)
   found.labels = cjson.encode({
     route.namespace or "", route.ingress or "", route.service or "", route.path or "", host, canary, method,
   }) .. "," .. format("%d", status) .. "," .. tostring(of_client)
+  if native then
+    found.native = fresh_native()
+  end
   return found
 end
 
-local function observe(found, histogram, value)
+local function observe_native(found, i, value)
+  local index = value > 0 and find_exponential(histograms[i].exponential, value) or ZERO
+  local counts = found.native[i]
+  counts[index] = (counts[index] or 0) + 1
+end
+
+local function observe(found, i, value)
+  local histogram = histograms[i]
   local at = histogram.at
   local bucket = at + find(histogram.buckets, value)
   found[at] = found[at] + value
   found[bucket] = found[bucket] + 1
+  if native and i <= NATIVE then
+    observe_native(found, i, value)
+  end
 end
 
 --- Counts a request. Phase: log.
@@ -71,10 +107,10 @@ end
 -- @tparam number received bytes
 -- @tparam number sent bytes
 function M.request(found, milliseconds, received, sent)
-  observe(found, histograms[1], milliseconds)
-  observe(found, histograms[5], received)
-  observe(found, histograms[6], sent)
-  observe(found, histograms[7], sent)
+  observe(found, 1, milliseconds)
+  observe(found, 5, received)
+  observe(found, 6, sent)
+  observe(found, 7, sent)
 end
 
 --- What requests have that an endpoint was tried for, in whole milliseconds; false where there is none. Phase: log.
@@ -84,13 +120,13 @@ end
 -- @tparam number|boolean response
 function M.upstream(found, connect, header, response)
   if response then
-    observe(found, histograms[2], response)
+    observe(found, 2, response)
   end
   if header then
-    observe(found, histograms[3], header)
+    observe(found, 3, header)
   end
   if connect then
-    observe(found, histograms[4], connect)
+    observe(found, 4, connect)
   end
 end
 
@@ -109,6 +145,28 @@ local function encode_histogram(found, histogram)
   return format("[%.0f,", found[at]) .. concat(parts, ",") .. "]"
 end
 
+--- What is 0, then pairs of a bucket's index and what it counts; empty without observations.
+local function encode_native(counts)
+  if next(counts) == nil then
+    return "[]"
+  end
+  local parts = { format("%.0f", counts[ZERO] or 0) }
+  for index, count in pairs(counts) do
+    if index ~= ZERO then
+      parts[#parts + 1] = format("%d,%.0f", index, count)
+    end
+  end
+  return "[" .. concat(parts, ",") .. "]"
+end
+
+local function encode_all_native(found)
+  local parts = {}
+  for i = 1, NATIVE do
+    parts[i] = encode_native(found.native[i])
+  end
+  return ",[" .. concat(parts, ",") .. "]"
+end
+
 --- What was counted since the last `reset`, as one line of JSON. Phase: any.
 -- @tparam table found
 -- @treturn string
@@ -117,7 +175,7 @@ function M.encode(found)
   for i = 1, #histograms do
     parts[i] = encode_histogram(found, histograms[i])
   end
-  return format("[%s,%.0f,[", found.labels, found[1]) .. concat(parts, ",") .. "]]"
+  return format("[%s,%.0f,[", found.labels, found[1]) .. concat(parts, ",") .. "]" .. (native and encode_all_native(found) or "") .. "]"
 end
 
 --- A batch of lines with what names the bounds. Phase: any.
@@ -132,6 +190,9 @@ end
 function M.reset(found)
   for i = 1, slots do
     found[i] = 0
+  end
+  if native then
+    found.native = fresh_native()
   end
 end
 

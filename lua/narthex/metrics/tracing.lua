@@ -7,6 +7,7 @@
 local ngx = ngx
 local cjson = require("cjson.safe")
 local context = require("narthex.request.context")
+local dictionaries = require("narthex.state.dictionaries")
 local expand = require("narthex.request.expand")
 local identity = require("narthex.route.identity")
 local request_id = require("narthex.request.request_id")
@@ -26,7 +27,7 @@ local QUEUE = "spans"
 --- Of the last 14 digits of a trace's id, which numbers can hold exactly.
 local RANGE = 2 ^ 52
 
-local queue = ngx.shared.otel_spans
+local queue = dictionaries.get("otel_spans")
 local settings
 
 --- Takes the global settings. Phase: init.
@@ -176,10 +177,16 @@ function M.finish(var, state)
   end
 end
 
+--- Takes over what workers of before have queued, where the size of the dictionary has changed since. Phase: content.
+function M.drain()
+  dictionaries.drain("otel_spans", QUEUE)
+end
+
 --- Takes spans from the queue. Phase: content.
 -- @tparam number most how many at most
 -- @treturn table of JSON texts
 function M.take(most)
+  M.drain()
   local spans = {}
   for i = 1, most do
     local span = queue:lpop(QUEUE)

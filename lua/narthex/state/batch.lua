@@ -2,6 +2,7 @@
 -- @module narthex.state.batch
 
 local ngx = ngx
+local dictionaries = require("narthex.state.dictionaries")
 local tables = require("narthex.state.tables")
 
 local byte = string.byte
@@ -9,14 +10,17 @@ local crc32 = ngx.crc32_long
 local find = string.find
 local sub = string.sub
 
-local DICTS = tables.DICTS
+local DICTS, FORMERS = tables.DICTS, tables.FORMERS
 local SET, REMOVE, TAB, RETURN = byte("=-\t\r", 1, 4)
 --- User flags are a C int, and 0 reads as none.
 local STAMPS = 2 ^ 31 - 1
 
 local M = {}
 
-local state = ngx.shared.configuration_data
+local state = dictionaries.get("configuration_data")
+
+--- Where workers of before look for changes, if that is another one.
+local former_state = dictionaries.former("configuration_data")
 
 local function next_stamp()
   return state:incr("stamp", 1) % STAMPS + 1
@@ -27,6 +31,18 @@ local function publish(work)
   tables.count(work.digest, work.entries)
   work.digest, work.entries = 0, 0
   state:incr("rev", 1)
+  if former_state then
+    former_state:incr("rev", 1)
+  end
+end
+
+--- Writes a record, or removes it, for workers of before as well, which finish what they have begun. One that finds no room there is
+-- removed: its version of before might protect less.
+local function follow(letter, full, value, stamp)
+  local former = FORMERS[letter]
+  if former and (value == nil or not former:safe_set(full, value, 0, stamp)) then
+    former:delete(full)
+  end
 end
 
 --- A key for the second time: what a worker may have read in between must not pass for the newest.
@@ -49,6 +65,7 @@ local function remove(work, letter, key)
   if old then
     separate(work, full)
     dict:delete(full)
+    follow(letter, full)
     forget(work, letter, key, old)
   end
 end
@@ -63,6 +80,7 @@ local function set(work, letter, key, value, line)
   separate(work, full)
   local ok, err = dict:safe_set(full, value, 0, work.stamp)
   if ok then
+    follow(letter, full, value, work.stamp)
     if old then
       forget(work, letter, key, old)
     end

@@ -7,6 +7,7 @@
 -- @module narthex.state.closing
 
 local ngx = ngx
+local dictionaries = require("narthex.state.dictionaries")
 local inner = require("narthex.request.inner")
 
 local exec = ngx.exec
@@ -16,7 +17,7 @@ local M = {}
 
 local CLOSING = inner.location("narthex_closing")
 
-local state = ngx.shared.configuration_data
+local state = dictionaries.get("configuration_data")
 local born = 0
 --- Whether it is about to end, and the revision at which that was so.
 local due, known_at = false, -1

@@ -4,8 +4,9 @@
 local ngx = ngx
 local batch = require("narthex.state.batch")
 local cjson = require("cjson.safe")
-local ffi = require("ffi")
 local closing = require("narthex.state.closing")
+local dictionaries = require("narthex.state.dictionaries")
+local ffi = require("ffi")
 local metrics_queue = require("narthex.metrics.queue")
 local tables = require("narthex.state.tables")
 local tracing = require("narthex.metrics.tracing")
@@ -19,7 +20,7 @@ local MISDIRECTED = 421
 
 local M = {}
 
-local state = ngx.shared.configuration_data
+local state = dictionaries.get("configuration_data")
 local revision, profiles, host_servers, master
 
 ffi.cdef("int getppid(void);")
@@ -45,8 +46,7 @@ end
 local function say_state(status, extra)
   local dicts = {}
   for _, name in ipairs(tables.NAMES) do
-    local dict = ngx.shared[name]
-    dicts[name] = { capacity = dict:capacity(), free = dict:free_space() }
+    dicts[name] = dictionaries.describe(name)
   end
   local text = cjson.encode({
     revision = revision,
@@ -113,6 +113,9 @@ local function post_closing()
     return say(400, "1 or -1\n")
   end
   closing.count(by)
+  -- The next configuration may leave out what the workers of before last have.
+  metrics_queue.drain()
+  tracing.drain()
   return say_state(200, {})
 end
 

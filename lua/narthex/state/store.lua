@@ -12,6 +12,7 @@ local jit = jit
 local ngx = ngx
 local pcall = pcall
 local setmetatable = setmetatable
+local dictionaries = require("narthex.state.dictionaries")
 local wire = require("narthex.state.wire")
 
 local M = {}
@@ -19,7 +20,7 @@ local M = {}
 local Store = {}
 local mt = { __index = Store }
 
-local state = ngx.shared.configuration_data
+local state = dictionaries.get("configuration_data")
 
 --- The current revision. Phase: any with `ngx.shared`.
 -- @treturn number

@@ -6,24 +6,26 @@
 -- @module narthex.state.tables
 
 local ngx = ngx
+local dictionaries = require("narthex.state.dictionaries")
 local wire = require("narthex.state.wire")
 
 local crc32 = ngx.crc32_long
 local sub = string.sub
 
---- `BY_NAME`: of each table its dictionary and the prefix of its keys there. `DICTS`: the dictionary, by the letter. `SECRET`: whether its
--- values never leave, by the letter.
-local M = { BY_NAME = {}, DICTS = {}, SECRET = {} }
+--- `BY_NAME`: of each table its dictionary and the prefix of its keys there. `DICTS`: the dictionary, by the letter. `FORMERS`: what
+-- workers of before have instead, if anything. `SECRET`: whether its values never leave, by the letter.
+local M = { BY_NAME = {}, DICTS = {}, FORMERS = {}, SECRET = {} }
 
-local state = ngx.shared.configuration_data
+local state = dictionaries.get("configuration_data")
 
 --- Names of the dictionaries, each once.
 local DICT_NAMES = {}
 
 for _, row in ipairs(wire.TABLES) do
-  local dict = ngx.shared[row.dictionary]
+  local dict = dictionaries.get(row.dictionary)
   M.BY_NAME[row.name] = { dict = dict, prefix = row.letter .. ":" }
   M.DICTS[row.letter], M.SECRET[row.letter] = dict, row.is_secret
+  M.FORMERS[row.letter] = dictionaries.former(row.dictionary)
   if not DICT_NAMES[row.dictionary] then
     DICT_NAMES[row.dictionary] = true
     DICT_NAMES[#DICT_NAMES + 1] = row.dictionary
@@ -32,8 +34,8 @@ end
 
 --- The dictionaries whose fill is reported, by name.
 M.NAMES = {
-  "balancer_ewma", "balancer_ewma_last_touched_at", "balancer_ewma_locks", "limit_conn", "limit_req", "otel_spans", "request_metrics",
-  unpack(DICT_NAMES),
+  "auth_nonces", "auth_verdicts", "balancer_ewma", "balancer_ewma_last_touched_at", "balancer_ewma_locks", "limit_conn", "limit_req",
+  "otel_spans", "request_metrics", unpack(DICT_NAMES),
 }
 
 --- Makes the counters, so that later increments need no memory. Those of an earlier configuration stay. Phase: init.
@@ -59,7 +61,7 @@ end
 -- @tparam function visit `(letter, key, dict)`
 function M.each(visit)
   for _, name in ipairs(DICT_NAMES) do
-    local dict = ngx.shared[name]
+    local dict = dictionaries.get(name)
     for _, full in ipairs(dict:get_keys(0)) do
       local letter = sub(full, 1, 1)
       if sub(full, 2, 2) == ":" and M.DICTS[letter] == dict then

@@ -53,7 +53,7 @@ check "audit agrees" "$digest $entries" "$(control /audit | field digest) $(cont
 control '/spec/set?d=configuration_data&k=digest&v=5' >/dev/null
 control '/spec/set?d=configuration_data&k=entries&v=5' >/dev/null
 check "audit repairs what a killed worker left wrong" "$digest $entries $digest $entries" "$(control /audit | field digest) $(control /audit | field entries) $(state digest) $(state entries)"
-check "fill is reported" 11 "$(control /state | grep -o '"capacity":[0-9]*' | wc -l)"
+check "fill is reported" 13 "$(control /state | grep -o '"capacity":[0-9]*' | wc -l)"
 check "no Server header, JSON" "application/json" "$(control /state -o /dev/null -w '%header{server}%header{content-type}')"
 
 big=$(printf 'x%.0s' {1..2000})

@@ -109,6 +109,20 @@ many count.test '/[1-50]' >/dev/null
 wait $!
 check "a reload loses nothing" '["n","i","a","\/","count.test","","GET"],200,false,101' "$(labels 101)"
 
+# Eight buckets in a doubling: what is 0 ms is apart, and of the three sizes the last has none.
+check "exponential buckets are those of the definition" 0 "$(control /spec/exponential)"
+METRICS_PLAIN=$METRICS
+METRICS=${METRICS%\}},\"native_schema\":3}
+with skip r6
+EXPONENTIAL='\[[0-9]+(,-?[0-9]+,1)?\]'
+get count.test /x >/dev/null
+check "and are counted beside the others" 1 "$(shows ",\[[0-9]+,1,1\]\],\[$EXPONENTIAL,$EXPONENTIAL,$EXPONENTIAL,$EXPONENTIAL,\[0,[0-9]+,1\],\[0,[0-9]+,1\]\]\]$")"
+get count.test /slow/ >/dev/null
+check "times in seconds" 1 "$(shows "\],\[\[0,-[0-9]+,1\],\[0,-[0-9]+,1\],\[0,-[0-9]+,1\],$EXPONENTIAL,")"
+get count.test /none/ >/dev/null
+check "nothing is observed where there is nothing" 1 "$(shows "\],\[$EXPONENTIAL,\[\],\[\],\[\],\[0,[0-9]+,1\]")"
+METRICS=$METRICS_PLAIN
+
 with name r4
 for name in a.wild.test nobody.test count.test; do get $name / >/dev/null; done
 check "every host by its own name" '["","","","","nobody.test","","GET"],404,true,1

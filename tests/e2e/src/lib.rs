@@ -363,7 +363,7 @@ impl Controller {
     /// # Errors
     /// No answer.
     pub async fn reloads(&self) -> anyhow::Result<f64> {
-        self.metric("nginx_ingress_controller_success").await
+        Ok(self.metric("nginx_ingress_controller_success").await? - self.metric("narthex_nginx_starts_total").await?)
     }
 
     /// `narthex conf ARGS`, every run of white space one blank.

@@ -17,6 +17,7 @@ pub(crate) mod index;
 mod ingresses;
 mod last_readable;
 mod names;
+mod orphans;
 mod owners;
 mod passthrough_map;
 mod pinned_names;
@@ -55,6 +56,7 @@ use stream_services::RefusedCertificates;
 
 pub use built::Built;
 pub use configmap::{Basis, Data};
+pub use orphans::Lack;
 pub use review::Review;
 
 /// Ingresses of which NGINX refused what they ask for, each with the reason.

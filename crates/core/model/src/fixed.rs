@@ -1,6 +1,7 @@
 //! The part of the model that is text in `nginx.conf`.
 
 mod clients;
+pub mod dictionaries;
 mod headers;
 mod host_server;
 mod stream;
@@ -62,6 +63,9 @@ pub struct Globals {
     pub allows_local: bool,
     /// Ports of the machine that are for operators.
     pub control_ports: BTreeSet<u16>,
+    /// Shared dictionaries that are not where their name says, as their size has changed since NGINX was started. Never of a build: it is the
+    /// fixed lane that knows what runs.
+    pub places: dictionaries::Places,
 }
 
 /// Listening ports.

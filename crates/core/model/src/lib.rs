@@ -28,7 +28,8 @@ mod rule;
 pub mod shares;
 pub mod snapshot;
 
-pub use builder::{Basis, Builder, Built, Data, Quarantine, Review};
+pub use builder::{Basis, Builder, Built, Data, Lack, Quarantine, Review};
+pub use fixed::dictionaries;
 pub use fixed::{Fixed, GlobalHeaders, Globals, HostServer, Listen, StreamCertificate, StreamPort, StreamService};
 pub use key::{BackendId, BackendPort, ObjectKey, ObjectRef};
 pub use last_readable::LastReadable;

@@ -11,7 +11,7 @@ use crate::key::ObjectKey;
 use crate::modules::Module;
 use crate::object::Protocol;
 
-pub use counting::{Bounds, InvalidBounds, RequestCounting, UnknownHosts};
+pub use counting::{Bounds, InvalidBounds, RequestCounting, UnknownHosts, native_schema};
 pub use geoip::{Database, Edition, GeoIp, UnknownEdition};
 pub use local::LocalEndpoints;
 pub use ownership::HostOwnership;

@@ -112,6 +112,9 @@ pub fn reasons(old: &Fixed, new: &Fixed) -> Vec<Reason> {
         if old.globals.health_check_path != new.globals.health_check_path {
             keys.push("health check path");
         }
+        if old.globals.places != new.globals.places && !keys.contains(&"lua-shared-dicts") {
+            keys.push("lua-shared-dicts");
+        }
         if old.globals.databases != new.globals.databases && !keys.contains(&"use-geoip2") {
             keys.push("databases of use-geoip2");
         }

@@ -30,6 +30,8 @@ pub struct FileSet {
     pub revision: String,
     /// The files, `nginx.conf` first, each path once.
     pub files: Vec<File>,
+    /// NGINX fills a shared dictionary from another one when it reads the text: nothing is to be written meanwhile.
+    pub moves: bool,
     /// Which lines of `nginx.conf` come from what, in the order of lines; lines outside come from [`Part::Globals`].
     pub origins: Vec<Origin>,
 }

@@ -90,6 +90,23 @@ struct Settings<'a> {
     ipv6: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     metrics: Option<Metrics>,
+    /// Shared dictionaries that have another name in the text.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    dictionaries: BTreeMap<&'a str, PlaceSettings>,
+}
+
+/// A shared dictionary in the text.
+#[derive(Serialize)]
+struct PlaceSettings {
+    name: String,
+    /// The one that it is filled from, and that workers of before use.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    former: Option<String>,
+}
+
+fn dictionaries(globals: &Globals) -> BTreeMap<&str, PlaceSettings> {
+    let places = globals.places.iter().map(|(name, place)| (name.as_str(), place));
+    places.map(|(name, place)| (name, PlaceSettings { name: place.name(name), former: place.former_name(name) })).collect()
 }
 
 /// Of request metrics.
@@ -105,6 +122,9 @@ struct Metrics {
     size: Vec<f64>,
     /// What happens to hosts that no Ingress has.
     unknown: &'static str,
+    /// Resolution of exponential buckets beside those of the bounds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    native_schema: Option<i32>,
 }
 
 impl Metrics {
@@ -115,6 +135,7 @@ impl Metrics {
             length: counting.length.scaled(1.0).collect(),
             size: counting.size.scaled(1.0).collect(),
             unknown: counting.unknown_hosts.wire(),
+            native_schema: counting.native_schema,
         }
     }
 }
@@ -212,6 +233,7 @@ pub(crate) fn configuration(Input { fixed, caps, revision, used, .. }: Input<'_>
         name_servers: name_servers(caps, ipv6),
         ipv6,
         metrics: globals.counting.as_ref().map(Metrics::new),
+        dictionaries: dictionaries(globals),
     };
     serde_json::to_string(&settings).expect("settings are plain data with string keys")
 }
@@ -295,6 +317,7 @@ mod tests {
             time: bounds("0.005,1"),
             length: bounds("10"),
             size: bounds("10,1e+06"),
+            native_schema: None,
         };
         let globals = Globals { counting: Some(counting), ..Globals::default() };
         let text = configuration_of(&Fixed { globals: Arc::new(globals), ..Fixed::default() }, &Capabilities::assumed());

@@ -49,7 +49,8 @@ pub fn render(fixed: &Fixed, caps: &Capabilities, paths: &Paths) -> Result<FileS
     let (text, origins) = text(Input { revision: &revision, ..anonymous })?;
 
     let conf = File { path: "nginx.conf".into(), mode: 0o644, bytes: text.into() };
-    Ok(FileSet { revision, files: [conf].into_iter().chain(others).collect(), origins })
+    let moves = fixed.globals.places.values().any(|place| place.former.is_some());
+    Ok(FileSet { revision, files: [conf].into_iter().chain(others).collect(), moves, origins })
 }
 
 /// What no configuration can be without.

@@ -250,7 +250,8 @@ fn tcp_and_udp_services() {
     let mut fixed = fixed(config, []);
     fixed.stream_services = support::stream_services();
     let bounds = || "1".parse().unwrap();
-    let counting = RequestCounting { unknown_hosts: UnknownHosts::Skip, time: bounds(), length: bounds(), size: bounds() };
+    let counting =
+        RequestCounting { unknown_hosts: UnknownHosts::Skip, time: bounds(), length: bounds(), size: bounds(), native_schema: None };
     Arc::make_mut(&mut fixed.globals).counting = Some(counting);
     let mut caps = bookworm();
     caps.modules.extend(["ngx_stream_module", "ngx_stream_js_module"].map(str::to_owned));

@@ -22,6 +22,7 @@ use crate::known;
 use crate::table::Since;
 
 pub use affinity::CpuAffinity;
+pub use dicts::is_ours as is_own_dictionary;
 pub use headers::HeaderDefaults;
 pub use keys::Config;
 pub use snippets::SnippetDefaults;

@@ -11,7 +11,7 @@ use model::{BuildOptions, Data, Fixed, Ingress, ObjectKey, Problem, Snapshot, St
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{Notify, Semaphore, watch};
 
-use crate::metrics::Identity;
+use crate::metrics::{Build, Identity};
 use crate::port::{Loss, Old};
 use crate::{
     Addresses, Adopted, Applied, ApplyError, Channel, Handle, LiveError, LiveState, Metrics, Nginx, Pace, Parts, Posted, Reporter, Tasks,
@@ -299,7 +299,7 @@ impl Bed {
 
     fn with(world: World, permits: usize, tcp_services: Option<ObjectKey>) -> Self {
         let (fake, files) = (Fake::new(world, permits), Fake::new(World::default(), 0));
-        let metrics = Metrics::new(&Identity::default(), "test");
+        let metrics = Metrics::new(&Identity::default(), &Build::default());
         let snapshots = watch::Sender::new(None);
         let mut tasks = Tasks::new();
         let parts = Parts {

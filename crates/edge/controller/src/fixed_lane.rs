@@ -10,6 +10,7 @@ mod blame;
 mod causes;
 mod closed_ports;
 mod generations;
+mod kept_profiles;
 mod pacing;
 mod pinned;
 mod quarantine;
@@ -19,8 +20,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use model::dictionaries::{Dictionaries, Formers};
 use model::plan::{Reason, reasons};
-use model::{Built, Data, Fixed, HostServer};
+use model::{Built, Data, Fixed};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 use tracing::{debug, error, info, warn};
@@ -109,7 +111,11 @@ pub(crate) async fn run<N: Nginx>(
                 };
                 waits = outcome == TurnOutcome::Waiting;
                 match outcome {
-                    TurnOutcome::Done | TurnOutcome::Nothing | TurnOutcome::Quarantined => {}
+                    TurnOutcome::Done => {
+                        // The former dictionary was in the way.
+                        due = wanted.filter(|wanted| lane.changed(wanted)).map(|wanted| soon(None, lane.earliest(&wanted)));
+                    }
+                    TurnOutcome::Nothing | TurnOutcome::Quarantined => {}
                     TurnOutcome::Waiting => due = Some(Instant::now() + LOOK),
                     // Who asks again and again waits as changes do.
                     TurnOutcome::Kept => lane.pacing.reloaded(&Causes::default(), lane.interval),
@@ -164,6 +170,8 @@ pub(crate) struct Lane<N> {
     pacing: Pacing,
     /// Shortest time between two reloads of a namespace.
     interval: Duration,
+    /// The shared dictionaries of NGINX. Empty while it does not run.
+    dictionaries: Dictionaries,
     /// The build that was confirmed last.
     before: Option<Arc<Built>>,
     /// Number of the last attempt.
@@ -200,6 +208,7 @@ impl<N: Nginx> Lane<N> {
             generations,
             pacing,
             interval,
+            dictionaries: Dictionaries::default(),
             before: None,
             runs: 0,
             answered: 0,
@@ -212,7 +221,8 @@ impl<N: Nginx> Lane<N> {
     fn adopt(&mut self) {
         if let Some(adopted) = self.nginx.adopted() {
             self.metrics.running(&adopted.revision);
-            let Adopted { revision, format, locations } = adopted;
+            let Adopted { revision, format, locations, dictionaries } = adopted;
+            self.dictionaries = dictionaries;
             let reads_ours = format.as_deref() == Some(model::live::wire::format());
             if !reads_ours {
                 warn!(revision, "nginx reads records of another format; it gets none before it is reloaded");
@@ -227,17 +237,22 @@ impl<N: Nginx> Lane<N> {
 
     fn changed(&self, wanted: &Built) -> bool {
         let loaded = self.ends.loaded.borrow();
-        loaded.fixed.as_ref().is_none_or(|running| !reasons(running, &pinned(&wanted.model.fixed, running)).is_empty())
+        loaded.fixed.as_ref().is_none_or(|running| !reasons(running, &self.placed(wanted, Formers::GiveWay)).is_empty())
     }
 
     /// Before when a reload for a build does not begin.
     fn earliest(&self, wanted: &Built) -> Option<Instant> {
         let loaded = self.ends.loaded.borrow();
         let causes = loaded.fixed.as_ref().map(|running| {
-            let fixed = pinned(&wanted.model.fixed, running);
+            let fixed = self.placed(wanted, Formers::GiveWay);
             Causes::of(running, &fixed, &reasons(running, &fixed), wanted, self.before.as_deref())
         });
         self.pacing.earliest(&causes.unwrap_or_default(), self.interval)
+    }
+
+    /// The wanted text, with dictionaries of another size where they have to be.
+    fn placed(&self, wanted: &Built, formers: Formers) -> Fixed {
+        if self.down() { wanted.model.fixed.clone() } else { self.dictionaries.place(&wanted.model.fixed, formers) }
     }
 
     /// Whether there is no master.
@@ -249,7 +264,9 @@ impl<N: Nginx> Lane<N> {
     async fn apply(&mut self, wanted: &Arc<Built>, number: u64) -> TurnOutcome {
         let loaded = self.ends.loaded.borrow().clone();
         let running = loaded.fixed.as_ref();
-        let fixed = running.map_or_else(|| wanted.model.fixed.clone(), |running| pinned(&wanted.model.fixed, running));
+        let old = self.nginx.old().await;
+        self.generations.see(&old, &BTreeSet::new());
+        let fixed = self.placed(wanted, if old.workers.is_empty() { Formers::GiveWay } else { Formers::Stay });
         let mut reasons = match running {
             Some(running) if !self.down() => reasons(running, &fixed),
             _ => vec![Reason::Start],
@@ -257,6 +274,9 @@ impl<N: Nginx> Lane<N> {
         let (differs, asked) = (!reasons.is_empty(), number > self.answered);
         if asked {
             reasons.push(Reason::Asked);
+        } else if !differs && self.changed(wanted) {
+            debug!(workers = old.workers.len(), "a shared dictionary of another size waits for the workers that use the former one");
+            return TurnOutcome::Waiting;
         } else if !differs {
             self.sound();
             return TurnOutcome::Nothing;
@@ -265,8 +285,6 @@ impl<N: Nginx> Lane<N> {
             Some(running) => Causes::of(running, &fixed, &reasons, wanted, self.before.as_deref()),
             None => Causes { general: true, ..Causes::default() },
         };
-        let old = self.nginx.old().await;
-        self.generations.see(&old, &BTreeSet::new());
         let serial = fixed.globals.config.enable_serial_reloads && running.is_some() && !self.down();
         if serial && !old.workers.is_empty() {
             debug!(workers = old.workers.len(), "a reload waits for the workers of the one before");
@@ -279,6 +297,8 @@ impl<N: Nginx> Lane<N> {
         if let Some(outcome) = self.suspect(&fixed, running, wanted).await {
             return outcome;
         }
+        // A reload is due, so that those which no worker uses can go with it.
+        let fixed = if old.workers.is_empty() { self.placed(wanted, Formers::Leave) } else { fixed };
         let fixed = self.with_held_profiles(fixed, running);
         let labels: Vec<&'static str> = reasons.iter().map(Reason::label).collect::<BTreeSet<_>>().into_iter().collect();
         let words: Vec<String> = reasons.iter().map(|reason| reason.explain(&wanted.behind(reason))).collect();
@@ -300,7 +320,10 @@ impl<N: Nginx> Lane<N> {
                     self.pacing.reloaded(&causes, self.interval);
                 }
                 let locations = Locations::of(&fixed);
-                let starts = loaded.starts + u64::from(applied.started || loaded.starts == 0);
+                // What the dictionaries hold is looked at again where it was copied.
+                let is_copied = self.dictionaries.move_to(&fixed);
+                self.dictionaries = Dictionaries::of(&fixed);
+                let starts = loaded.starts + u64::from(applied.started || loaded.starts == 0 || is_copied);
                 self.ends.loaded.send_replace(Loaded { starts, revision: applied.revision, locations, fixed: Some(fixed) });
                 self.left_out(applied.closed).await;
                 self.before = Some(wanted.clone());
@@ -390,33 +413,15 @@ impl<N: Nginx> Lane<N> {
 
     fn sound(&self) {
         self.metrics.waiting(false);
+        let loaded = self.ends.loaded.borrow();
+        if loaded.fixed.is_some() {
+            self.metrics.settled(&loaded.revision);
+        }
+        drop(loaded);
         if self.ends.fault.borrow().is_some() {
             info!("nginx takes its configuration again");
             self.ends.fault.send_replace(None);
         }
-    }
-
-    /// Keeps profiles that NGINX's present records still use, for hosts whose new records wait for this reload.
-    fn with_held_profiles(&self, mut fixed: Fixed, running: Option<&Fixed>) -> Fixed {
-        let Some(running) = running else { return fixed };
-        for (host, ids) in self.ends.live.borrow().held_profiles() {
-            for id in ids {
-                if let (None, Some(profile)) = (fixed.profiles.get(id), running.profiles.get(id)) {
-                    fixed.profiles.insert(id.clone(), profile.clone());
-                }
-            }
-            let named = |name: &Arc<str>, host_server: &HostServer| name == host || host_server.aliases.contains(host);
-            let host_server = fixed
-                .host_servers
-                .iter()
-                .find(|(name, host_server)| named(name, host_server))
-                .map(|(name, host_server)| (name.clone(), (**host_server).clone()));
-            if let Some((name, mut host_server)) = host_server {
-                host_server.profiles.extend(ids.iter().cloned());
-                fixed.host_servers.insert(name, Arc::new(host_server));
-            }
-        }
-        fixed
     }
 
     /// Restores what was lost, with the configuration of before. `true` if all is there.

@@ -20,6 +20,17 @@ pub struct Identity {
     pub pod: String,
 }
 
+/// Where this program comes from.
+#[derive(Debug, Clone, Default)]
+pub struct Build {
+    /// Its version.
+    pub version: String,
+    /// The commit that it was built from; empty where it is not known.
+    pub commit: String,
+    /// Its repository.
+    pub repository: String,
+}
+
 /// Parts of the way from an event to its effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
@@ -72,7 +83,7 @@ pub struct Metrics {
 
 impl Metrics {
     /// Registers everything in a registry of its own.
-    pub fn new(identity: &Identity, version: &str) -> Self {
+    pub fn new(identity: &Identity, build: &Build) -> Self {
         let compat = |name: &str, help: &str| {
             Opts::new(format!("nginx_ingress_controller_{name}"), help)
                 .const_label("controller_namespace", &identity.namespace)
@@ -131,8 +142,8 @@ impl Metrics {
             ))
             .expect(valid),
             // Vectors without labels: absent until the first event, as users of the predecessor know it.
-            success: GenericCounterVec::new(compat("success", "Successful reloads."), &[]).expect(valid),
-            errors: GenericCounterVec::new(compat("errors", "Failed reloads."), &[]).expect(valid),
+            success: GenericCounterVec::new(compat("success", "Starts and reloads of NGINX that succeeded."), &[]).expect(valid),
+            errors: GenericCounterVec::new(compat("errors", "Starts and reloads of NGINX that failed."), &[]).expect(valid),
             build_info: GaugeVec::new(compat("build_info", "Build of this controller; constant 1."), &["release", "build", "repository"])
                 .expect(valid),
         };
@@ -161,7 +172,7 @@ impl Metrics {
         for collector in collectors {
             metrics.registry.register(collector).expect("each name is registered once");
         }
-        metrics.build_info.with_label_values(&[version, "", ""]).set(1.0);
+        metrics.build_info.with_label_values(&[&build.version, &build.commit, &build.repository]).set(1.0);
         for kind in ProblemKind::ALL {
             metrics.problems.with_label_values(&[kind.label()]).set(0);
         }
@@ -211,9 +222,10 @@ impl Metrics {
         }
     }
 
-    /// NGINX was started.
+    /// NGINX was started, with a configuration that was confirmed.
     pub fn started(&self) {
         self.nginx_starts.inc();
+        self.success.with_label_values::<&str>(&[]).inc();
     }
 
     /// A reload was confirmed.
@@ -222,19 +234,29 @@ impl Metrics {
             self.reloads.with_label_values(&[*reason, "success"]).inc();
         }
         self.success.with_label_values::<&str>(&[]).inc();
-        self.reload_successful.set(1);
         self.reload_timestamp.set(now());
-        // 53 bits of the content address fit a float exactly.
-        let hash = u64::from_str_radix(revision, 16).unwrap_or_default() >> 11;
-        self.config_hash.set(hash as f64);
         self.running(revision);
     }
 
-    /// NGINX runs this revision.
+    /// NGINX runs this revision, whoever brought it there: what was loaded last is no failure.
     pub fn running(&self, revision: &str) {
         self.revision.reset();
         self.revision.with_label_values(&[revision]).set(1);
         self.last_success.set(now());
+        self.reload_successful.set(1);
+        // 53 bits of the content address fit a float exactly.
+        let hash = u64::from_str_radix(revision, 16).unwrap_or_default() >> 11;
+        self.config_hash.set(hash as f64);
+        if self.reload_timestamp.get() == 0.0 {
+            self.reload_timestamp.set(now());
+        }
+    }
+
+    /// What is wanted is what NGINX runs. After a failure that ends it, as nothing is left to load.
+    pub fn settled(&self, revision: &str) {
+        if self.reload_successful.get() == 0 {
+            self.running(revision);
+        }
     }
 
     /// A reload was refused or not confirmed.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use imbl::OrdMap;
+use model::dictionaries::Dictionaries;
 use model::{Data, Fixed, Part, Problem, StreamPort, Table};
 
 use crate::Locations;
@@ -77,6 +78,8 @@ pub struct Adopted {
     pub format: Option<String>,
     /// The locations that its workers have.
     pub locations: Locations,
+    /// The shared dictionaries that it has.
+    pub dictionaries: Dictionaries,
 }
 
 /// A confirmed application of text.

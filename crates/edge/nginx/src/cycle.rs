@@ -271,6 +271,8 @@ impl<P: Process> Cycle<P> {
             self.start(&set.revision).await?;
             return Ok(How::Started);
         };
+        // What was written to the dictionary that is copied, and after that, would be missing in the new one; or in the former one where it is taken back.
+        let _held = if set.moves { Some(self.process.hold().await) } else { None };
         match self.reload(master, &set.revision).await {
             Ok(_) => Ok(How::Reloaded),
             Err(ApplyError::Unconfirmed { revision, waited, answered, log, .. }) => {

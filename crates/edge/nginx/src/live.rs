@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use http_client::{Address, Call, Client, Method, StatusCode, escape};
 use serde::Deserialize;
+use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use crate::connections::Connections;
 use crate::error::Retry;
@@ -114,6 +115,14 @@ pub struct LiveClient {
     fresh: Client,
     /// Pid of the master whose dictionaries are meant; 0: any.
     master: Arc<AtomicI32>,
+    /// Held by each request that changes what the dictionaries hold, and while they are copied.
+    changes: Arc<Mutex<()>>,
+}
+
+/// As long as it lives, no client changes what the dictionaries hold.
+#[derive(Debug, Default)]
+pub(crate) struct Held {
+    _guard: Option<OwnedMutexGuard<()>>,
 }
 
 struct Answer {
@@ -153,7 +162,7 @@ impl LiveClient {
     pub fn new(socket: &Path) -> Self {
         let address = Address::Unix(socket.to_owned());
         // A worker that leaves closes idle connections; two are enough for a lane and its checks.
-        Self { kept: Client::keeping(address.clone(), 2), fresh: Client::new(address), master: Arc::default() }
+        Self { kept: Client::keeping(address.clone(), 2), fresh: Client::new(address), master: Arc::default(), changes: Arc::default() }
     }
 
     /// From now on this master's workers are meant. Those that a killed one left still accept connections for a moment, and have other dictionaries.
@@ -163,6 +172,11 @@ impl LiveClient {
 
     fn master(&self) -> Option<i32> {
         Some(self.master.load(Ordering::Relaxed)).filter(|pid| *pid != 0)
+    }
+
+    /// Waits for requests that change what the dictionaries hold, and keeps others waiting.
+    pub(crate) async fn hold(&self) -> Held {
+        Held { _guard: Some(self.changes.clone().lock_owned().await) }
     }
 
     /// The state as the worker of a kept connection sees it.
@@ -178,11 +192,13 @@ impl LiveClient {
 
     /// Applies lines in order, at most 200: `=<letter>\t<key>\t<value>` sets a record, `-<letter>\t<key>` removes it.
     pub async fn post(&self, lines: String) -> Result<NginxState, LiveError> {
+        let _changes = self.changes.lock().await;
         self.request("POST /live", "/live", Some(lines), TIMEOUT).await?.state()
     }
 
     /// Marks that everything was sent. At most 64 characters.
     pub async fn set_generation(&self, marker: &str) -> Result<NginxState, LiveError> {
+        let _changes = self.changes.lock().await;
         self.request("POST /generation", "/generation", Some(marker.to_owned()), TIMEOUT).await?.state()
     }
 
@@ -231,9 +247,14 @@ impl LiveClient {
         self.request_any("GET /requests", &target).await?.text()
     }
 
-    /// The figures of NGINX's stub status page.
+    /// NGINX's stub status page.
+    pub async fn status_page(&self) -> Result<String, LiveError> {
+        self.request("GET /status", "/status", None, TIMEOUT).await?.text()
+    }
+
+    /// Its figures.
     pub async fn connections(&self) -> Result<Connections, LiveError> {
-        let page = self.request("GET /status", "/status", None, TIMEOUT).await?.text()?;
+        let page = self.status_page().await?;
         page.parse().map_err(|()| LiveError::Unexpected { request: "GET /status", status: 200, body: page.chars().take(QUOTED).collect() })
     }
 
@@ -245,6 +266,8 @@ impl LiveClient {
 
     /// A request to any worker: what those of a killed master have counted is wanted, too.
     async fn request_any(&self, request: &'static str, target: &str) -> Result<Answer, LiveError> {
+        // What is handed over is taken out.
+        let _changes = self.changes.lock().await;
         self.exchange(request, call(target, None, None), TIMEOUT).await
     }
 

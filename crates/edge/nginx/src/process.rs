@@ -22,7 +22,7 @@ pub(crate) use local::Local;
 use crate::data_plane::{DataPlane, DataPlaneError};
 use crate::error::ApplyError;
 use crate::exit;
-use crate::live::LiveClient;
+use crate::live::{Held, LiveClient};
 use crate::procfs::{self, Identity, Worker};
 use crate::state::NginxState;
 use crate::usage::Usage;
@@ -111,6 +111,8 @@ pub(crate) trait Process: Send + Sync {
     fn state(&self) -> impl Future<Output = Option<NginxState>> + Send;
     /// Has the workers end connections in order, because a reload begins, or has failed.
     fn announce(&self, begins: bool) -> impl Future<Output = ()> + Send;
+    /// Keeps records and what waits in the dictionaries as they are until the value is dropped.
+    fn hold(&self) -> impl Future<Output = Held> + Send;
     /// Removes socket files without a listener; with `control`, the control socket in any case.
     fn clear_sockets(&self, control: bool) -> impl Future<Output = ()> + Send;
     /// The address of a listener on this port; `None` if it is free.
@@ -272,6 +274,10 @@ impl Process for Nginx {
 
     async fn state(&self) -> Option<NginxState> {
         self.client.fresh_state().await.ok()
+    }
+
+    async fn hold(&self) -> Held {
+        self.client.hold().await
     }
 
     async fn announce(&self, begins: bool) {

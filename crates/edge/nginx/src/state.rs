@@ -51,12 +51,18 @@ pub struct HostServerState {
 }
 
 /// Room in a shared dictionary.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dictionary {
     /// Its size in bytes.
     pub capacity: u64,
     /// Bytes in free pages; a lower bound, for partly used pages count as used.
     pub free: u64,
+    /// Its name in `nginx.conf`, where that is another one: its size has changed since NGINX was started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Size of the one that it was filled from and that is still there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub former: Option<u64>,
 }
 
 /// A 64-bit number as decimal text: a JSON number would lose digits in Lua.
@@ -86,7 +92,7 @@ mod tests {
         let state: NginxState = serde_json::from_str(text).unwrap();
         assert_eq!((state.revision.as_str(), state.generation, state.rev, state.digest), ("00ff", None, 3, u64::MAX));
         assert_eq!((state.entries, state.pid, state.worker), (2, 77, 1));
-        assert_eq!(state.dicts["configuration_data"], Dictionary { capacity: 1_048_576, free: 1_000_000 });
+        assert_eq!(state.dicts["configuration_data"], Dictionary { capacity: 1_048_576, free: 1_000_000, name: None, former: None });
     }
 
     #[test]

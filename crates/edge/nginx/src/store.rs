@@ -290,7 +290,7 @@ fn decode(bytes: &[u8]) -> Option<FileSet> {
         rest = after;
         files.push(render::File { path, mode, bytes: content.to_owned() });
     }
-    rest.is_empty().then_some(FileSet { revision: header.revision, files, origins: Vec::new() })
+    rest.is_empty().then_some(FileSet { revision: header.revision, files, moves: false, origins: Vec::new() })
 }
 
 #[cfg(test)]
@@ -300,7 +300,7 @@ mod tests {
     fn set(revision: &str, files: &[(&str, u32, &str)]) -> FileSet {
         let file =
             |(path, mode, text): &(&str, u32, &str)| render::File { path: path.into(), mode: *mode, bytes: text.as_bytes().to_owned() };
-        FileSet { revision: revision.into(), files: files.iter().map(file).collect(), origins: Vec::new() }
+        FileSet { revision: revision.into(), files: files.iter().map(file).collect(), moves: false, origins: Vec::new() }
     }
 
     fn store() -> (tempfile::TempDir, Store) {

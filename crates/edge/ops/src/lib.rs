@@ -3,9 +3,12 @@
 mod conf;
 mod exposition;
 mod health;
+mod process;
+mod profiler;
 mod readiness;
 mod requests;
 mod server;
+mod status;
 mod streams;
 
 use std::convert::Infallible;
@@ -15,23 +18,26 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{Query, State};
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use prometheus::{Encoder, Registry, TextEncoder};
+use prometheus::Registry;
 use tokio::net::TcpListener;
 
 pub use conf::{ConfQuery, ConfSource, Question, RequestQuery, serve_conf};
-pub use exposition::{Family, labels};
+pub use exposition::{Exposition, Family, Form, labels};
 pub use health::{Check, Health};
+pub use process::ProcessMetrics;
+pub use profiler::serve_profiler;
 pub use readiness::{Finding, Readiness, ReadinessCheck};
-pub use requests::{Labels, RequestMetrics, RequestOptions, Taken};
+pub use requests::{Labels, NativeOptions, RequestMetrics, RequestOptions, Taken};
+pub use status::{Status, serve_status};
 pub use streams::StreamMetrics;
 
 /// Metrics that are fetched when a client asks for them.
 pub trait Fetched: Send + Sync {
-    /// Families in the text format, of other names than those in the registry.
-    fn text(&self) -> Pin<Box<dyn Future<Output = String> + Send + '_>>;
+    /// Appends families, of other names than those in the registry.
+    fn write<'a>(&'a self, out: &'a mut Exposition) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 }
 
 /// The content of the server.
@@ -58,6 +64,9 @@ pub async fn serve(listener: TcpListener, ops: Ops) -> Infallible {
     }
     server::serve(listener, app.with_state(ops)).await
 }
+
+/// Ticks of a second in what the kernel tells programs: the same on every architecture.
+const TICKS: f64 = 100.0;
 
 /// Readiness with its reasons.
 const READY: &str = "/readyz";
@@ -98,17 +107,17 @@ async fn single(State(ops): State<Ops>, axum::extract::Path(name): axum::extract
     }
 }
 
-async fn metrics(State(ops): State<Ops>) -> Response {
-    let encoder = TextEncoder::new();
-    let mut body = Vec::new();
-    let result = encoder.encode(&ops.registry.gather(), &mut body);
+async fn metrics(State(ops): State<Ops>, headers: HeaderMap) -> Response {
+    let accept: Vec<&str> = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok()).collect();
+    let form = exposition::preferred(&accept.join(","));
+    let mut out = Exposition::new(form);
+    if let Err(error) = out.registered(&ops.registry.gather()) {
+        return plain(StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n"));
+    }
     for fetched in &ops.fetched {
-        body.extend_from_slice(fetched.text().await.as_bytes());
+        fetched.write(&mut out).await;
     }
-    match result {
-        Ok(()) => ([(header::CONTENT_TYPE, encoder.format_type().to_owned())], body).into_response(),
-        Err(error) => plain(StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")),
-    }
+    ([(header::CONTENT_TYPE, form.content_type()), (header::VARY, "Accept")], out.into_bytes()).into_response()
 }
 
 fn plain(status: StatusCode, body: String) -> Response {

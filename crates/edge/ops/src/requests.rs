@@ -1,15 +1,20 @@
 //! Request metrics: what NGINX's workers counted, added up, and shown as the predecessor's families.
 
+mod families;
 mod line;
+mod native;
 mod series;
-mod text;
 
 use std::collections::{BTreeMap, HashSet};
 
 pub use line::Labels;
 use line::Line;
+pub use native::NativeOptions;
+pub(crate) use native::{Sparse, ZERO_THRESHOLD};
 use parking_lot::Mutex;
 use series::{HISTOGRAMS, Series};
+
+use crate::exposition::Exposition;
 
 /// Names of hosts that clients made up and that have a label of their own; the others have the label [`NO_HOST`].
 const MOST_CLIENT_HOSTS: usize = 10_000;
@@ -35,6 +40,8 @@ pub struct RequestOptions {
     pub length: Vec<f64>,
     /// Bytes.
     pub size: Vec<f64>,
+    /// Exponential buckets beside those of the bounds.
+    pub native: Option<NativeOptions>,
 }
 
 impl RequestOptions {
@@ -107,20 +114,20 @@ impl RequestMetrics {
         self.counted.lock().series.retain(|_, series| known(&series.labels));
     }
 
-    /// Appends the families in Prometheus' text format.
-    pub fn write(&self, out: &mut String) {
+    /// Appends the families.
+    pub fn write(&self, out: &mut Exposition) {
         let counted = self.counted.lock();
-        text::write(&self.options, counted.series.iter().map(|(labels, series)| (&**labels, series)), out);
+        families::write(&self.options, counted.series.iter().map(|(labels, series)| (&**labels, series)), out);
     }
 }
 
 impl Counted {
     fn add(&mut self, options: &RequestOptions, line: &Line, comparable: bool) {
         let host = self.host(&line.labels);
-        let labels = text::labels(options, line, host);
+        let labels = families::labels(options, line, host);
         if !self.series.contains_key(labels.as_str()) {
             let bounds = HISTOGRAMS.map(|histogram| options.bounds(histogram.kind).len());
-            self.series.insert(labels.as_str().into(), Series::new(line.labels.clone(), bounds));
+            self.series.insert(labels.as_str().into(), Series::new(line.labels.clone(), bounds, options.native));
         }
         if let Some(series) = self.series.get_mut(labels.as_str()) {
             series.add(line, comparable);

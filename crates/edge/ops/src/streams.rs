@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::exposition::{Family, labels};
+use crate::exposition::{Exposition, Family, labels};
 
 /// A connection or session that has ended, as a line of the log says it: protocol, port, status, bytes from the client, bytes to it, seconds.
 struct Line<'a> {
@@ -64,7 +64,7 @@ impl StreamMetrics {
     }
 
     /// Appends the families.
-    pub fn write(&self, constant: &str, text: &mut String) {
+    pub fn write(&self, constant: &str, out: &mut Exposition) {
         let families: [(Family, Value); 4] = [
             (
                 Family::counter("stream_connections_total", "Connections to TCP services and sessions of UDP services that have ended."),
@@ -80,7 +80,7 @@ impl StreamMetrics {
             };
             let values: Vec<(String, f64)> = self.0.iter().map(of).collect();
             if !values.is_empty() {
-                family.write(&values, text);
+                family.write(&values, out);
             }
         }
     }
@@ -89,18 +89,16 @@ impl StreamMetrics {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::exposition::tests::text_of;
 
     #[test]
     fn connections_are_added_up_by_service_and_status() {
         let mut metrics = StreamMetrics::default();
-        let mut empty = String::new();
-        metrics.write("a=\"b\"", &mut empty);
-        assert_eq!(empty, "");
+        assert_eq!(text_of(|out| metrics.write("a=\"b\"", out)), "");
         let service = |protocol: &str, port: u16| (port == 80).then(|| labels(&[("protocol", protocol)]));
         metrics
             .add("TCP 80 200 10 20 1.500\nTCP 80 200 1 2 0.250\nTCP 81 200 1 1 1\nUDP 80 502 3 0 0.000\nTCP 80 20\nTCP  - - -\n", service);
-        let mut text = String::new();
-        metrics.write("a=\"b\"", &mut text);
+        let text = text_of(|out| metrics.write("a=\"b\"", out));
         for expected in [
             "connections_total{a=\"b\",protocol=\"TCP\",status=\"200\"} 2\n",
             "seconds_total{a=\"b\",protocol=\"TCP\",status=\"200\"} 1.75\n",
@@ -111,8 +109,7 @@ mod tests {
             assert!(text.contains(&format!("nginx_ingress_controller_stream_{expected}")), "{expected}{text}");
         }
         metrics.retain(|service| service.contains("UDP"));
-        let mut text = String::new();
-        metrics.write("a=\"b\"", &mut text);
+        let text = text_of(|out| metrics.write("a=\"b\"", out));
         assert!(!text.contains("=\"TCP\"") && text.contains("=\"UDP\""), "{text}");
     }
 }

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, bail};
 use clap::{ArgAction, Args};
-use model::options::{RequestCounting, UnknownHosts};
+use model::options::{RequestCounting, UnknownHosts, native_schema};
 
 use super::values::boolean;
 
@@ -34,6 +34,12 @@ pub(crate) struct MetricsArgs {
     /// Buckets of the metric bytes_sent, in bytes
     #[arg(long, value_name = "BYTES", default_value = "10,100,1000,10000,100000,1e+06,1e+07")]
     pub(crate) size_buckets: String,
+    /// Count in native histograms as well, whose buckets grow by this factor at most; up to 1: don't. Scrapers get them by protobuf alone
+    #[arg(long, value_name = "NUMBER", default_value_t = 0.0, allow_negative_numbers = true)]
+    pub(crate) bucket_factor: f64,
+    /// Buckets of a native histogram with observations; with more, its resolution is halved. 0: no limit
+    #[arg(long, value_name = "NUMBER", default_value_t = 100)]
+    pub(crate) max_buckets: u32,
 }
 
 impl MetricsArgs {
@@ -50,6 +56,7 @@ impl MetricsArgs {
             time: self.time_buckets.parse().context("--time-buckets")?,
             length: self.length_buckets.parse().context("--length-buckets")?,
             size: self.size_buckets.parse().context("--size-buckets")?,
+            native_schema: native_schema(self.bucket_factor),
         };
         Ok(self.enable_metrics.then_some(counting))
     }
@@ -79,6 +86,13 @@ mod tests {
             counting.key(),
             "0.005,0.01,0.025,0.05,0.1,0.25,0.5,1,2.5,5,10 10,20,30,40,50,60,70,80,90,100 10,100,1000,10000,100000,1000000,10000000"
         );
+    }
+
+    #[test]
+    fn native_histograms_are_counted_only_with_a_factor() {
+        let schema = |flag: &str| counting(&["--enable-metrics", flag]).unwrap().expect("they are counted").native_schema;
+        assert_eq!([schema("--bucket-factor=1"), schema("--bucket-factor=-3"), schema("--bucket-factor=1.1")], [None, None, Some(3)]);
+        assert!(counting(&["--enable-metrics", "--bucket-factor=1.1"]).unwrap().expect("they are counted").key().ends_with(" native 3"));
     }
 
     #[test]

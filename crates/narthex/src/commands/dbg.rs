@@ -39,7 +39,7 @@ async fn print(subject: &DbgSubject, work_dir: &Path) -> anyhow::Result<()> {
 }
 
 async fn print_backends(form: &DbgBackends, work_dir: &Path) -> anyhow::Result<()> {
-    let backends = backends::shape(&records(work_dir).await?);
+    let backends = backends::shape(&records(&control(work_dir)).await.with_context(|| silent(work_dir))?);
     let name = |backend: &Value| backend["name"].as_str().unwrap_or_default().to_owned();
     match form {
         DbgBackends::All => pretty(&Value::Array(backends)),
@@ -51,10 +51,14 @@ async fn print_backends(form: &DbgBackends, work_dir: &Path) -> anyhow::Result<(
     }
 }
 
+/// The backends that NGINX has, in the form of ingress-nginx.
+pub(crate) async fn backends(client: &LiveClient) -> anyhow::Result<Value> {
+    Ok(Value::Array(backends::shape(&records(client).await?)))
+}
+
 /// The records of all backends that NGINX has, by their keys. One that is removed meanwhile is left out.
-async fn records(work_dir: &Path) -> anyhow::Result<Vec<(String, Value)>> {
-    let client = control(work_dir);
-    let keys = client.keys().await.with_context(|| silent(work_dir))?;
+async fn records(client: &LiveClient) -> anyhow::Result<Vec<(String, Value)>> {
+    let keys = client.keys().await?;
     let mut records = Vec::new();
     for key in keys.into_iter().filter(|key| key.table == BACKENDS) {
         if let Some(text) = client.record(key.table, &key.key).await? {

@@ -5,6 +5,7 @@ mod certificates;
 mod databases;
 pub(crate) mod descriptors;
 mod health;
+mod loopback;
 pub(crate) mod orphans;
 mod place;
 mod ports;
@@ -13,6 +14,7 @@ mod requested_reload;
 mod requests;
 pub(crate) mod shutdown;
 mod source;
+mod state_metrics;
 mod stream_map;
 mod streams;
 mod traces;
@@ -32,13 +34,15 @@ use nginx::{Place, Supervisor};
 use ops::Ops;
 use render::{Capabilities, Paths};
 use tokio::net::{TcpListener, UnixListener};
-use tokio::sync::watch;
+use tokio::sync::{Mutex, watch};
 use tracing::{error, info, warn};
 
 use crate::args::{LogArgs, RunArgs};
 use crate::commands::{conf, http};
 use adapter::{LivePort, NginxPort};
+use loopback::NginxStatus;
 use requests::{Collector, Sources};
+use state_metrics::{Leadership, Orphans};
 use stream_map::StreamMapPort;
 
 /// The runtime of every subcommand that needs one.
@@ -63,6 +67,7 @@ async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
     let data_plane = place::data_plane(&place);
     // Bound first: a taken port is a quick, clear end.
     let ops_listener = bind_ops(&args).await?;
+    let loopback = loopback::bind(&args).await?;
     let reload_listener = http::bind(&args.http).await?;
     let options = nginx_options(&args, place.clone(), &paths, &capabilities);
     let supervisor = Supervisor::open(options.clone()).await?;
@@ -87,7 +92,7 @@ async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
     let mut source = source::start(&args, settings.clone(), client, &mut tasks).await?;
     source.snapshots = databases::join(&settings, args.databases.options(), source.snapshots, &mut tasks);
     let identity = identity(&settings);
-    let metrics = Metrics::new(&identity, crate::commands::version::VERSION);
+    let metrics = Metrics::new(&identity, &crate::commands::version::build());
 
     let (staples, issuers) = (watch::Sender::default(), watch::Sender::default());
     let control = supervisor.live();
@@ -134,19 +139,30 @@ async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
         class: settings.controller_class.clone(),
         leader: source.status.as_ref().map(source::Status::leader),
     });
+    let process: Arc<dyn ops::Fetched> = Arc::new(ops::ProcessMetrics);
+    let leader = source.status.as_ref().map(source::Status::leader);
+    let state = state_metrics(&handle, leader, &args.status.election_id, &identity);
     let ops = Ops {
         health_path: args.model.health_check_path.clone(),
         health: Arc::new(health::alive(handle.clone(), stopping.clone())),
         ready: Arc::new(health::readiness(handle.clone(), stopping.clone(), answering, source.feeds)),
         registry: metrics.registry().clone(),
-        fetched: collector.map(|collector| collector as Arc<dyn ops::Fetched>).into_iter().chain([certificates]).collect(),
+        fetched: collector
+            .map(|collector| collector as Arc<dyn ops::Fetched>)
+            .into_iter()
+            .chain([certificates, process])
+            .chain(state)
+            .collect(),
     };
     info!(address = %ops_listener.local_addr()?, "health and metrics");
     // Beside the others, as it ends last.
     let mut operators = Tasks::new();
     operators.spawn(async move { match ops::serve(ops_listener, ops).await {} });
     // Also for `narthex wait-shutdown`, which finds a controller that drains by it.
-    conf_socket(&paths, &capabilities, handle.clone(), snapshots, &mut operators)?;
+    let conf = conf_source(&paths, &capabilities, handle.clone(), snapshots);
+    conf_socket(&paths, conf.clone(), &mut operators)?;
+    let status = NginxStatus { live: control.clone(), handle: handle.clone(), source: conf, walk: Mutex::default() };
+    loopback.spawn(args.model.health_check_path.clone(), status, &mut operators);
     tasks.spawn(traces::run(control.clone(), handle.built.clone()));
     let (again, status) = (source.again, source.status);
     let children = children::Children::default();
@@ -251,7 +267,8 @@ fn pace(rate: f64) -> anyhow::Result<Pace> {
 /// Ports for operators, each with the flag that sets it.
 fn operators_ports(args: &RunArgs) -> Vec<(u16, &'static str)> {
     let listen = args.http.listen.as_deref().and_then(|address| address.rsplit(':').next()?.parse().ok());
-    [Some((args.healthz_port, "--healthz-port")), listen.map(|port| (port, "--listen"))].into_iter().flatten().collect()
+    let ports = [Some((args.healthz_port, "--healthz-port")), listen.map(|port| (port, "--listen"))];
+    ports.into_iter().flatten().chain(loopback::ports(args)).collect()
 }
 
 async fn bind_ops(args: &RunArgs) -> anyhow::Result<TcpListener> {
@@ -272,27 +289,44 @@ fn identity(settings: &BuildOptions) -> Identity {
     Identity { namespace: env("POD_NAMESPACE"), class: settings.controller_class.clone(), pod: env("POD_NAME") }
 }
 
-/// The socket that `narthex conf` and `narthex explain request` ask.
-fn conf_socket(
+/// The metrics of the present state.
+fn state_metrics(
+    handle: &controller::Handle,
+    leads: Option<watch::Receiver<bool>>,
+    lease: &str,
+    identity: &Identity,
+) -> impl Iterator<Item = Arc<dyn ops::Fetched>> + use<> {
+    let constant = state_metrics::constant_labels(identity);
+    let labels = format!("{constant},{}", ops::labels(&[("name", lease)]));
+    let leadership = leads.map(|leads| Arc::new(Leadership { leads, labels, led: AtomicBool::default() }) as Arc<dyn ops::Fetched>);
+    let orphans = Orphans { built: handle.built.clone(), constant, seen: Default::default() };
+    leadership.into_iter().chain([Arc::new(orphans) as Arc<dyn ops::Fetched>])
+}
+
+/// The answers to `narthex conf`, `narthex dbg` and `narthex explain request`.
+fn conf_source(
     paths: &Paths,
     capabilities: &Capabilities,
     handle: controller::Handle,
     snapshots: watch::Receiver<Option<Arc<model::Snapshot>>>,
-    tasks: &mut Tasks,
-) -> anyhow::Result<()> {
-    let path = paths.work_dir.join(conf::SOCKET);
-    // A leftover of an earlier run; the work directory's lock excludes another user.
-    let _ = std::fs::remove_file(&path);
-    let listener = UnixListener::bind(&path).with_context(|| format!("can't listen on {}", path.display()))?;
+) -> ops::ConfSource {
     let (paths, capabilities) = (paths.clone(), capabilities.clone());
-    let source: ops::ConfSource = Arc::new(move |query| {
+    Arc::new(move |query| {
         let built = handle.built.borrow().clone().ok_or("the source is not complete yet")?;
         let running = handle.loaded.borrow().fixed.clone();
         let running = running.as_ref().unwrap_or(&built.model.fixed);
         let snapshot = snapshots.borrow().clone().unwrap_or_default();
         let state = conf::State { running, built: &built, snapshot: &snapshot, caps: &capabilities, paths: &paths };
         conf::answer(&state, query).map_err(|error| format!("{error:#}"))
-    });
+    })
+}
+
+/// The socket that `narthex conf` and `narthex explain request` ask.
+fn conf_socket(paths: &Paths, source: ops::ConfSource, tasks: &mut Tasks) -> anyhow::Result<()> {
+    let path = paths.work_dir.join(conf::SOCKET);
+    // A leftover of an earlier run; the work directory's lock excludes another user.
+    let _ = std::fs::remove_file(&path);
+    let listener = UnixListener::bind(&path).with_context(|| format!("can't listen on {}", path.display()))?;
     tasks.spawn(async move {
         if let Err(error) = ops::serve_conf(listener, source, std::future::pending()).await {
             error!(%error, "the socket of `narthex conf` stopped");

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use controller::metrics::Build;
 use serde_json::json;
 
 use crate::args::{Format, VersionArgs};
@@ -9,6 +10,15 @@ use crate::output;
 
 /// Version of the program.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Where the program comes from. Who builds it says so: `scripts/release.sh` has the commit of its work tree.
+pub(crate) fn build() -> Build {
+    Build {
+        version: VERSION.to_owned(),
+        commit: option_env!("NARTHEX_COMMIT").unwrap_or_default().to_owned(),
+        repository: option_env!("NARTHEX_REPOSITORY").unwrap_or_default().to_owned(),
+    }
+}
 
 /// Prints the versions of Narthex and of the NGINX that it would run.
 pub(crate) fn version(args: &VersionArgs) -> anyhow::Result<ExitCode> {

@@ -51,7 +51,7 @@ async fn a_file_that_the_configuration_refers_to_is_served_when_the_answer_comes
         assert!(bed.workers().is_disjoint(&workers));
     }
     assert_eq!(bed.metric("narthex_reloads_total{reason=\"asked\"", "success").await, 2.0);
-    assert_eq!(bed.metric("nginx_ingress_controller_success", "").await, 2.0);
+    assert_eq!(bed.metric("nginx_ingress_controller_success", "").await, 3.0);
     assert_eq!(bed.ask("GET", "/readyz").send().await.unwrap().status, 200);
 }
 

@@ -2,8 +2,10 @@
 
 mod dbg;
 mod events;
+mod families;
 mod geoip;
 mod metrics;
+mod status_port;
 
 use e2e::{Case, Controller, PATIENCE, rule};
 use testkit::otlp::{Collector, attribute};

@@ -16,7 +16,8 @@ const ANY: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 async fn a_request_for_a_host_that_no_ingress_has_is_not_counted() -> anyhow::Result<()> {
     let web = echo::start(ANY, Identity::named("web")).await?;
     let bounds = || "1,10".parse().unwrap();
-    let counting = RequestCounting { unknown_hosts: UnknownHosts::Skip, time: bounds(), length: bounds(), size: bounds() };
+    let counting =
+        RequestCounting { unknown_hosts: UnknownHosts::Skip, time: bounds(), length: bounds(), size: bounds(), native_schema: None };
     let world = World::new().await?.service("web", &[web.address()]).set(|settings| settings.counting = Some(counting));
     let world = world.ingress("web", mk_ingress("web").host("known.test").path("/", PathType::Prefix, "web", 80));
     let world = world.serve().await?;

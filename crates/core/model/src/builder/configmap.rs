@@ -85,6 +85,7 @@ pub(super) fn globals(options: &BuildOptions, config: Config, named: Named, data
         counting: options.counting.clone(),
         allows_local: options.local.allowed,
         control_ports: options.local.control_ports.clone(),
+        places: Default::default(),
     }
 }
 

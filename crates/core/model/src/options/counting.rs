@@ -15,6 +15,8 @@ pub struct RequestCounting {
     pub length: Bounds,
     /// `--size-buckets`: bytes.
     pub size: Bounds,
+    /// `--bucket-factor`: resolution of native histograms, as Prometheus numbers it: buckets grow by `2^(2^-schema)`. `None`: there are none.
+    pub native_schema: Option<i32>,
 }
 
 /// What happens to requests for hosts that no Ingress has.
@@ -100,8 +102,19 @@ impl fmt::Display for Bounds {
 impl RequestCounting {
     /// Names the bounds: what was counted with others can't be added.
     pub fn key(&self) -> String {
-        format!("{} {} {}", self.time, self.length, self.size)
+        let native = self.native_schema.map(|schema| format!(" native {schema}")).unwrap_or_default();
+        format!("{} {} {}{native}", self.time, self.length, self.size)
     }
+}
+
+/// The widest buckets of a native histogram, and the finest.
+const SCHEMAS: (f64, f64) = (-4.0, 8.0);
+
+/// The resolution whose buckets grow by this factor at most, as far as there is one; `None` for up to 1.
+pub fn native_schema(factor: f64) -> Option<i32> {
+    let schema = -factor.log2().log2().floor();
+    // The range makes the conversion exact.
+    (factor > 1.0).then(|| schema.clamp(SCHEMAS.0, SCHEMAS.1) as i32)
 }
 
 #[cfg(test)]
@@ -122,6 +135,14 @@ mod tests {
             InvalidBounds("2,1".into()).to_string(),
             "\"2,1\": expected 1 to 100 rising numbers between commas, each above 0 and up to 9e9"
         );
+    }
+
+    #[test]
+    fn the_resolution_is_the_coarsest_that_grows_by_no_more_than_the_factor() {
+        let factors = [0.0, 1.0, 1.00001, 1.005, 1.1, 1.2, 1.5, 2.0, 2.1, 4.0, 16.0, 65536.0, 1e9, f64::INFINITY, f64::NAN, -2.0];
+        let schemas = factors.map(native_schema);
+        let expected = [None, None, Some(8), Some(8), Some(3), Some(2), Some(1), Some(0), Some(0), Some(-1), Some(-2), Some(-4), Some(-4)];
+        assert_eq!((&schemas[..13], &schemas[13..]), (&expected[..], &[Some(-4), None, None][..]));
     }
 
     #[test]

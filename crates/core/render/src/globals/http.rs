@@ -1,6 +1,6 @@
 //! The `http` block itself.
 
-use model::Fixed;
+use model::{Fixed, Globals};
 use ngx_value::Size;
 use serde::Serialize;
 use settings::Config;
@@ -84,7 +84,7 @@ impl HttpView {
         let keepalive = config.keep_alive.0;
         Ok(Self {
             lua_package_path: path(&paths.lua_dir().join("?.lua;;"))?,
-            dicts: dicts(config)?,
+            dicts: dicts(globals)?,
             regexes: REGEXES,
             lua_config: Printed::lua(&lua::configuration(input)),
             temp: Temp::new(paths)?,
@@ -105,10 +105,23 @@ impl HttpView {
     }
 }
 
-fn dicts(config: &Config) -> Result<Vec<Dict>, RenderError> {
-    // Units in capitals, as the predecessor wrote them: people search for them.
-    let dict = |(name, size): (_, &Size)| Ok(Dict { name: Printed::word(name)?, size: Printed::word(size.to_string().to_uppercase())? });
-    config.lua_shared_dicts.iter().map(dict).collect()
+fn dicts(globals: &Globals) -> Result<Vec<Dict>, RenderError> {
+    let mut dicts = Vec::new();
+    for (name, size) in &globals.config.lua_shared_dicts {
+        let place = globals.places.get(name).copied().unwrap_or_default();
+        dicts.push(Dict::new(place.name(name.as_str()), *size)?);
+        if let Some((former, size)) = place.former_name(name.as_str()).zip(place.former) {
+            dicts.push(Dict::new(former, size)?);
+        }
+    }
+    Ok(dicts)
+}
+
+impl Dict {
+    /// Units in capitals, as the predecessor wrote them: people search for them.
+    fn new(name: String, size: Size) -> Result<Self, RenderError> {
+        Ok(Self { name: Printed::word(name)?, size: Printed::word(size.to_string().to_uppercase())? })
+    }
 }
 
 /// The machine's name servers; without IPv6, only those with an IPv4 address, and no AAAA records.

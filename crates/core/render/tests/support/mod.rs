@@ -37,6 +37,7 @@ pub(crate) fn globals(config: Config) -> Arc<Globals> {
         databases: Vec::new(),
         allows_local: false,
         control_ports: Default::default(),
+        places: Default::default(),
     })
 }
 

@@ -28,26 +28,36 @@ pub(super) const DICTS: Grammar<BTreeMap<Identifier, Size>> = Grammar {
 const MAX_DICTS: usize = 100;
 const EXPECTED: Invalid = Invalid::new("a name and a size from 8k to 200m, such as configuration_data:60");
 
-/// Routes live in `configuration_data`, so it is larger than the predecessor's.
+/// Those that the controller fills, with mebibytes. Routes live in `configuration_data`, so it is larger than the predecessor's.
+const OURS: [(&str, u32); 13] = [
+    ("auth_nonces", 5),
+    ("auth_verdicts", 10),
+    ("balancer_ewma", 10),
+    ("balancer_ewma_last_touched_at", 10),
+    ("balancer_ewma_locks", 1),
+    ("certificate_data", 20),
+    ("certificate_servers", 5),
+    ("configuration_data", 64),
+    ("limit_conn", 5),
+    ("limit_req", 20),
+    ("ocsp_response_cache", 5),
+    ("otel_spans", 8),
+    ("request_metrics", 8),
+];
+
 pub(super) fn defaults() -> BTreeMap<Identifier, Size> {
-    [
-        ("auth_nonces", 5),
-        ("auth_verdicts", 10),
-        ("balancer_ewma", 10),
-        ("balancer_ewma_last_touched_at", 10),
-        ("balancer_ewma_locks", 1),
-        ("certificate_data", 20),
-        ("certificate_servers", 5),
-        ("configuration_data", 64),
-        ("limit_conn", 5),
-        ("limit_req", 20),
-        ("ocsp_response_cache", 5),
-        ("otel_spans", 8),
-        ("request_metrics", 8),
-    ]
-    .into_iter()
-    .map(|(name, mebibytes)| (name.parse().expect("the names above are identifiers"), Size::mib(mebibytes)))
-    .collect()
+    let size = |(name, mebibytes): (&str, u32)| (name.parse().expect("the names above are identifiers"), Size::mib(mebibytes));
+    OURS.into_iter().map(size).collect()
+}
+
+/// Whether a shared dictionary of this name is one that the controller fills itself.
+pub fn is_ours(name: &str) -> bool {
+    OURS.iter().any(|(own, _)| *own == name)
+}
+
+/// Whether a dictionary of ours comes to have this name when its size changes.
+fn is_second_name(name: &str) -> bool {
+    name.strip_suffix("_resized").is_some_and(is_ours)
 }
 
 fn pair(item: &str) -> Result<(Identifier, Size), Invalid> {
@@ -60,5 +70,9 @@ fn pair(item: &str) -> Result<(Identifier, Size), Invalid> {
     };
     let count = parse_integer(digits).ok().and_then(|count| u64::try_from(count).ok()).ok_or(EXPECTED)?;
     let bytes = count.checked_mul(unit).filter(|bytes| (8 << 10..=200 << 20).contains(bytes)).ok_or(EXPECTED)?;
-    Ok((name.parse().map_err(|_| EXPECTED)?, Size { bytes }))
+    let name: Identifier = name.parse().map_err(|_| EXPECTED)?;
+    if is_second_name(name.as_str()) {
+        return Err(Invalid::new("another name: one of the controller's own with _resized behind it is used while its size changes"));
+    }
+    Ok((name, Size { bytes }))
 }

@@ -285,7 +285,7 @@ settings! {
     variables_hash_bucket_size: u32 = 256, COUNT, "512", [Text] => "variables_hash_bucket_size";
     /// Bucket size of the hashes of maps.
     map_hash_bucket_size: u32 = 64, COUNT, "128", [Text] => "map_hash_bucket_size";
-    /// Sizes of the shared dictionaries that hold routes, endpoints and certificates. Listed ones override or extend the defaults. Fixed for the life of the NGINX master.
+    /// Sizes of the shared dictionaries that hold routes, endpoints and certificates. Listed ones override or extend the defaults. Another size takes effect with a reload, which moves what the dictionary holds; those that are not the controller's own are empty again.
     lua_shared_dicts: BTreeMap<Identifier, Size> = dicts::defaults(), DICTS, "configuration_data:128,my_cache:10", [Text, Ingresses];
 }
 

@@ -1,3 +1,4 @@
+mod dictionaries;
 mod shares;
 mod slow;
 mod streams;
@@ -241,7 +242,12 @@ async fn a_quarantine_ends_when_nginx_accepts_again_what_it_refused() {
 #[tokio::test(start_paused = true)]
 async fn an_adopted_nginx_gets_its_data_while_its_configuration_can_not_be_changed() {
     let locations = Locations::new([model::ProfileId("base".into())].into());
-    let adopted = Adopted { revision: "old".into(), format: Some(model::live::wire::format().to_owned()), locations };
+    let adopted = Adopted {
+        revision: "old".into(),
+        format: Some(model::live::wire::format().to_owned()),
+        locations,
+        dictionaries: Default::default(),
+    };
     let bed = Bed::over(World { adopted: Some(adopted), judge: Some(Box::new(|_| Err(failed()))), ..World::default() }, 1000);
     bed.publish("true");
     let mut live = bed.handle.live.clone();
@@ -253,7 +259,7 @@ async fn an_adopted_nginx_gets_its_data_while_its_configuration_can_not_be_chang
 async fn an_adopted_nginx_that_reads_other_records_gets_none_before_it_is_reloaded() {
     for format in [None, Some("older".to_owned())] {
         let locations = Locations::new([model::ProfileId("base".into())].into());
-        let adopted = Adopted { revision: "old".into(), format, locations };
+        let adopted = Adopted { revision: "old".into(), format, locations, dictionaries: Default::default() };
         let bed = Bed::over(World { adopted: Some(adopted), judge: Some(Box::new(|_| Err(failed()))), ..World::default() }, 1000);
         bed.publish("true");
         tokio::time::sleep(Duration::from_secs(60)).await;

@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 use super::*;
 use crate::data_plane::DataPlaneError;
 use crate::error::Complaint;
+use crate::live::Held;
 
 /// The reaction of the fake to a reload or a start.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -208,6 +209,10 @@ impl Process for Fake {
         None
     }
 
+    async fn hold(&self) -> Held {
+        Held::default()
+    }
+
     async fn announce(&self, begins: bool) {
         let mut world = self.world.lock();
         world.closing += if begins { 1 } else { -1 };
@@ -276,7 +281,7 @@ impl Bed {
 
 fn set(revision: &str) -> FileSet {
     let file = render::File { path: "nginx.conf".into(), mode: 0o644, bytes: revision.into() };
-    FileSet { revision: revision.into(), files: vec![file], origins: Vec::new() }
+    FileSet { revision: revision.into(), files: vec![file], moves: false, origins: Vec::new() }
 }
 
 #[tokio::test(start_paused = true)]

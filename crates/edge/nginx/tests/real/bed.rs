@@ -142,7 +142,7 @@ http {{
         );
         let file = |path: &str, mode, text: String| File { path: path.into(), mode, bytes: text.into_bytes() };
         let files = vec![file("nginx.conf", 0o644, conf), file("lua/marker.lua", 0o644, format!("return '{revision}'\n"))];
-        FileSet { revision: revision.to_owned(), files, origins: Vec::new() }
+        FileSet { revision: revision.to_owned(), files, moves: false, origins: Vec::new() }
     }
 
     /// The body of `GET /`, or why there is none.

@@ -1,9 +1,12 @@
 //! One series as a worker tells it: `[[namespace, ingress, service, path, host, canary, method], status, host is a client's, requests,
-//! [histogram, ...]]`.
+//! [histogram, ...], [native buckets, ...]]`, the last part only where they are counted.
 
 use std::str::FromStr;
 
-use super::series::HISTOGRAMS;
+use serde::Deserialize;
+
+use super::native;
+use super::series::{HISTOGRAMS, NATIVE};
 
 /// The rule whose requests a series counts. Empty where no rule matched.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +32,8 @@ pub(super) struct Line {
     pub(super) status: u16,
     pub(super) count: u64,
     pub(super) observed: [Observed; HISTOGRAMS.len()],
+    /// Of the first histograms: zeros, then indices of exponential buckets each with its count. None, or one for each.
+    pub(super) native: Vec<Vec<i64>>,
 }
 
 /// The increments of one histogram.
@@ -44,20 +49,24 @@ pub(super) struct Observed {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Unreadable;
 
-type Wire = ([String; 7], u16, bool, u64, [Vec<u64>; HISTOGRAMS.len()]);
+#[derive(Deserialize)]
+struct Wire([String; 7], u16, bool, u64, [Vec<u64>; HISTOGRAMS.len()], #[serde(default)] Vec<Vec<i64>>);
 
 impl FromStr for Line {
     type Err = Unreadable;
 
     fn from_str(text: &str) -> Result<Self, Unreadable> {
-        let (labels, status, of_client, count, histograms): Wire = serde_json::from_str(text).map_err(|_| Unreadable)?;
+        let Wire(labels, status, of_client, count, histograms, native) = serde_json::from_str(text).map_err(|_| Unreadable)?;
         let [namespace, ingress, service, path, host, canary, method] = labels;
         let labels = Labels { namespace: namespace.into(), ingress: ingress.into(), host: host.into(), of_client };
         let mut observed: [Observed; HISTOGRAMS.len()] = Default::default();
         for (observed, numbers) in observed.iter_mut().zip(&histograms) {
             *observed = Observed::read(numbers).ok_or(Unreadable)?;
         }
-        Ok(Self { labels, service, path, canary, method, status, count, observed })
+        if native.len() > NATIVE || !native.iter().all(|numbers| native::is_readable(numbers)) {
+            return Err(Unreadable);
+        }
+        Ok(Self { labels, service, path, canary, method, status, count, observed, native })
     }
 }
 

@@ -1,6 +1,8 @@
 //! One combination of labels: a counter and its histograms.
 
 use super::line::{Labels, Line, Observed};
+use super::native::{NativeOptions, Sparse};
+use crate::exposition::Family;
 
 /// The quantity that a histogram measures, and so its bounds and unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,25 +28,26 @@ impl Kind {
 /// A family of histograms.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Histogram {
-    pub(super) name: &'static str,
-    pub(super) help: &'static str,
+    pub(super) family: Family,
     pub(super) kind: Kind,
+}
+
+const fn histogram(name: &'static str, kind: Kind, help: &'static str) -> Histogram {
+    Histogram { family: Family::histogram(name, help), kind }
 }
 
 /// All, in the order of the lines.
 pub(super) const HISTOGRAMS: [Histogram; 7] = [
-    Histogram {
-        name: "request_duration_seconds",
-        help: "Time from the first byte of a request to the last of its answer.",
-        kind: Kind::Time,
-    },
-    Histogram { name: "response_duration_seconds", help: "Time until the endpoint had answered, of the last try.", kind: Kind::Time },
-    Histogram { name: "header_duration_seconds", help: "Time until the first header of the endpoint, of the last try.", kind: Kind::Time },
-    Histogram { name: "connect_duration_seconds", help: "Time until the endpoint was connected, of the last try.", kind: Kind::Time },
-    Histogram { name: "request_size", help: "Bytes of requests with their headers.", kind: Kind::Length },
-    Histogram { name: "response_size", help: "Bytes of answers with their headers.", kind: Kind::Length },
-    Histogram { name: "bytes_sent", help: "Bytes of answers with their headers; deprecated.", kind: Kind::Size },
+    histogram("request_duration_seconds", Kind::Time, "Time from the first byte of a request to the last of its answer."),
+    histogram("response_duration_seconds", Kind::Time, "Time until the endpoint had answered, of the last try."),
+    histogram("header_duration_seconds", Kind::Time, "Time until the first header of the endpoint, of the last try."),
+    histogram("connect_duration_seconds", Kind::Time, "Time until the endpoint was connected, of the last try."),
+    histogram("request_size", Kind::Length, "Bytes of requests with their headers."),
+    histogram("response_size", Kind::Length, "Bytes of answers with their headers."),
+    histogram("bytes_sent", Kind::Size, "Bytes of answers with their headers; deprecated."),
 ];
+/// How many of them, from the first, have native buckets as well.
+pub(super) const NATIVE: usize = 6;
 
 /// The sums of one series.
 #[derive(Debug, Clone)]
@@ -52,6 +55,8 @@ pub(super) struct Series {
     pub(super) labels: Labels,
     pub(super) requests: u64,
     pub(super) histograms: [Buckets; HISTOGRAMS.len()],
+    /// Of the first ones, where they are kept.
+    pub(super) native: Option<Box<[Sparse; NATIVE]>>,
 }
 
 /// A histogram's numbers.
@@ -64,9 +69,10 @@ pub(super) struct Buckets {
 
 impl Series {
     /// A series of nothing. `bounds`: how many each histogram has.
-    pub(super) fn new(labels: Labels, bounds: [usize; HISTOGRAMS.len()]) -> Self {
+    pub(super) fn new(labels: Labels, bounds: [usize; HISTOGRAMS.len()], native: Option<NativeOptions>) -> Self {
         let histograms = bounds.map(|bounds| Buckets { sum: 0, counts: vec![0; bounds + 1].into() });
-        Self { labels, requests: 0, histograms }
+        let native = native.map(|options| Box::new(std::array::from_fn(|_| Sparse::new(options.schema, options.most_buckets))));
+        Self { labels, requests: 0, histograms, native }
     }
 
     /// Adds a line, its histograms only if their bounds are ours.
@@ -75,6 +81,9 @@ impl Series {
         if comparable {
             for (buckets, observed) in self.histograms.iter_mut().zip(&line.observed) {
                 buckets.add(observed);
+            }
+            for (sparse, numbers) in self.native.iter_mut().flat_map(|native| native.iter_mut()).zip(&line.native) {
+                sparse.add(numbers);
             }
         }
     }

@@ -1,6 +1,7 @@
 //! From answers of NGINX to what Prometheus reads.
 
 use super::*;
+use crate::exposition::tests::text_of;
 
 const KEY: &str = "\"k\"";
 const ALL: fn(&Labels) -> bool = |_| true;
@@ -15,6 +16,7 @@ fn options() -> RequestOptions {
         time: vec![0.005, 1.0],
         length: vec![10.0, 100.0],
         size: vec![10.0, 1e6],
+        native: None,
     }
 }
 
@@ -27,9 +29,7 @@ fn one(ingress: &str, host: &str) -> String {
 }
 
 fn shown(metrics: &RequestMetrics) -> String {
-    let mut text = String::new();
-    metrics.write(&mut text);
-    text
+    text_of(|out| metrics.write(out))
 }
 
 /// Lines of a family.
@@ -133,4 +133,30 @@ fn names_that_clients_make_up_are_bounded() {
     let requests = family(&metrics, "requests");
     assert_eq!(requests.len(), MOST_CLIENT_HOSTS + 1);
     assert!(requests.iter().any(|line| line.contains(r#"host="_""#) && line.ends_with(" 5")));
+}
+
+#[test]
+fn native_buckets_add_up_beside_the_others() {
+    let native = Some(NativeOptions { schema: 3, most_buckets: 100 });
+    let metrics = RequestMetrics::new(RequestOptions { native, ..options() });
+    let with = |native: &str| line("i", "h", false, &format!("1,[[4,0,1],[],[],[],[80,1,1],[200,2,1],[200,1,1]],{native}"));
+    let answer = format!("1\n{KEY}\n{}\n{}\n", with("[[0,-63,1],[],[],[],[0,51,1],[0,62,1]]"), with("[[1],[],[],[],[0,51,1],[0,63,1]]"));
+    assert_eq!(metrics.take(&answer, ALL), Some(Taken { number: "1".into(), unreadable: None, without_histograms: 0 }));
+    let counted = metrics.counted.lock();
+    let series = counted.series.values().next().expect("one series");
+    let native = series.native.as_ref().expect("they are kept");
+    let of = |index: usize| (native[index].zeros(), native[index].buckets().collect::<Vec<_>>());
+    assert_eq!((of(0), of(4), of(5)), ((1, vec![(-63, 1)]), (0, vec![(51, 2)]), (0, vec![(62, 1), (63, 1)])));
+    drop(counted);
+    assert!(family(&metrics, "request_duration_seconds_count")[0].ends_with(" 2"), "the classic ones are there as well");
+}
+
+#[test]
+fn native_buckets_of_another_form_are_no_line() {
+    let metrics = RequestMetrics::new(options());
+    for native in ["[[0,1]]", "[[-1]]", "[[],[],[],[],[],[],[]]", "{}"] {
+        let unreadable = line("i", "h", false, &format!("1,[[],[],[],[],[],[],[]],{native}"));
+        let taken = metrics.take(&format!("1\n{KEY}\n{unreadable}\n"), ALL).expect("it is not empty");
+        assert_eq!(taken.unreadable, Some(unreadable));
+    }
 }

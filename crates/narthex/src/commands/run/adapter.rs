@@ -7,9 +7,11 @@ use std::time::Duration;
 use cluster::chain;
 use controller::port::{Loss, Old};
 use controller::{Adopted, Applied, ApplyError, Channel, LiveError, LiveState, Locations, Nginx, Posted};
+use model::dictionaries::{Dictionaries, Place};
 use model::live::Medium;
 use model::{Data, Fixed, ProfileId, StreamPort, Table};
 use nginx::{Complaint, LiveClient, Supervisor};
+use ngx_value::Size;
 use render::{Capabilities, FileSet, Paths};
 use tracing::warn;
 
@@ -85,7 +87,7 @@ impl Nginx for NginxPort {
         let locations = state.host_servers.values().fold(Locations::new(ids(&state.profiles)), |locations, host_server| {
             locations.with_host_server(host_server.names.iter().map(|name| name.as_str().into()), ids(&host_server.profiles))
         });
-        Some(Adopted { revision: state.revision.clone(), format: state.format.clone(), locations })
+        Some(Adopted { revision: state.revision.clone(), format: state.format.clone(), locations, dictionaries: dictionaries(state) })
     }
 
     fn keep(&mut self, confirmed: &Data) {
@@ -111,6 +113,16 @@ impl Nginx for NginxPort {
             () = self.supervisor.workers_missing() => Loss::Workers,
         }
     }
+}
+
+/// Those that it says it has; a name of none is left out.
+fn dictionaries(state: &nginx::NginxState) -> Dictionaries {
+    let read = |(name, found): (&String, &nginx::Dictionary)| {
+        let second = found.name.as_ref().is_some_and(|named| named != name);
+        let place = Place { second, former: found.former.map(Size::new) };
+        Some((name.parse().ok()?, (Size::new(found.capacity), place)))
+    };
+    Dictionaries(state.dicts.iter().filter_map(read).collect())
 }
 
 fn applied(applied: nginx::Applied) -> Applied {

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use model::{Built, CertificateFacts};
-use ops::{Family, Fetched, labels};
+use ops::{Exposition, Family, Fetched, labels};
 use tokio::sync::watch;
 
 const EXPIRE: Family = Family::gauge("ssl_expire_time_seconds", "When the certificate of a host ends, in seconds since 1970.");
@@ -21,15 +21,17 @@ pub(super) struct Certificates {
 }
 
 impl Fetched for Certificates {
-    fn text(&self) -> Pin<Box<dyn Future<Output = String> + Send + '_>> {
+    fn write<'a>(&'a self, out: &'a mut Exposition) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>> {
         let leads = self.leader.as_ref().is_none_or(|leader| *leader.borrow());
         let built = self.built.borrow().clone();
-        let text = built.map(|built| text(&built, &self.class, leads)).unwrap_or_default();
-        Box::pin(std::future::ready(text))
+        if let Some(built) = built {
+            write(&built, &self.class, leads, out);
+        }
+        Box::pin(std::future::ready(()))
     }
 }
 
-fn text(built: &Built, class: &str, leads: bool) -> String {
+fn write(built: &Built, class: &str, leads: bool, out: &mut Exposition) {
     let (mut expire, mut info) = (Vec::new(), Vec::new());
     for (host, id) in &built.model.live.servers {
         let Some(facts) = built.certificates.get(id) else { continue };
@@ -46,12 +48,10 @@ fn text(built: &Built, class: &str, leads: bool) -> String {
         ];
         info.push((labels(&[&common[..], &more].concat()), 1.0));
     }
-    let mut text = String::new();
     if leads {
-        EXPIRE.write(&expire, &mut text);
+        EXPIRE.write(&expire, out);
     }
-    INFO.write(&info, &mut text);
-    text
+    INFO.write(&info, out);
 }
 
 fn common(host: &str, class: &str, facts: &CertificateFacts) -> [(&'static str, String); 5] {

@@ -9,7 +9,7 @@ use controller::metrics::Identity;
 use model::options::RequestCounting;
 use model::{Built, ObjectKey};
 use nginx::{Connections, LiveClient, LiveError, Place, Usage};
-use ops::{Family, Labels, RequestMetrics, RequestOptions};
+use ops::{Exposition, Family, Labels, NativeOptions, RequestMetrics, RequestOptions};
 use render::Paths;
 use tokio::sync::{Mutex, watch};
 use tokio::time::{MissedTickBehavior, timeout};
@@ -53,11 +53,7 @@ struct Progress {
 
 impl Collector {
     pub(super) fn new(args: &MetricsArgs, counting: &RequestCounting, identity: &Identity, sources: Sources) -> Self {
-        let labels = ops::labels(&[
-            ("controller_class", &identity.class),
-            ("controller_namespace", &identity.namespace),
-            ("controller_pod", &identity.pod),
-        ]);
+        let labels = super::state_metrics::constant_labels(identity);
         let options = RequestOptions {
             constant_labels: labels.clone(),
             per_host: args.metrics_per_host,
@@ -67,6 +63,7 @@ impl Collector {
             time: counting.time.scaled(1.0).collect(),
             length: counting.length.scaled(1.0).collect(),
             size: counting.size.scaled(1.0).collect(),
+            native: counting.native_schema.map(|schema| NativeOptions { schema, most_buckets: args.max_buckets as usize }),
         };
         let streams = Streams::new(&sources.paths, sources.built.clone());
         Self { sources, requests: RequestMetrics::new(options), streams, labels, progress: Mutex::default() }
@@ -110,26 +107,24 @@ impl Collector {
         }
     }
 
-    async fn text(&self) -> String {
+    async fn write(&self, out: &mut Exposition) {
         if timeout(PATIENCE, self.fetch()).await.is_err() {
             debug!("NGINX takes its time, request metrics lag behind");
         }
-        let mut text = String::new();
-        self.requests.write(&mut text);
-        self.streams.write(&self.labels, &mut text).await;
+        self.requests.write(out);
+        self.streams.write(&self.labels, out).await;
         if let Ok(Ok(connections)) = timeout(PATIENCE, self.sources.live.connections()).await {
-            write_connections(&self.labels, &connections, &mut text);
+            write_connections(&self.labels, &connections, out);
         }
         if let Ok(Some(usage)) = timeout(PATIENCE, self.sources.place.usage(&self.sources.paths)).await {
-            write_usage(&self.labels, &usage, &mut text);
+            write_usage(&self.labels, &usage, out);
         }
-        text
     }
 }
 
 impl ops::Fetched for Collector {
-    fn text(&self) -> Pin<Box<dyn Future<Output = String> + Send + '_>> {
-        Box::pin(self.text())
+    fn write<'a>(&'a self, out: &'a mut Exposition) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>> {
+        Box::pin(self.write(out))
     }
 }
 
@@ -141,7 +136,7 @@ fn is_known(built: &Built, labels: &Labels) -> bool {
     built.has_ingress(&ObjectKey::new(&*labels.namespace, &*labels.ingress))
 }
 
-fn write_connections(labels: &str, connections: &Connections, text: &mut String) {
+fn write_connections(labels: &str, connections: &Connections, out: &mut Exposition) {
     let state = |name: &str| format!("{labels},{}", ops::labels(&[("state", name)]));
     let now = [
         (state("active"), connections.active as f64),
@@ -149,14 +144,14 @@ fn write_connections(labels: &str, connections: &Connections, text: &mut String)
         (state("writing"), connections.writing as f64),
         (state("waiting"), connections.waiting as f64),
     ];
-    Family::gauge("nginx_process_connections", "Open connections of clients by what they do.").write(&now, text);
+    Family::gauge("nginx_process_connections", "Open connections of clients by what they do.").write(&now, out);
     let total = [(state("accepted"), connections.accepted as f64), (state("handled"), connections.handled as f64)];
-    Family::counter("nginx_process_connections_total", "Connections since NGINX was started.").write(&total, text);
+    Family::counter("nginx_process_connections_total", "Connections since NGINX was started.").write(&total, out);
     let requests = [(labels.to_owned(), connections.requests as f64)];
-    Family::counter("nginx_process_requests_total", "Requests since NGINX was started, internal ones included.").write(&requests, text);
+    Family::counter("nginx_process_requests_total", "Requests since NGINX was started, internal ones included.").write(&requests, out);
 }
 
-fn write_usage(labels: &str, usage: &Usage, text: &mut String) {
+fn write_usage(labels: &str, usage: &Usage, out: &mut Exposition) {
     let families = [
         (Family::gauge("nginx_process_num_procs", "Processes of NGINX."), usage.processes as f64),
         (
@@ -174,7 +169,7 @@ fn write_usage(labels: &str, usage: &Usage, text: &mut String) {
         ),
     ];
     for (family, value) in families {
-        family.write(&[(labels.to_owned(), value)], text);
+        family.write(&[(labels.to_owned(), value)], out);
     }
 }
 
@@ -184,9 +179,10 @@ mod tests {
 
     #[test]
     fn connections_are_shown_by_their_state() {
-        let mut text = String::new();
+        let mut out = Exposition::new(ops::Form::Text);
         let connections = Connections { active: 4, reading: 1, writing: 1, waiting: 2, accepted: 9, handled: 8, requests: 70 };
-        write_connections("k=\"v\"", &connections, &mut text);
+        write_connections("k=\"v\"", &connections, &mut out);
+        let text = String::from_utf8(out.into_bytes()).unwrap();
         assert!(text.contains("nginx_ingress_controller_nginx_process_connections{k=\"v\",state=\"waiting\"} 2\n"), "{text}");
         assert!(text.contains("nginx_ingress_controller_nginx_process_connections_total{k=\"v\",state=\"handled\"} 8\n"), "{text}");
         assert!(text.contains("nginx_ingress_controller_nginx_process_requests_total{k=\"v\"} 70\n"), "{text}");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use model::{Built, StreamPort, StreamService};
 use nginx::StreamLog;
-use ops::StreamMetrics;
+use ops::{Exposition, StreamMetrics};
 use parking_lot::Mutex;
 use render::Paths;
 use tokio::sync::watch;
@@ -36,9 +36,9 @@ impl Streams {
         let _ = tokio::task::spawn_blocking(move || counted.lock().fetch(&built)).await;
     }
 
-    pub(super) async fn write(&self, constant: &str, text: &mut String) {
+    pub(super) async fn write(&self, constant: &str, out: &mut Exposition) {
         self.fetch().await;
-        self.counted.lock().metrics.write(constant, text);
+        self.counted.lock().metrics.write(constant, out);
     }
 }
 
