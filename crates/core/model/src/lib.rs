@@ -28,7 +28,7 @@ mod rule;
 pub mod shares;
 pub mod snapshot;
 
-pub use builder::{Basis, Builder, Built, Data, Quarantine, Review};
+pub use builder::{Basis, Builder, Built, ConfigValues, Data, KeyValue, Quarantine, Refusal, Review};
 pub use fixed::{Fixed, GlobalHeaders, Globals, HostServer, Listen, StreamPort, StreamService};
 pub use key::{BackendId, BackendPort, ObjectKey, ObjectRef};
 pub use last_readable::LastReadable;

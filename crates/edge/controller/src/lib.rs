@@ -28,7 +28,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use model::snapshot::Staples;
-use model::{BuildOptions, Builder, Built, Data, Snapshot};
+use model::{BuildOptions, Builder, Built, ConfigValues, KeyValue, Snapshot};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
@@ -88,6 +88,8 @@ impl Handle {
 pub(crate) enum Feedback {
     /// NGINX refused what these ask for in a build, each for its reason.
     Quarantine(Arc<Built>, Vec<(Subject, String)>),
+    /// NGINX refuses some of these keys of the ConfigMap, for this reason: none is used until it is known which.
+    Suspend(Vec<(String, KeyValue)>, String),
     /// NGINX accepts again what these ask for.
     Release(Vec<Subject>),
     /// NGINX confirmed what was built.
@@ -113,8 +115,8 @@ pub struct Parts<N, L, S> {
     pub stream_map: Option<S>,
     /// Takes resolved names back into the snapshots.
     pub addresses: Arc<dyn Addresses>,
-    /// The data of the ConfigMap that NGINX confirmed for an earlier controller of the same work directory.
-    pub confirmed: Data,
+    /// The values of the ConfigMap that NGINX confirmed for an earlier controller of the same work directory.
+    pub confirmed: ConfigValues,
     /// The receiver of findings.
     pub report: Arc<dyn Reporter>,
     /// The metrics.
