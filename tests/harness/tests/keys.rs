@@ -38,19 +38,20 @@ fn lines(input: &Input) -> Result<Lines, String> {
     let set = input.render(&CAPABILITIES, &Paths::new("/var/lib/narthex"))?;
     let text = String::from_utf8_lossy(set.conf());
     let mut found = Lines::new();
-    collect("", &lexer::parse(&text).map_err(|error| format!("{error}\n{text}"))?, &mut found);
+    collect("", &lexer::parse(&text).map_err(|error| format!("{error}\n{text}"))?, &set.revision, &mut found);
     Ok(found)
 }
 
-fn collect(prefix: &str, directives: &[Directive], found: &mut Lines) {
+fn collect(prefix: &str, directives: &[Directive], revision: &str, found: &mut Lines) {
     for directive in directives {
         // The content of these is data: a key for a value.
         let is_data = ["/http/map", "/http/geo", "/stream/map"].contains(&prefix);
         let name = if is_data { format!("{prefix}/...") } else { format!("{prefix}/{}", directive.name()) };
-        let mut words: Vec<&str> = directive.words.iter().map(|word| word.text.as_str()).collect();
+        let mut words: Vec<String> = directive.words.iter().map(|word| word.text.clone()).collect();
         match &directive.body {
-            Body::Block(children) => collect(&name, children, found),
-            Body::Lua(source) => words.push(source),
+            Body::Block(children) => collect(&name, children, revision, found),
+            // The revision is that of all lines. Long texts are in pieces.
+            Body::Lua(source) => words.push(source.replace("\",\n\"", "").replace(revision, "REVISION")),
             Body::None => {}
         }
         *found.entry(name).or_default().entry(words.join(" ")).or_default() += 1;

@@ -4,7 +4,6 @@ mod auth;
 mod clients;
 mod endpoints;
 mod logs;
-mod refused;
 mod status;
 mod traces;
 
