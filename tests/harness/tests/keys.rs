@@ -86,10 +86,13 @@ fn without_own(mut names: Names, key: &'static str) -> Names {
     names
 }
 
+/// By key, text and base.
+type KnownNames = BTreeMap<(&'static str, &'static str, usize), Rc<Names>>;
+
 /// The names of the lines that change where a key gets a text.
 fn owned(key: &'static str, text: &'static str, at: usize) -> Rc<Names> {
     thread_local! {
-        static KNOWN: RefCell<BTreeMap<(&'static str, &'static str, usize), Rc<Names>>> = const { RefCell::new(BTreeMap::new()) };
+        static KNOWN: RefCell<KnownNames> = const { RefCell::new(KnownNames::new()) };
     }
     if let Some(names) = KNOWN.with_borrow(|known| known.get(&(key, text, at)).cloned()) {
         return names;
