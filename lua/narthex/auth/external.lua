@@ -27,6 +27,11 @@ local COOKIE_STATUSES = {
 
 local M = {}
 
+-- Where the client came from, for `auth-signin`: the predecessor's module for NGINX sets it.
+expand.define("escaped_request_uri", function(var)
+  return escape_uri(var.request_uri)
+end)
+
 local function compile_cache(given, policy)
   local cache = given.cache
   if not cache then

@@ -132,6 +132,8 @@ check "sign-in" "302 http://signin.test/start?rd=http://signin.test%2F%3Fa%3Db%2
 check "without the challenge" "" "$(challenge signin.test /)"
 asks other.test /check '"auth_signin":"http://$host/start?x=y","auth_signin_redirect_param":"orig"'
 check "another parameter behind others" "302 http://other.test/start?x=y&orig=http://other.test%2F" "$(answer other.test /)"
+asks escaped.test /check '"auth_signin":"http://$host/start?to=$escaped_request_uri"'
+check "where the client came from, escaped" "302 http://escaped.test/start?to=%2F%3Fa%3Db" "$(answer escaped.test '/?a=b')"
 asks bare.test /check '"auth_signin":"/start?rd=here"'
 check "a URL that has it already" "302 /start?rd=here" "$(answer bare.test /)"
 asks pwsign.test /403 '"auth_signin":"http://$host/start"' '"password":{"users":"users"}'

@@ -26,6 +26,7 @@ mod room;
 mod staples;
 mod state;
 mod stream_services;
+mod values;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -55,9 +56,10 @@ use state::{BuilderState, set, set_if_changed};
 use stream_services::RefusedCertificates;
 
 pub use built::Built;
-pub use configmap::{Basis, Data};
+pub use configmap::{Basis, Refusal};
 pub use orphans::Lack;
 pub use review::Review;
+pub use values::{ConfigValues, Data, KeyValue};
 
 /// Ingresses of which NGINX refused what they ask for, each with the reason.
 pub type Quarantine = OrdMap<ObjectKey, Arc<str>>;
@@ -131,13 +133,9 @@ impl Builder {
         }
     }
 
-    /// Refuses the value of a key of the ConfigMap until it changes: its last value that NGINX confirmed is used, or its default.
-    ///
-    /// `built`: what NGINX refused. A value that has changed since then is not meant.
-    pub fn refuse_key(&mut self, key: &str, reason: &str, built: &Built) {
-        if let Some(value) = built.basis.data().get(key) {
-            self.refused.refuse(key, value, reason);
-        }
+    /// Refuses this value of a key of the ConfigMap until it changes: its last value that NGINX confirmed is used, or its default.
+    pub fn refuse_key(&mut self, key: &str, value: KeyValue, refusal: Refusal) {
+        self.refused.refuse(key, value, refusal);
     }
 
     /// Accepts the value of a key again.
@@ -162,10 +160,10 @@ impl Builder {
         self.refused_certificates.release(id);
     }
 
-    /// Goes on from the data of a ConfigMap that NGINX confirmed earlier.
+    /// Goes on from the values of a ConfigMap that NGINX confirmed earlier.
     #[must_use]
-    pub fn with_confirmed(mut self, data: &Data) -> Self {
-        self.refused.confirm(data);
+    pub fn with_confirmed(mut self, values: &ConfigValues) -> Self {
+        self.refused.confirm(values);
         self
     }
 
@@ -188,7 +186,7 @@ impl Builder {
     /// Remembers that NGINX confirmed what this build came to.
     pub fn confirmed(&mut self, built: &Built) {
         self.last_confirmed = built.rules.clone();
-        self.refused.confirm(built.basis.data());
+        self.refused.confirm(built.basis.values());
         self.refused_certificates.confirm(&built.model.fixed.stream_services);
     }
 
@@ -206,9 +204,8 @@ impl Builder {
     /// Goes over to a snapshot: settings, indexes of what objects name, and which of them are to be read again.
     fn follow(&mut self, snapshot: &Snapshot) -> (Changes, Dirty) {
         let mut config_problems = Vec::new();
-        let (config, data) = self.read_config(snapshot, &mut config_problems);
+        let (config, data, named) = self.read_config(snapshot, &mut config_problems);
         let config = Arc::new(config);
-        let named = self.read_named(&config, snapshot, &mut config_problems);
         let classes = Classes::of(snapshot, &self.options);
         let changed_keys = config.changed_keys(&self.state.config);
         let everything = changed_keys.iter().any(|key| key.invalidates.contains(&Derived::Ingresses))
@@ -245,13 +242,13 @@ impl Builder {
         changes.ingresses.extend(referrers);
         self.state.snapshot = snapshot.clone();
         self.state.set_problems(Subject::Config, config_problems);
-        let refused = self.refused.names();
+        let refused = self.refused.values();
         if refused != *self.state.built.refused_keys {
             self.state.built.refused_keys = Arc::new(refused);
         }
 
         let basis = &self.state.built.basis;
-        if everything || named != *basis.named() || data != *basis.data() || *snapshot.databases != *basis.databases() {
+        if everything || named != *basis.named() || data != basis.values().data || *snapshot.databases != *basis.databases() {
             self.globals(data, named, snapshot.databases.clone());
         }
         if everything {

@@ -19,6 +19,7 @@ use crate::profile::{Profile, ProfileId};
 
 pub use clients::{ClientVerification, TrustedClients};
 pub use headers::GlobalHeaders;
+pub(crate) use headers::LONGEST_FOR_GRPC;
 pub use host_server::HostServer;
 pub use stream::{StreamCertificate, StreamPort, StreamService};
 

@@ -28,7 +28,7 @@ mod rule;
 pub mod shares;
 pub mod snapshot;
 
-pub use builder::{Basis, Builder, Built, Data, Lack, Quarantine, Review};
+pub use builder::{Basis, Builder, Built, ConfigValues, Data, KeyValue, Lack, Quarantine, Refusal, Review};
 pub use fixed::dictionaries;
 pub use fixed::{Fixed, GlobalHeaders, Globals, HostServer, Listen, StreamCertificate, StreamPort, StreamService};
 pub use key::{BackendId, BackendPort, ObjectKey, ObjectRef};

@@ -10,13 +10,18 @@ use crate::Invalid;
 /// The pattern for the value of a header, as a key of an NGINX `map`: a text, or `~` (`~*` without regard to letter case) and a
 /// regular expression that compiled with PCRE2. Double quotes around the whole do not count.
 ///
-/// Not empty, at most 1000 bytes, no control characters.
+/// Not empty, at most 1000 bytes, no control characters; a regular expression has no named groups, as each would be a variable.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct HeaderPattern(String);
 
 const EXPECTED: Invalid = Invalid::new("a text, or ~ or ~* and a regular expression");
 
 impl HeaderPattern {
+    /// The text without regard to letter case, as NGINX compares it. `None`: it is a regular expression.
+    pub fn exact(&self) -> Option<String> {
+        (!self.0.starts_with('~')).then(|| self.0.to_ascii_lowercase())
+    }
+
     /// The text as a key of a `map`, not yet quoted: a text that could be taken for a word of NGINX's is marked as a text.
     pub fn map_key(&self) -> String {
         let marked = matches!(self.0.as_str(), "default" | "hostnames" | "include" | "volatile") || self.0.starts_with('\\');
@@ -35,7 +40,10 @@ impl FromStr for HeaderPattern {
         if let Some(regex) = text.strip_prefix('~') {
             let regex = regex.strip_prefix('*').unwrap_or(regex);
             let compiled = RegexBuilder::new().build(regex);
-            compiled.map_err(|error| Invalid::because(format!("a regular expression behind ~ ({error})")))?;
+            let compiled = compiled.map_err(|error| Invalid::because(format!("a regular expression behind ~ ({error})")))?;
+            if compiled.capture_names().iter().any(Option::is_some) {
+                return Err(Invalid::new("a regular expression behind ~ without named groups"));
+            }
             if regex.is_empty() {
                 return Err(EXPECTED);
             }
@@ -67,7 +75,7 @@ mod tests {
         ] {
             assert_eq!(text.parse::<HeaderPattern>().unwrap().map_key(), key, "{text}");
         }
-        for text in ["", "\"\"", "~", "~*", "~(", "a\nb", "\0"] {
+        for text in ["", "\"\"", "~", "~*", "~(", "a\nb", "\0", "~(?<host>x)", "~*(?P<a>x)"] {
             assert!(text.parse::<HeaderPattern>().is_err(), "{text:?}");
         }
     }

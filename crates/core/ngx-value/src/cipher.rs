@@ -1,4 +1,4 @@
-//! Lists of ciphers.
+//! Lists of ciphers, and of groups for the key exchange.
 
 use std::fmt;
 use std::str::FromStr;
@@ -68,6 +68,42 @@ const fn is_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'=')
 }
 
+/// Curves and groups for the key exchange, as OpenSSL lists them, or `auto`: names with `:` or `/` between them, each once; at most 1000 bytes, not empty.
+/// Before a name OpenSSL 3.5 knows `?` (not refused where it is unknown), `*` (a key share is sent) and `-` (taken out).
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct GroupList(String);
+
+impl GroupList {
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for GroupList {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let mut seen = Vec::new();
+        let is_group = |group: &str| {
+            let name = group.trim_start_matches(['?', '*', '-']);
+            let is_new = !seen.iter().any(|other: &String| other.eq_ignore_ascii_case(name));
+            seen.push(name.to_owned());
+            !name.is_empty() && is_new && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'))
+        };
+        if text.len() <= 1000 && text.split([':', '/']).all(is_group) {
+            return Ok(Self(text.to_owned()));
+        }
+        Err(Invalid::new("names of groups between colons such as X25519:prime256v1, each once, or auto"))
+    }
+}
+
+impl fmt::Display for GroupList {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -106,6 +142,16 @@ mod tests {
             "A@STRENGTH;",
         ] {
             assert!(text.parse::<CipherList>().is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn groups_stand_between_colons_each_once() {
+        for text in ["auto", "X25519:prime256v1", "?X25519MLKEM768:*X25519/P-256", "P-384"] {
+            assert_eq!(text.parse::<GroupList>().unwrap().as_str(), text);
+        }
+        for text in ["", ":", "X25519:", "X25519:x25519", "a b", "a;", "a\"", "?", "é"] {
+            assert!(text.parse::<GroupList>().is_err(), "{text:?}");
         }
     }
 

@@ -2,9 +2,9 @@
 
 use std::str::FromStr;
 
-use crate::Invalid;
 use crate::template::{Part, parts};
 use crate::variable::{complaint, has_stray_brace};
+use crate::{Invalid, Text};
 
 const MAX_BYTES: usize = 4000;
 
@@ -81,6 +81,10 @@ fn checked(expected: &str, text: &str, allowed: fn(u8) -> bool) -> Result<(), In
     if !(1..=MAX_BYTES).contains(&text.len()) || !text.bytes().all(allowed) {
         return Err(Invalid::because(expected.to_owned()));
     }
+    // Between quotes, `"` and `\` take two bytes each.
+    if Text::new(text).is_err() {
+        return Err(Invalid::because(format!("{expected}, escaped")));
+    }
     complaint(text).map_or(Ok(()), |complaint| Err(Invalid::because(format!("{expected} {complaint}"))))
 }
 
@@ -89,7 +93,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{Text, lexer, quote};
+    use crate::{lexer, quote};
 
     #[test]
     fn an_expression_has_letters_digits_and_variables() {

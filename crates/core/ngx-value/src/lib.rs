@@ -44,7 +44,7 @@ mod words;
 pub use blocked::HeaderPattern;
 pub use cache::{CacheRule, CacheRules};
 pub use cidr::{Cidr, CidrSet};
-pub use cipher::CipherList;
+pub use cipher::{CipherList, GroupList};
 pub use expression::{Expression, HeaderTemplate, HeaderValue};
 pub use fastcgi::{FastcgiName, FastcgiValue};
 pub use firewall::FirewallRules;
@@ -52,7 +52,7 @@ pub use hash_key::HashKey;
 pub use host::HostName;
 pub use invalid::Invalid;
 pub use local::{LOCAL_NETWORKS, is_local_name, local_address};
-pub use log::{LogParameter, SyslogHost};
+pub use log::{ErrorLogTarget, LogParameter, LogTarget, SyslogHost};
 pub use method::Method;
 pub use names::{LocationName, QueryName, Realm, ServiceName, SpanName};
 pub use number::{parse_bool, parse_integer, parse_integer_literal, parse_on_off};
@@ -70,5 +70,8 @@ pub use template::{Part, RewriteTarget, Template, VhostTemplate};
 pub use time::{Seconds, Time, parse_duration};
 pub use tokens::TokenList;
 pub use url::{RedirectTemplate, UrlTemplate};
-pub use variable::{is_built_in as is_built_in_variable, is_known as is_known_variable};
+pub use variable::{
+    built_in as built_in_variables, is_built_in as is_built_in_variable, is_expanded as is_expanded_variable,
+    is_known as is_known_variable, is_stream as is_stream_variable, of_places as place_variables, of_stream as stream_variables,
+};
 pub use words::{HeaderName, HttpVersion, Identifier, LogLevel, NextUpstream, RetryCondition, TlsProtocol, Word};

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use pcre2::bytes::RegexBuilder;
 
-use crate::Invalid;
+use crate::{Invalid, Text};
 
 /// A path that is matched as a regular expression: `^` + text, case-insensitive, on the bytes of the normalised URI.
 ///
@@ -15,12 +15,13 @@ pub struct PathRegex(String);
 
 /// A regular expression for a whole argument of a directive.
 ///
-/// It compiled with PCRE2, without regard to letter case; not empty, no NUL, CR or LF; at most 4000 bytes.
+/// It compiled with PCRE2, without regard to letter case; not empty, no NUL, CR or LF; at most 4000 bytes, and no longer than NGINX reads when it is
+/// escaped.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Regex(String);
 
 const MAX_BYTES: usize = 4000;
-const LIMITS: Invalid = Invalid::new("a regular expression of at most 4000 bytes without NUL and line breaks");
+const LIMITS: Invalid = Invalid::new("a regular expression of at most 4000 bytes, escaped, without NUL and line breaks");
 
 impl Regex {
     /// The text.
@@ -33,7 +34,7 @@ impl FromStr for Regex {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        if text.is_empty() {
+        if text.is_empty() || Text::new(text).is_err() {
             return Err(LIMITS);
         }
         compile(text, &[text])?;

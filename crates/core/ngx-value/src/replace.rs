@@ -97,7 +97,7 @@ impl fmt::Display for LocationPart {
     }
 }
 
-/// NGINX takes a text behind `~` for a regular expression; it must be one.
+/// NGINX takes a text behind `~`, and `~*`, for a regular expression; it must be one. The alphabets have no parentheses, so that it has no groups.
 fn is_match(text: &str) -> bool {
     text.strip_prefix('~').is_none_or(|pattern| pattern.parse::<Pattern>().is_ok())
 }

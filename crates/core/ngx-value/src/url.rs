@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use crate::Invalid;
 use crate::template::{Part, is_basic, parts};
-use crate::variable::{complaint, has_stray_brace};
+use crate::variable::{complaint_of_expanded, has_stray_brace};
 
 const MAX_BYTES: usize = 4000;
 
@@ -88,7 +88,7 @@ impl FromStr for UrlTemplate {
             return Err(invalid(" with a port from 1 to 65535"));
         }
         check(&text[path..], EXPECTED)?;
-        complaint(host).map_or(Ok(()), |complaint| Err(invalid(&format!(" {complaint}"))))?;
+        complaint_of_expanded(host).map_or(Ok(()), |complaint| Err(invalid(&format!(" {complaint}"))))?;
         Ok(Self { text: text.to_owned(), host: (start, start + host.len()), path })
     }
 }
@@ -133,7 +133,7 @@ impl FromStr for RedirectTemplate {
         } else if text.starts_with('/') && !text.starts_with("//") {
             check(text, TARGET)?;
         } else {
-            text.parse::<UrlTemplate>().map_err(|_| match complaint(text) {
+            text.parse::<UrlTemplate>().map_err(|_| match complaint_of_expanded(text) {
                 Some(complaint) => Invalid::because(format!("{TARGET} {complaint}")),
                 None => Invalid::new(TARGET),
             })?;
@@ -158,7 +158,7 @@ fn check(text: &str, expected: &str) -> Result<(), Invalid> {
     if text.len() > MAX_BYTES || !text.bytes().all(allowed) || has_stray_brace(text) {
         return Err(Invalid::because(format!("{expected} of letters, digits, - . _ ~ / : , ? & = and variables, at most 4000 bytes")));
     }
-    complaint(text).map_or(Ok(()), |complaint| Err(Invalid::because(format!("{expected} {complaint}"))))
+    complaint_of_expanded(text).map_or(Ok(()), |complaint| Err(Invalid::because(format!("{expected} {complaint}"))))
 }
 
 /// Cuts `:port` off. `None` if a bracket does not close.

@@ -116,6 +116,10 @@ impl HeadersView {
     /// gRPC without `connection`.
     fn new(globals: &Globals, pad: &'static str, connection: Option<Printed>) -> Result<Self, RenderError> {
         let config = &globals.config;
+        let request = match connection {
+            Some(_) => globals.headers.request.clone(),
+            None => globals.headers.for_grpc().cloned().collect(),
+        };
         Ok(Self {
             pad: Printed::fixed(pad),
             directive: Printed::fixed(if connection.is_some() { "proxy_set_header" } else { "grpc_set_header" }),
@@ -126,7 +130,7 @@ impl HeadersView {
             original_forwarded_for: header_variable(config.forwarded_for_header.as_str())?,
             original_forwarded_host: header_variable(config.forwarded_host_header.as_str())?,
             certificate: None,
-            more: HeaderView::all(&globals.headers.request)?,
+            more: HeaderView::all(&request)?,
         })
     }
 }

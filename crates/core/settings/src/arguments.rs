@@ -1,6 +1,6 @@
 //! Values as arguments of a directive.
 
-use ngx_value::{HttpVersion, NextUpstream, Regex, Seconds, Size, Time, TlsProtocol, Word};
+use ngx_value::{GroupList, HttpVersion, NextUpstream, Regex, Seconds, Size, Time, TlsProtocol, Word};
 
 use crate::config::HeaderBuffers;
 
@@ -23,6 +23,12 @@ impl Arguments for Seconds {
 }
 
 impl Arguments for Word {
+    fn arguments(&self) -> Vec<String> {
+        vec![self.to_string()]
+    }
+}
+
+impl Arguments for GroupList {
     fn arguments(&self) -> Vec<String> {
         vec![self.to_string()]
     }

@@ -15,9 +15,9 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::LazyLock;
 
-use ngx_value::{Invalid, Size};
+use ngx_value::{Invalid, Size, TlsProtocol};
 
-use crate::groups::{ANNOTATIONS, GROUPS, misfits, unsendable_logs, withdraw_formats};
+use crate::groups::{ANNOTATIONS, GROUPS, misfits, unsendable_logs, withdraw_unknown};
 use crate::known;
 use crate::table::Since;
 
@@ -143,7 +143,7 @@ impl Config {
             }
             findings.extend(details.into_iter().map(|detail| ConfigFinding { key: key.clone(), value: shown(&lower, value), detail }));
         }
-        for (key, detail) in withdraw_formats(&mut config) {
+        for (key, detail) in withdraw_unknown(&mut config).into_iter().chain(withdraw_http3(&mut config)) {
             let written = data.iter().find(|(written, _)| written.eq_ignore_ascii_case(key));
             let (key, value) = written.map_or((key.to_owned(), String::new()), |(key, value)| (key.clone(), value.clone()));
             findings.push(ConfigFinding { key, value, detail });
@@ -162,6 +162,15 @@ impl Config {
     }
 }
 
+/// Takes HTTP/3 back where the version of TLS that it needs is off: NGINX would refuse the whole configuration. Says so.
+fn withdraw_http3(config: &mut Config) -> Option<(&'static str, String)> {
+    if !config.use_http3 || config.ssl_protocols.contains(&TlsProtocol::V1_3) {
+        return None;
+    }
+    config.use_http3 = false;
+    Some(("use-http3", "HTTP/3 needs TLSv1.3, which ssl-protocols leaves out; false is used".to_owned()))
+}
+
 /// Keys whose value is a secret.
 const SECRET_KEYS: [&str; 1] = ["ssl-session-ticket-key"];
 
@@ -176,7 +185,7 @@ pub fn shown(key: &str, value: &str) -> String {
 pub enum Workers {
     /// One for each CPU that may be used.
     Auto,
-    /// So many, 1 to 1024.
+    /// So many, 1 to 512: NGINX has room for 1024 processes, and a reload has as many again.
     Count(u32),
 }
 
@@ -189,9 +198,9 @@ impl FromStr for Workers {
             _ => text
                 .parse()
                 .ok()
-                .filter(|count| (1..=1024).contains(count))
+                .filter(|count| (1..=512).contains(count))
                 .map(Self::Count)
-                .ok_or(Invalid::new("auto or a number from 1 to 1024")),
+                .ok_or(Invalid::new("auto or a number from 1 to 512")),
         }
     }
 }

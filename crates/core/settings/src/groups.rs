@@ -51,7 +51,7 @@ pub use limits::{Limits, LimitsDefaults};
 pub use mirror::Mirror;
 pub use names::Names;
 pub use observability::{Observability, ObservabilityDefaults, Ratio, Sampler};
-pub(crate) use observability::{unsendable_logs, withdraw_formats};
+pub(crate) use observability::{unsendable_logs, withdraw_unknown};
 pub use path::Path;
 pub use protocol::{BackendProtocol, ConnectionHeader, Protocol};
 pub(crate) use proxy::misfits;

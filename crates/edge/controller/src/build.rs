@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use model::snapshot::{Issuers, Staples};
-use model::{Builder, Built, ObjectKey, ObjectRef, Problem, Snapshot};
+use model::{Builder, Built, ObjectKey, ObjectRef, Problem, Refusal, Snapshot};
 use tokio::sync::{mpsc, watch};
 use tokio::time::MissedTickBehavior;
 use tracing::{info, warn};
@@ -72,7 +72,7 @@ pub(crate) async fn run(
                 Some(Feedback::Quarantine(refused, subjects)) => for (subject, reason) in subjects {
                     match subject {
                         Subject::Ingress(ingress) => builder.quarantine(&ingress, &reason, &refused),
-                        Subject::Setting(key) => builder.refuse_key(&key, &reason, &refused),
+                        Subject::Setting(key, value) => builder.refuse_key(&key, value, Refusal::Found(reason.into())),
                         Subject::Certificate { id, .. } => builder.refuse_certificate(&id, &reason),
                     }
                 },
@@ -80,8 +80,14 @@ pub(crate) async fn run(
                 Some(Feedback::Release(subjects)) => for subject in subjects {
                     match subject {
                         Subject::Ingress(ingress) => builder.release(&ingress),
-                        Subject::Setting(key) => builder.release_key(&key),
+                        Subject::Setting(key, _) => builder.release_key(&key),
                         Subject::Certificate { id, .. } => builder.release_certificate(&id),
+                    }
+                },
+                Some(Feedback::Suspend(keys, reason)) => {
+                    let reason: Arc<str> = reason.into();
+                    for (key, value) in keys {
+                        builder.refuse_key(&key, value, Refusal::Suspected(reason.clone()));
                     }
                 },
             },

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use imbl::OrdMap;
 use k8s_openapi::api::core::v1::ConfigMap;
-use model::{BuildOptions, Data, Fixed, Ingress, ObjectKey, Problem, Snapshot, StreamPort, Table};
+use model::{BuildOptions, ConfigValues, Fixed, Ingress, ObjectKey, Problem, Snapshot, StreamPort, Table};
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{Notify, Semaphore, watch};
 
@@ -30,6 +30,8 @@ pub(crate) struct World {
     pub(crate) judge: Option<Box<Judge>>,
     /// Time that the test of a text takes; `None`: none.
     pub(crate) pace: Option<Box<SlowJudge>>,
+    /// Time that every test takes, however patient the caller is.
+    pub(crate) test_takes: Duration,
     /// Tests beside those of texts that were applied.
     pub(crate) tests: usize,
     /// Whether the master lives.
@@ -130,6 +132,8 @@ impl Nginx for Fake {
     }
 
     async fn test(&mut self, fixed: &Fixed, limit: Duration) -> Result<Duration, ApplyError> {
+        let takes = self.world().test_takes;
+        tokio::time::sleep(takes).await;
         let mut world = self.world();
         world.tests += 1;
         world.judge.as_ref().map_or(Ok(()), |judge| judge(fixed))?;
@@ -149,7 +153,7 @@ impl Nginx for Fake {
         self.world().adopted.clone()
     }
 
-    fn keep(&mut self, _: &Data) {}
+    fn keep(&mut self, _: &ConfigValues) {}
 
     async fn runs(&mut self) -> bool {
         self.world().up
@@ -313,7 +317,7 @@ impl Bed {
             nginx: fake.clone(),
             live: fake.clone(),
             stream_map: Some(FakeFiles(files.clone())),
-            confirmed: Data::new(),
+            confirmed: ConfigValues::default(),
             addresses: Arc::new(fake.clone()),
             staples: watch::Sender::default().subscribe(),
             issuers: watch::Sender::default().subscribe(),

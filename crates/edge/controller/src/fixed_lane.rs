@@ -11,10 +11,11 @@ mod causes;
 mod closed_ports;
 mod generations;
 mod kept_profiles;
+mod keys;
 mod pacing;
-mod pinned;
 mod quarantine;
 mod search;
+mod state;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -22,7 +23,7 @@ use std::time::{Duration, SystemTime};
 
 use model::dictionaries::{Dictionaries, Formers};
 use model::plan::{Reason, reasons};
-use model::{Built, Data, Fixed};
+use model::{Built, ConfigValues, Fixed};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 use tracing::{debug, error, info, warn};
@@ -34,8 +35,8 @@ use crate::{Feedback, LiveStatus, Loaded, Locations, Pace};
 use causes::Causes;
 use closed_ports::ClosedPorts;
 use generations::Generations;
+use keys::KeySearch;
 use pacing::Pacing;
-use pinned::pinned;
 pub(crate) use quarantine::Subject;
 use quarantine::{HeldParts, Suspects};
 
@@ -68,7 +69,7 @@ pub(crate) async fn run<N: Nginx>(
             // A stream of changes may not put off what is already due.
             due.map_or(spaced, |due| if due > now { due.min(spaced).max(now) } else { due })
         };
-        let look = lane.held.next().into_iter().chain(lane.closed.next()).min();
+        let look = lane.held.next().into_iter().chain(lane.closed.next()).chain(lane.keys.as_ref().and_then(KeySearch::due)).min();
         tokio::select! {
             biased;
             loss = lane.nginx.lost(), if started && lane.lost.is_none() => {
@@ -83,7 +84,7 @@ pub(crate) async fn run<N: Nginx>(
                 if changed.is_err() { return "fixed lane" }
                 let wanted = built.borrow_and_update().clone();
                 let asked = *asked.borrow() > lane.answered;
-                if let Some(wanted) = &wanted { lane.held.follow(wanted) }
+                if let Some(wanted) = &wanted { lane.follow(wanted) }
                 due = match &wanted {
                     Some(wanted) if asked || lane.differs(wanted) => Some(soon(due, lane.earliest(wanted))),
                     // What failed is not wanted any more.
@@ -131,7 +132,7 @@ pub(crate) async fn run<N: Nginx>(
             () = sleep_until(look.unwrap_or_else(Instant::now)), if look.is_some() && (due.is_none() || waits) => {
                 let wanted = built.borrow().clone();
                 if let Some(wanted) = wanted {
-                    lane.look_again(&wanted).await;
+                    lane.look(&wanted).await;
                     if lane.look_at_ports().await { due = Some(soon(due, lane.earliest(&wanted))) }
                 }
             }
@@ -161,8 +162,10 @@ pub(crate) struct Lane<N> {
     metrics: Metrics,
     /// The loss that is not repaired yet.
     lost: Option<Loss>,
-    /// The data of the ConfigMap that NGINX confirmed last.
-    confirmed: Data,
+    /// The values of the ConfigMap that NGINX confirmed last.
+    confirmed: ConfigValues,
+    /// The search for keys of it that NGINX refuses.
+    keys: Option<KeySearch>,
     held: HeldParts,
     closed: ClosedPorts,
     suspects: Suspects,
@@ -193,7 +196,14 @@ pub(crate) struct Ends {
 }
 
 impl<N: Nginx> Lane<N> {
-    pub(crate) fn new(nginx: N, ends: Ends, report: Arc<dyn Reporter>, metrics: Metrics, confirmed: Data, interval: Duration) -> Self {
+    pub(crate) fn new(
+        nginx: N,
+        ends: Ends,
+        report: Arc<dyn Reporter>,
+        metrics: Metrics,
+        confirmed: ConfigValues,
+        interval: Duration,
+    ) -> Self {
         let (held, closed, suspects, generations, pacing, quarantined) = Default::default();
         Self {
             nginx,
@@ -202,6 +212,7 @@ impl<N: Nginx> Lane<N> {
             metrics,
             lost: None,
             confirmed,
+            keys: None,
             held,
             closed,
             suspects,
@@ -312,8 +323,8 @@ impl<N: Nginx> Lane<N> {
                 self.confirmed(&applied, &labels, &words.join("; "), started.elapsed());
                 self.sound();
                 self.lost = None;
-                if self.confirmed != *wanted.basis.data() {
-                    self.confirmed = wanted.basis.data().clone();
+                if self.confirmed != *wanted.basis.values() {
+                    self.confirmed = wanted.basis.values().clone();
                     self.nginx.keep(&self.confirmed);
                 }
                 if loaded.starts > 0 {
@@ -327,6 +338,7 @@ impl<N: Nginx> Lane<N> {
                 self.ends.loaded.send_replace(Loaded { starts, revision: applied.revision, locations, fixed: Some(fixed) });
                 self.left_out(applied.closed).await;
                 self.before = Some(wanted.clone());
+                self.keys.iter_mut().for_each(KeySearch::begin);
                 let _ = self.ends.feedback.send(Feedback::Confirmed(wanted.clone())).await;
                 TurnOutcome::Done
             }
@@ -372,56 +384,6 @@ impl<N: Nginx> Lane<N> {
         let serving = self.ends.loaded.borrow().revision.clone();
         let (run, answers, finished) = (self.runs, self.answered, SystemTime::now());
         self.ends.attempts.send_replace(Some(Arc::new(Attempt { run, answers, reasons, result, serving, quarantined, took, finished })));
-    }
-
-    /// The consequence while a configuration is not applied; for messages.
-    async fn instead(&mut self) -> &'static str {
-        if self.nginx.runs().await {
-            "the last known good configuration stays active"
-        } else {
-            "nginx does not run, so nothing is served yet"
-        }
-    }
-
-    /// The wanted configuration can't be applied, and no object is at fault. Logged once for as long as it stays so.
-    async fn failed(&mut self, message: &str) -> TurnOutcome {
-        let instead = self.instead().await;
-        if self.ends.fault.borrow().as_deref() == Some(message) {
-            debug!(error = message, "the configuration of nginx still can't be applied");
-        } else {
-            error!(
-                error = message,
-                "the configuration of nginx can't be applied, for which no object is at fault: {instead}; it is tried again"
-            );
-            self.report.reload(Err(message));
-            self.ends.fault.send_replace(Some(message.to_owned()));
-        }
-        TurnOutcome::Failed
-    }
-
-    /// A reload waits for old workers to end, as those who ask for it left most of them. Said once for as long as it stays so.
-    async fn waits(&mut self, message: &str) -> TurnOutcome {
-        let instead = self.instead().await;
-        self.metrics.waiting(true);
-        if self.ends.fault.borrow().as_deref() != Some(message) {
-            warn!("{message}; {instead}, and reloads that others need begin");
-            self.report.reload(Err(message));
-            self.ends.fault.send_replace(Some(message.to_owned()));
-        }
-        TurnOutcome::Waiting
-    }
-
-    fn sound(&self) {
-        self.metrics.waiting(false);
-        let loaded = self.ends.loaded.borrow();
-        if loaded.fixed.is_some() {
-            self.metrics.settled(&loaded.revision);
-        }
-        drop(loaded);
-        if self.ends.fault.borrow().is_some() {
-            info!("nginx takes its configuration again");
-            self.ends.fault.send_replace(None);
-        }
     }
 
     /// Restores what was lost, with the configuration of before. `true` if all is there.

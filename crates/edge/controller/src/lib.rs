@@ -29,7 +29,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use model::snapshot::{Issuers, Staples};
-use model::{BuildOptions, Builder, Built, Data, Snapshot, StreamPort};
+use model::{BuildOptions, Builder, Built, ConfigValues, KeyValue, Snapshot, StreamPort};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
@@ -91,6 +91,8 @@ pub(crate) enum Feedback {
     Quarantine(Arc<Built>, Vec<(Subject, String)>),
     /// The ports of TCP and UDP services that the last reload could not open, each with the reason.
     Closed(BTreeMap<StreamPort, String>),
+    /// NGINX refuses some of these keys of the ConfigMap, for this reason: none is used until it is known which.
+    Suspend(Vec<(String, KeyValue)>, String),
     /// NGINX accepts again what these ask for.
     Release(Vec<Subject>),
     /// NGINX confirmed what was built.
@@ -118,8 +120,8 @@ pub struct Parts<N, L, S> {
     pub stream_map: Option<S>,
     /// Takes resolved names back into the snapshots.
     pub addresses: Arc<dyn Addresses>,
-    /// The data of the ConfigMap that NGINX confirmed for an earlier controller of the same work directory.
-    pub confirmed: Data,
+    /// The values of the ConfigMap that NGINX confirmed for an earlier controller of the same work directory.
+    pub confirmed: ConfigValues,
     /// The receiver of findings.
     pub report: Arc<dyn Reporter>,
     /// The metrics.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use imbl::OrdMap;
 use model::dictionaries::Dictionaries;
-use model::{Data, Fixed, Part, Problem, StreamPort, Table};
+use model::{ConfigValues, Fixed, Part, Problem, StreamPort, Table};
 
 use crate::Locations;
 
@@ -35,8 +35,8 @@ pub trait Nginx: Send + 'static {
     /// The NGINX that ran before this process did, if there is one.
     fn adopted(&self) -> Option<Adopted>;
 
-    /// Keeps the data of the ConfigMap that NGINX confirmed, for a controller that starts while the present one is refused. A failure is logged.
-    fn keep(&mut self, confirmed: &Data);
+    /// Keeps the values of the ConfigMap that NGINX confirmed, for a controller that starts while the present one is refused. A failure is logged.
+    fn keep(&mut self, confirmed: &ConfigValues);
 
     /// Whether it runs.
     fn runs(&mut self) -> impl Future<Output = bool> + Send;

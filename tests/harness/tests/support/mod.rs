@@ -1,6 +1,8 @@
 //! Random text that is near to what has a meaning.
 #![allow(dead_code, reason = "each test binary uses its part")]
 
+pub(crate) mod settings;
+
 use proptest::prelude::*;
 use proptest::sample::select;
 

@@ -1,6 +1,6 @@
 //! One build's result.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use imbl::OrdMap;
@@ -8,6 +8,7 @@ use imbl::OrdMap;
 use super::Quarantine;
 use super::claims::Claims;
 use super::configmap::Basis;
+use super::values::KeyValue;
 use crate::Model;
 use crate::fixed::StreamPort;
 use crate::key::{BackendId, ObjectKey};
@@ -30,8 +31,8 @@ pub struct Built {
     pub basis: Arc<Basis>,
     /// Ingresses of which NGINX refused what they ask for.
     pub quarantined: Quarantine,
-    /// Keys of the ConfigMap whose value NGINX refused.
-    pub refused_keys: Arc<BTreeSet<String>>,
+    /// Keys of the ConfigMap that are not used as they are written, since NGINX refuses them or some of them, with these values.
+    pub refused_keys: Arc<BTreeMap<String, KeyValue>>,
     /// Certificates of TCP services that NGINX refused, by their content address.
     pub refused_certificates: Arc<BTreeSet<Arc<str>>>,
     /// What all objects ask for of what is finite.

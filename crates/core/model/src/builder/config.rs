@@ -8,7 +8,7 @@ use settings::{Config, ConfigEntry, Derived};
 use super::built::Subject;
 use super::changes::Changes;
 use super::dirty::Dirty;
-use super::{Basis, Builder, Data, configmap};
+use super::{Basis, Builder, ConfigValues, Data, configmap};
 use crate::key::ObjectRef;
 use crate::modules::{collector_remark, withhold};
 use crate::options::Edition;
@@ -23,17 +23,20 @@ use crate::snapshot::Snapshot;
 const NO_HOST: &str = "";
 
 impl Builder {
-    pub(super) fn read_config(&mut self, snapshot: &Snapshot, problems: &mut Vec<Problem>) -> (Config, Data) {
-        let Some(key) = &self.options.configmap else { return (Config::default(), Data::new()) };
+    /// Reads the ConfigMap, and what it names: what is in effect, as typed settings and as written.
+    pub(super) fn read_config(&mut self, snapshot: &Snapshot, problems: &mut Vec<Problem>) -> (Config, Data, Named) {
+        let Some(key) = &self.options.configmap else { return Default::default() };
         let object = ObjectRef::namespaced("ConfigMap", key);
         let empty = Data::new();
         let Some(map) = snapshot.config_maps.get(key) else {
             let detail = "the ConfigMap of --configmap does not exist; every setting has its default".to_owned();
             problems.push(Problem { object, field: String::new(), kind: ProblemKind::Configuration, detail });
-            return (Config::default(), empty);
+            return Default::default();
         };
-        let data = self.refused.replace(map.data.as_ref().unwrap_or(&empty), &object, problems);
-        let (mut config, findings) = Config::parse(&data);
+        let present = map.data.as_ref().unwrap_or(&empty);
+        let used = if self.refused.is_empty() { None } else { Some(self.replace_refused(present, &object, snapshot, problems)) };
+        let data = used.as_ref().map_or(present, |used| &used.data);
+        let (mut config, findings) = Config::parse(data);
         let problem = |key: &str, detail: String| Problem {
             object: object.clone(),
             field: format!("data[{key:?}]"),
@@ -51,12 +54,16 @@ impl Builder {
             problems.push(problem("use-geoip2", format!("no usable database {names} in {place}; their variables are empty")));
         }
         problems.extend(collector_remark(&config).map(|(key, detail)| problem(key, detail.to_owned())));
-        (config, data.into_owned())
+        let present_named = Named::read(&object, &config, snapshot, problems);
+        let named = used.as_ref().map_or(present_named, |used| Named::of(&used.named, &config));
+        (config, data.clone(), named)
     }
 
-    pub(super) fn read_named(&self, config: &Config, snapshot: &Snapshot, problems: &mut Vec<Problem>) -> Named {
-        let Some(key) = &self.options.configmap else { return Named::default() };
-        Named::read(&ObjectRef::namespaced("ConfigMap", key), config, snapshot, problems)
+    /// The values that are used where NGINX refuses some of the present ones.
+    fn replace_refused(&mut self, data: &Data, object: &ObjectRef, snapshot: &Snapshot, problems: &mut Vec<Problem>) -> ConfigValues {
+        let named = Named::read(object, &Config::parse(data).0, snapshot, &mut Vec::new());
+        let present = ConfigValues { data: data.clone(), named: named.contents() };
+        self.refused.replace(&present, object, problems)
     }
 
     pub(super) fn globals(&mut self, data: Data, named: Named, databases: Arc<BTreeSet<Edition>>) {

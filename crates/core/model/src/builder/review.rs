@@ -91,9 +91,7 @@ impl Builder {
         let mut snapshot = self.state.snapshot.clone();
         snapshot.config_maps.insert(key.clone(), Arc::new(map));
         let mut remarks = Vec::new();
-        let mut next = self.clone();
-        let (config, _) = next.read_config(&snapshot, &mut remarks);
-        next.read_named(&config, &snapshot, &mut remarks);
+        self.clone().read_config(&snapshot, &mut remarks);
         Some(Review { remarks, ..Review::default() })
     }
 

@@ -3,7 +3,7 @@
 //! In text NGINX refuses a variable that it does not know. The values that Lua expands (a rewrite, a host) are data, where it is just empty: that
 //! must not go unsaid.
 
-use ngx_value::{Part, is_known_variable};
+use ngx_value::{Part, is_expanded_variable};
 use settings::{Config, Spec};
 
 /// Values that Lua expands and that name variables that no directive is known to set: the annotation, and what is wrong.
@@ -17,7 +17,7 @@ pub(super) fn unknown<'a>(spec: &Spec, config: &Config, paths: impl Iterator<Ite
     let mut found = Vec::new();
     for (annotation, parts) in targets.chain(vhost).chain(hash) {
         let unknown = parts.iter().find_map(|part| match part {
-            Part::Variable(name) if !is_known_variable(name) && !is_set(name, spec, config, paths.clone()) => Some(*name),
+            Part::Variable(name) if !is_expanded_variable(name) && !is_set(name, spec, config, paths.clone()) => Some(*name),
             _ => None,
         });
         if let Some(name) = unknown {

@@ -1,5 +1,7 @@
 //! Who the client is, and what it asked for.
 
+use std::collections::BTreeSet;
+
 use model::Globals;
 use ngx_value::{CidrSet, HeaderPattern};
 use serde::Serialize;
@@ -106,15 +108,14 @@ impl MapsView {
             (false, true) => "$narthex_server_port",
             (false, false) => "$server_port",
         });
-        let keys = |list: &[HeaderPattern]| list.iter().map(|pattern| Printed::quoted(&pattern.map_key())).collect::<Result<_, _>>();
         let sources = noted_header(globals).map(|_| -> Result<_, RenderError> {
             let header = header_variable(config.forwarded_for_header.as_str())?;
             Ok(Sources { trusted: networks(&config.proxy_real_ip_cidr)?, header })
         });
         Ok(Self {
             sources: sources.transpose()?,
-            blocked_agents: keys(&config.block_user_agents)?,
-            blocked_referers: keys(&config.block_referers)?,
+            blocked_agents: map_keys(&config.block_user_agents)?,
+            blocked_referers: map_keys(&config.block_referers)?,
             connection: Printed::fixed(if config.upstream_keepalive_connections == 0 { "close" } else { "\"\"" }),
             rate_after: Printed::size_kib(config.limits.limit_rate_after),
             lua_request_id: config.generate_request_id,
@@ -137,6 +138,13 @@ impl MapsView {
                 .map(Printed::fixed),
         })
     }
+}
+
+/// Patterns as keys of a map. NGINX takes a text only once, whatever the case of its letters.
+pub(super) fn map_keys(patterns: &[HeaderPattern]) -> Result<Vec<Printed>, RenderError> {
+    let mut seen = BTreeSet::new();
+    let mut is_new = |pattern: &&HeaderPattern| pattern.exact().is_none_or(|text| seen.insert(text));
+    patterns.iter().filter(|pattern| is_new(pattern)).map(|pattern| Printed::quoted(&pattern.map_key())).collect()
 }
 
 /// Address ranges, one argument each.

@@ -90,7 +90,7 @@ impl HttpView {
             temp: Temp::new(paths)?,
             keepalive_min_timeout: caps.has_keepalive_min_timeout().then_some(KEEPALIVE_MIN_TIMEOUT.min(keepalive)),
             directives: DirectiveView::http(config)?,
-            hashes: Hashes::new(config, names),
+            hashes: Hashes::new(fixed, names),
             hidden_headers: config.headers.hide_headers.iter().map(Printed::word).collect::<Result<_, _>>()?,
             // Without `server-tokens` no answer has the header: of several that an endpoint sends, Lua could remove only one.
             pass_server_header: config.headers.allow_backend_server_header && config.server_tokens,

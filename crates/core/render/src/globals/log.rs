@@ -1,9 +1,10 @@
 //! The access log.
 
-use ngx_value::Word;
+use ngx_value::{LogTarget, Template};
 use serde::Serialize;
 use settings::Config;
 
+use super::client::map_keys;
 use crate::RenderError;
 use crate::print::Printed;
 
@@ -35,19 +36,19 @@ impl LogView {
         let escape = match (config.log_format_escape_none, config.log_format_escape_json) {
             (true, _) => Some("none"),
             (false, true) => Some("json"),
-            (false, false) => None,
+            (false, false) => escape(&config.log_format_upstream),
         };
         let observability = &config.observability;
-        let target = target(config, observability.disable_http_access_log, observability.http_access_log_path.as_ref())?;
+        let own = observability.http_access_log_path.as_ref();
+        let target = target(config, observability.disable_http_access_log, own)?;
         let syslog = syslog(config)?;
         let errors = syslog.clone().map(|target| Ok::<_, RenderError>(ErrorLog { target, level: Printed::word(config.error_log_level)? }));
-        let skipped = observability.skip_access_log_urls.iter().map(|pattern| Printed::quoted(&pattern.map_key()));
         Ok(Self {
             escape: escape.map(Printed::fixed),
             format: Printed::template(&config.log_format_upstream),
-            params: if syslog.is_some() { Printed::fixed("") } else { in_blocks(config, observability.http_access_log_path.as_ref())? },
+            params: if syslog.is_some() { Printed::fixed("") } else { in_blocks(config, own)? },
             target: target.map(|target| syslog.unwrap_or(target)),
-            skipped: skipped.collect::<Result<_, _>>()?,
+            skipped: map_keys(&observability.skip_access_log_urls)?,
             errors: errors.transpose()?,
         })
     }
@@ -64,25 +65,30 @@ fn syslog(config: &Config) -> Result<Option<Printed>, RenderError> {
 /// NGINX never splits a line between blocks, and a pipe takes up to 4 KiB (`PIPE_BUF`) at once, so that workers don't mix theirs.
 const BLOCKS: &str = " buffer=4k flush=100ms";
 
-/// How one of the access logs is written. Lines to syslog are packets of their own.
-pub(super) fn in_blocks(config: &Config, own: Option<&Word>) -> Result<Printed, RenderError> {
-    let params = &config.observability.access_log_params;
-    if path_of(config, own).starts_with("syslog:") {
-        return Ok(Printed::fixed(""));
-    }
-    if params.is_empty() { Ok(Printed::fixed(BLOCKS)) } else { Printed::options(params) }
+/// How one of the access logs is written: in blocks unless the settings say otherwise. Lines to syslog are packets of their own.
+pub(super) fn in_blocks(config: &Config, own: Option<&LogTarget>) -> Result<Printed, RenderError> {
+    let takes_buffers = own.unwrap_or(&config.access_log_path).takes_buffers();
+    if config.observability.access_log_params.is_empty() && takes_buffers { Ok(Printed::fixed(BLOCKS)) } else { params(config, own) }
 }
 
-fn path_of<'a>(config: &'a Config, own: Option<&'a Word>) -> &'a str {
-    own.unwrap_or(&config.access_log_path).as_str()
+/// How values in a format are escaped where nothing else is said: NGINX would read a format that begins like this parameter as one.
+pub(super) fn escape(format: &Template) -> Option<&'static str> {
+    format.as_str().starts_with("escape=").then_some("default")
+}
+
+/// How an access log is written. NGINX refuses to collect lines for some.
+fn params(config: &Config, own: Option<&LogTarget>) -> Result<Printed, RenderError> {
+    let target = own.unwrap_or(&config.access_log_path);
+    Printed::options(config.observability.access_log_params.iter().filter(|_| target.takes_buffers()))
 }
 
 /// Where one of the access logs goes, if anywhere.
-pub(super) fn target(config: &Config, disabled: bool, own: Option<&Word>) -> Result<Option<Printed>, RenderError> {
-    if disabled || config.disable_access_log {
+pub(super) fn target(config: &Config, disabled: bool, own: Option<&LogTarget>) -> Result<Option<Printed>, RenderError> {
+    let target = own.unwrap_or(&config.access_log_path);
+    if disabled || config.disable_access_log || target.is_off() {
         return Ok(None);
     }
-    match path_of(config, own) {
+    match target.as_str() {
         STDOUT_LINK => Ok(Some(Printed::fixed("/dev/stdout"))),
         target => Printed::argument(target).map(Some),
     }

@@ -3,7 +3,7 @@
 use model::Fixed;
 use serde::Serialize;
 
-use super::log::{in_blocks, target};
+use super::log::{escape, in_blocks, target};
 use super::path;
 use crate::print::Printed;
 use crate::{Capabilities, Paths, RenderError};
@@ -18,6 +18,7 @@ pub(crate) const PACKAGE: &str = "libnginx-mod-stream";
 #[derive(Serialize)]
 pub(crate) struct StreamView {
     services: Vec<ServiceName>,
+    escape: Option<Printed>,
     format: Printed,
     target: Option<Printed>,
     /// Behind the name of the format, each with a space before it.
@@ -47,12 +48,14 @@ impl StreamView {
         });
         let services = services.collect::<Result<Vec<_>, RenderError>>()?;
         let is_counted = fixed.globals.counting.is_some() && !services.is_empty();
-        let target = target(config, observability.disable_stream_access_log, observability.stream_access_log_path.as_ref())?;
+        let own = observability.stream_access_log_path.as_ref();
+        let target = target(config, observability.disable_stream_access_log, own)?;
         Ok(Some(Self {
             services,
+            escape: escape(&observability.log_format_stream).map(Printed::fixed),
             format: Printed::template(&observability.log_format_stream),
             target,
-            params: in_blocks(config, observability.stream_access_log_path.as_ref())?,
+            params: in_blocks(config, own)?,
             counted: is_counted.then(|| path(&paths.stream_log())).transpose()?,
         }))
     }

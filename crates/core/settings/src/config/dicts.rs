@@ -26,6 +26,8 @@ pub(super) const DICTS: Grammar<BTreeMap<Identifier, Size>> = Grammar {
 };
 
 const MAX_DICTS: usize = 100;
+/// Names of other memory that the workers share (`ssl_session_cache`).
+const RESERVED: [&str; 1] = ["SSL"];
 const EXPECTED: Invalid = Invalid::new("a name and a size from 8k to 200m, such as configuration_data:60");
 
 /// Those that the controller fills, with mebibytes. Routes live in `configuration_data`, so it is larger than the predecessor's.
@@ -70,6 +72,9 @@ fn pair(item: &str) -> Result<(Identifier, Size), Invalid> {
     };
     let count = parse_integer(digits).ok().and_then(|count| u64::try_from(count).ok()).ok_or(EXPECTED)?;
     let bytes = count.checked_mul(unit).filter(|bytes| (8 << 10..=200 << 20).contains(bytes)).ok_or(EXPECTED)?;
+    if RESERVED.contains(&name) {
+        return Err(Invalid::because(format!("another name than {name}, which NGINX's memory for TLS sessions has")));
+    }
     let name: Identifier = name.parse().map_err(|_| EXPECTED)?;
     if is_second_name(name.as_str()) {
         return Err(Invalid::new("another name: one of the controller's own with _resized behind it is used while its size changes"));

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::str::FromStr;
 
 use ngx_value::{
-    Cidr, CidrSet, HeaderName, HeaderPattern, Invalid, LogParameter, Seconds, Size, Snippet, TlsProtocol, Word, parse_bool,
+    Cidr, CidrSet, HeaderName, HeaderPattern, Invalid, LogParameter, Seconds, Size, Snippet, Time, TlsProtocol, Word, parse_bool,
     parse_integer_literal, parse_on_off,
 };
 
@@ -64,6 +64,40 @@ fn number(text: &str, range: std::ops::RangeInclusive<u32>) -> Result<u32, Inval
 pub(crate) const COUNT: Grammar<u32> =
     Grammar { value: "a whole number", read: |text, _| number(text, 0..=u32::MAX), print: u32::to_string };
 
+/// Idle connections: NGINX has memory for each from the start.
+pub(crate) const IDLE_CONNECTIONS: Grammar<u32> =
+    Grammar { value: "a whole number up to 65535", read: |text, _| number(text, 0..=65_535), print: u32::to_string };
+
+/// Connections of a worker, or 0: one needs some for its listening sockets, and has memory for all from the start.
+pub(crate) const CONNECTIONS: Grammar<u32> =
+    Grammar { value: "a whole number from 64 to 1048576, or 0", read: |text, _| number_or_zero(text, 64..=1 << 20), print: u32::to_string };
+
+/// Open files of a worker, or 0. The largest is the largest that Linux knows.
+pub(crate) const FILES: Grammar<u32> = Grammar {
+    value: "a whole number from 1024 to 1073741816, or 0",
+    read: |text, _| number_or_zero(text, 1024..=1_073_741_816),
+    print: u32::to_string,
+};
+
+/// The number of buckets of a hash table. NGINX tries one number after the other.
+pub(crate) const HASH_SIZE: Grammar<u32> =
+    Grammar { value: "a whole number from 1 to 1048576", read: |text, _| number(text, 1..=1 << 20), print: u32::to_string };
+
+/// The size of a bucket of a hash table: NGINX takes less than 64 KiB.
+pub(crate) const HASH_BUCKET: Grammar<u32> =
+    Grammar { value: "bytes, a whole number from 1 to 32768", read: |text, _| number(text, 1..=1 << 15), print: u32::to_string };
+
+/// Likewise, or 0.
+pub(crate) const OPTIONAL_HASH_BUCKET: Grammar<u32> =
+    Grammar { value: "bytes, a whole number up to 32768", read: |text, _| number(text, 0..=1 << 15), print: u32::to_string };
+
+/// A whole number in a range, or 0.
+fn number_or_zero(text: &str, range: std::ops::RangeInclusive<u32>) -> Result<u32, Invalid> {
+    let (least, most) = (*range.start(), *range.end());
+    let value = number(text, 0..=most).ok().filter(|value| *value == 0 || range.contains(value));
+    value.ok_or_else(|| Invalid::because(format!("a whole number from {least} to {most}, or 0")))
+}
+
 /// A port, or 0 for none.
 pub(crate) const PORT: Grammar<u16> = Grammar {
     value: "a port from 1 to 65535, or 0",
@@ -110,6 +144,26 @@ pub(crate) const REDIRECT: Grammar<u16> = Grammar {
 
 /// A size, 0 where that means unlimited.
 pub(crate) const SIZE: Grammar<Size> = own("a size such as 8m");
+
+/// The size of the cache of TLS sessions: NGINX wants eight pages of memory, and all of it is reserved.
+pub(crate) const SESSION_CACHE: Grammar<Size> = Grammar {
+    value: "a size such as 8m, from 32k to 1g",
+    read: |text, _| match text.parse::<Size>() {
+        Ok(size) if (32 << 10..=1 << 30).contains(&size.bytes) => Ok(size),
+        _ => Err(Invalid::new("a size from 32k to 1g, such as 8m")),
+    },
+    print: Size::to_string,
+};
+
+/// A time for a directive that knows no parts of a second.
+pub(crate) const WHOLE_SECONDS: Grammar<Time> = Grammar {
+    value: "a time such as 10m, in whole seconds",
+    read: |text, _| match text.parse::<Time>() {
+        Ok(time) if time.millis % 1000 == 0 => Ok(time),
+        _ => Err(Invalid::new("a time of whole seconds such as 30s, 10m or 1h30m (units s, m, h, d, w, M, y)")),
+    },
+    print: Time::to_string,
+};
 
 /// The size of a buffer. The limit is the default `proxy_max_temp_file_size`, which NGINX wants not smaller than a buffer.
 pub(crate) const BUFFER: Grammar<Size> = Grammar {
@@ -167,10 +221,21 @@ pub(crate) const LOAD_BALANCE: Grammar<LoadBalance> = Grammar {
 pub(crate) const LIST: Grammar<Vec<String>> =
     Grammar { value: "a comma-separated list", read: |text, _| Ok(items(text).map(str::to_owned).collect()), print: |list| list.join(",") };
 
-/// Addresses between commas.
+/// Addresses to listen on, between commas: each once, and none beside the wildcard of its family, which is all of them.
 pub(crate) const ADDRESSES: Grammar<Vec<IpAddr>> = Grammar {
     value: "a comma-separated list of IP addresses",
-    read: |text, notes| Ok(usable(text, notes, |item| item.parse().map_err(|_| Invalid::new("an IP address")))),
+    read: |text, notes| {
+        let read = |item: &str| item.parse::<IpAddr>().map_err(|_| Invalid::new("an IP address"));
+        let given: Vec<IpAddr> = usable(text, notes, read).iter().map(IpAddr::to_canonical).collect();
+        let mut list = Vec::new();
+        for address in &given {
+            let is_covered = |other: &IpAddr| other.is_unspecified() && other.is_ipv4() == address.is_ipv4() && other != address;
+            if !list.contains(address) && !given.iter().any(is_covered) {
+                list.push(*address);
+            }
+        }
+        Ok(list)
+    },
     print: |list| list.iter().map(IpAddr::to_string).collect::<Vec<_>>().join(","),
 };
 
@@ -216,7 +281,25 @@ pub(crate) const ALLOWED_CIDRS: Grammar<CidrSet> = Grammar {
 pub(crate) const PROTOCOLS: Grammar<Vec<TlsProtocol>> = words("versions of TLS such as TLSv1.2 TLSv1.3, separated by spaces");
 
 /// Types of content.
-pub(crate) const MIME_TYPES: Grammar<Vec<Word>> = words("types such as text/css, separated by spaces, or *");
+pub(crate) const MIME_TYPES: Grammar<Vec<Word>> = Grammar {
+    read: |text, notes| {
+        let types = (WORDS.read)(text, notes)?;
+        let (types, long): (Vec<Word>, Vec<Word>) = types.into_iter().partition(|name| name.as_str().len() <= LONGEST_HASHED);
+        notes.extend(long.iter().map(|name| {
+            format!(
+                "{name:?}: expected at most {LONGEST_HASHED} bytes, which is what NGINX's table of types holds; it is left out",
+                name = name.as_str()
+            )
+        }));
+        if types.is_empty() { Err(Invalid::because(format!("types of at most {LONGEST_HASHED} bytes"))) } else { Ok(types) }
+    },
+    ..WORDS
+};
+
+const WORDS: Grammar<Vec<Word>> = words("types such as text/css, separated by spaces, or *");
+
+/// Bytes of the longest name in a hash table of NGINX with buckets of 64 bytes, where no directive sets another size.
+const LONGEST_HASHED: usize = 46;
 
 /// Several of what `FromStr` and `Display` say, separated by spaces.
 const fn words<T: FromStr<Err = Invalid> + Display>(value: &'static str) -> Grammar<Vec<T>> {
@@ -247,7 +330,14 @@ pub(crate) const HEADER_PATTERNS: Grammar<Vec<HeaderPattern>> = Grammar {
 /// Parameters of an access log between spaces.
 pub(crate) const LOG_PARAMETERS: Grammar<Vec<LogParameter>> = Grammar {
     value: "buffer=SIZE, flush=TIME, gzip or gzip=LEVEL, separated by spaces",
-    read: |text, notes| Ok(usable(&text.split_ascii_whitespace().collect::<Vec<_>>().join(","), notes, str::parse)),
+    read: |text, notes| {
+        let mut list: Vec<LogParameter> = usable(&text.split_ascii_whitespace().collect::<Vec<_>>().join(","), notes, str::parse);
+        if !list.iter().any(|parameter| matches!(parameter, LogParameter::Buffer(_) | LogParameter::Gzip(_))) {
+            let lost = list.extract_if(.., |parameter| matches!(parameter, LogParameter::Flush(_)));
+            notes.extend(lost.map(|flush| format!("\"{flush}\": without buffer=SIZE or gzip nothing is collected; it is left out")));
+        }
+        Ok(list)
+    },
     print: |list| list.iter().map(LogParameter::to_string).collect::<Vec<_>>().join(" "),
 };
 

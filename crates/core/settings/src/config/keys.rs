@@ -3,13 +3,17 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use ngx_value::{CidrSet, HeaderName, HeaderPattern, Identifier, LogLevel, Regex, Seconds, Size, Template, Time, TlsProtocol, Word};
+use ngx_value::{
+    CidrSet, CipherList, ErrorLogTarget, GroupList, HeaderName, HeaderPattern, Identifier, LogLevel, LogTarget, Regex, Seconds, Size,
+    Template, Time, TlsProtocol, Word,
+};
 
 use super::affinity::CpuAffinity;
 use super::dicts::{self, DICTS};
 use super::grammar::{
-    ADDRESSES, BOOL, BROTLI_LEVEL, BUFFER, BY_MACHINE, CIDRS, COUNT, HEADER_PATTERNS, KIB, LEVEL, LIST, MIME_TYPES, MINUTES, PORT,
-    PROTOCOLS, RISK, SECONDS, SECRET, SIZE, ZSTD_LEVEL, optional, own,
+    ADDRESSES, BOOL, BROTLI_LEVEL, BUFFER, BY_MACHINE, CIDRS, CONNECTIONS, COUNT, FILES, HASH_BUCKET, HASH_SIZE, HEADER_PATTERNS,
+    IDLE_CONNECTIONS, KIB, LEVEL, LIST, MIME_TYPES, MINUTES, OPTIONAL_HASH_BUCKET, PORT, PROTOCOLS, RISK, SECONDS, SECRET, SESSION_CACHE,
+    WHOLE_SECONDS, ZSTD_LEVEL, optional, own,
 };
 use super::headers::HeaderDefaults;
 use super::snippets::SnippetDefaults;
@@ -79,7 +83,7 @@ settings! {
     /// Size of the buffer for what gRPC endpoints answer, in KiB; 0 = NGINX's own.
     grpc_buffer_size_kb: u32 = 0, KIB, "16", [Text];
     /// Idle connections to endpoints that each worker keeps; 0 = none.
-    upstream_keepalive_connections: u32 = 320, COUNT, "100", [Text];
+    upstream_keepalive_connections: u32 = 320, IDLE_CONNECTIONS, "100", [Text];
     /// Requests over one connection to an endpoint.
     upstream_keepalive_requests: u32 = 10_000, COUNT, "1000", [Text];
     /// How long an idle connection to an endpoint is kept.
@@ -194,17 +198,17 @@ settings! {
     /// Versions of TLS.
     ssl_protocols: Vec<TlsProtocol> = vec![TlsProtocol::V1_2, TlsProtocol::V1_3], PROTOCOLS, "TLSv1.3", [Text] => "ssl_protocols";
     /// Ciphers up to TLS 1.2, as OpenSSL lists them. Empty: OpenSSL's own choice.
-    ssl_ciphers: Option<Word> = Some(default(SSL_CIPHERS)), optional("a list of ciphers, or empty"), "ECDHE-RSA-AES256-GCM-SHA384:ECDHE-ECDSA-AES256-GCM-SHA384", [Text];
+    ssl_ciphers: Option<CipherList> = Some(default(SSL_CIPHERS)), optional("a list of ciphers, or empty"), "ECDHE-RSA-AES256-GCM-SHA384:ECDHE-ECDSA-AES256-GCM-SHA384", [Text];
     /// Curves and groups for the key exchange, the preferred one first; `auto` is OpenSSL's own list. One that OpenSSL does not know is refused.
-    ssl_ecdh_curve: Word = default("auto"), own("names between colons, or auto"), "X25519:prime256v1", [Text] => "ssl_ecdh_curve";
+    ssl_ecdh_curve: GroupList = default("auto"), own("names between colons, or auto"), "X25519:prime256v1", [Text] => "ssl_ecdh_curve";
     /// Take requests in early data of TLS 1.3, before the handshake is over. They can be repeated by others: backends see them with `Early-Data: 1`.
     ssl_early_data: bool = false, BOOL, "true", [Text] => "ssl_early_data";
     /// Keep TLS sessions in a cache that the workers share.
     ssl_session_cache: bool = true, BOOL, "false", [Text];
     /// Size of that cache.
-    ssl_session_cache_size: Size = Size::mib(10), SIZE, "20m", [Text];
+    ssl_session_cache_size: Size = Size::mib(10), SESSION_CACHE, "20m", [Text];
     /// How long a TLS session can be taken up again.
-    ssl_session_timeout: Time = Time::from_secs(600), own("a time such as 10m"), "1h", [Text];
+    ssl_session_timeout: Time = Time::from_secs(600), WHOLE_SECONDS, "1h", [Text];
     /// Let clients keep TLS sessions as tickets.
     ssl_session_tickets: bool = false, BOOL, "true", [Text] => "ssl_session_tickets";
     /// Keys that tickets of TLS sessions are encrypted with: 48 or 80 random bytes in base64. With one that all replicas have, a client resumes its session at each of them, and after a reload. Further ones, after commas, decrypt tickets of before. Empty: NGINX makes one. Only with `ssl-session-tickets`.
@@ -231,9 +235,9 @@ settings! {
     /// Log requests that go to the default backend.
     enable_access_log_for_default_backend: bool = false, BOOL, "true", [Text, Routes];
     /// Where the access log goes. The default stands for standard output, to which the image of ingress-nginx links that path: no file is written there.
-    access_log_path: Word = default("/var/log/nginx/access.log"), own("a path, or syslog:server=..."), "/var/log/nginx/shop.log", [Text];
+    access_log_path: LogTarget = default("/var/log/nginx/access.log"), own("a path, syslog:server=..., or off"), "/var/log/nginx/shop.log", [Text];
     /// Where the error log goes. The default stands for standard error, in the same way.
-    error_log_path: Word = default("/var/log/nginx/error.log"), own("a path, stderr, or syslog:server=..."), "/var/log/nginx/shop-error.log", [Text];
+    error_log_path: ErrorLogTarget = default("/var/log/nginx/error.log"), own("a path, stderr, or syslog:server=..."), "/var/log/nginx/shop-error.log", [Text];
     /// What the error log says.
     error_log_level: LogLevel = LogLevel::Notice, own("debug, info, notice, warn, error, crit, alert or emerg"), "warn", [Text];
     /// Format of the access log.
@@ -262,9 +266,9 @@ settings! {
     /// A reload waits until the workers of the one before have ended. What is live does not wait.
     enable_serial_reloads: bool = false, BOOL, "true", [] inert "it decides when a reload begins, not what is loaded";
     /// Connections of a worker; 0 = three quarters of `max-worker-open-files`.
-    max_worker_connections: u32 = 16_384, COUNT, "65536", [Text];
+    max_worker_connections: u32 = 16_384, CONNECTIONS, "65536", [Text];
     /// Open files of a worker; 0 = the hard limit less 1024.
-    max_worker_open_files: u32 = 0, COUNT, "131072", [Text];
+    max_worker_open_files: u32 = 0, FILES, "131072", [Text];
     /// Take all waiting connections at once.
     enable_multi_accept: bool = true, BOOL, "false", [Text];
     /// Write files of buffered answers by threads.
@@ -272,19 +276,19 @@ settings! {
     /// Clients whose connections the error log tells in every detail, where NGINX is built with `--with-debug`.
     debug_connections: CidrSet = CidrSet::default(), CIDRS, "198.51.100.7", [Text];
     /// Size of the hash of server names.
-    server_name_hash_max_size: u32 = 1024, COUNT, "4096", [Text];
+    server_name_hash_max_size: u32 = 1024, HASH_SIZE, "4096", [Text];
     /// Bucket size of the hash of server names; 0 = computed.
-    server_name_hash_bucket_size: u32 = 0, COUNT, "256", [Text];
+    server_name_hash_bucket_size: u32 = 0, OPTIONAL_HASH_BUCKET, "256", [Text];
     /// Size of the hash of headers.
-    proxy_headers_hash_max_size: u32 = 512, COUNT, "1024", [Text] => "proxy_headers_hash_max_size";
-    /// Bucket size of the hash of headers.
-    proxy_headers_hash_bucket_size: u32 = 64, COUNT, "128", [Text] => "proxy_headers_hash_bucket_size";
+    proxy_headers_hash_max_size: u32 = 512, HASH_SIZE, "1024", [Text] => "proxy_headers_hash_max_size";
+    /// Bucket size of the hash of headers; a larger one where `hide-headers` or `proxy-set-headers` has a longer name.
+    proxy_headers_hash_bucket_size: u32 = 64, HASH_BUCKET, "128", [Text];
     /// Size of the hash of variables.
-    variables_hash_max_size: u32 = 2048, COUNT, "4096", [Text] => "variables_hash_max_size";
+    variables_hash_max_size: u32 = 2048, HASH_SIZE, "4096", [Text] => "variables_hash_max_size";
     /// Bucket size of the hash of variables.
-    variables_hash_bucket_size: u32 = 256, COUNT, "512", [Text] => "variables_hash_bucket_size";
-    /// Bucket size of the hashes of maps.
-    map_hash_bucket_size: u32 = 64, COUNT, "128", [Text] => "map_hash_bucket_size";
+    variables_hash_bucket_size: u32 = 256, HASH_BUCKET, "512", [Text] => "variables_hash_bucket_size";
+    /// Bucket size of the hashes of maps; a larger one where a text of `block-user-agents`, `block-referers` or `skip-access-log-urls` is longer.
+    map_hash_bucket_size: u32 = 64, HASH_BUCKET, "128", [Text];
     /// Sizes of the shared dictionaries that hold routes, endpoints and certificates. Listed ones override or extend the defaults. Another size takes effect with a reload, which moves what the dictionary holds; those that are not the controller's own are empty again.
     lua_shared_dicts: BTreeMap<Identifier, Size> = dicts::defaults(), DICTS, "configuration_data:128,my_cache:10", [Text, Ingresses];
 }

@@ -81,7 +81,7 @@ fn an_unusable_value_leaves_the_default() {
         &["expected true or false (1, t, T, TRUE, true, True, 0, f, F, FALSE, false, False); the default \"true\" is used"],
     );
     check("http-redirect-code", "303", "308", &["expected 301, 302, 307 or 308; the default \"308\" is used"]);
-    check("worker-processes", "0", "auto", &["expected auto or a number from 1 to 1024; the default \"auto\" is used"]);
+    check("worker-processes", "0", "auto", &["expected auto or a number from 1 to 512; the default \"auto\" is used"]);
     check("keep-alive", "-1", "75", &["expected a whole number from 0 to 4294967295; the default \"75\" is used"]);
     check("proxy-buffers-number", "2", "4", &["expected a whole number from 3 to 4294967295; the default \"4\" is used"]);
     check("gzip-level", "10", "1", &["expected a whole number from 1 to 9; the default \"1\" is used"]);
@@ -100,6 +100,46 @@ fn sizes_of_buffers_fit_together() {
     check("proxy-busy-buffers-size", "12k", "12k", &[]);
     check("proxy-max-temp-file-size", "1k", "1k", &["1k is less than proxy-buffer-size, 4k, which is used instead"]);
     check("proxy-max-temp-file-size", "0", "0", &[]);
+}
+
+#[test]
+fn http3_is_off_without_its_version_of_tls() {
+    let (config, findings) = read(&[("use-http3", "true"), ("ssl-protocols", "TLSv1.2")]);
+    assert!(!config.use_http3 && findings.len() == 1 && findings[0].key == "use-http3", "{findings:?}");
+}
+
+#[test]
+fn values_that_nginx_does_not_live_with_leave_the_default() {
+    for (key, value) in [
+        ("max-worker-connections", "10"),
+        ("max-worker-connections", "4294967295"),
+        ("max-worker-open-files", "100"),
+        ("upstream-keepalive-connections", "65536"),
+        ("variables-hash-max-size", "0"),
+        ("map-hash-bucket-size", "65536"),
+        ("server-name-hash-bucket-size", "65536"),
+        ("ssl-session-cache-size", "31k"),
+        ("ssl-session-timeout", "1500ms"),
+        ("ssl-ecdh-curve", "X25519:X25519"),
+        ("ssl-ciphers", "A;B"),
+        ("access-log-path", "syslog:"),
+        ("gzip-disable", &"\\".repeat(3000)),
+        ("worker-processes", "1024"),
+    ] {
+        let (config, findings) = read(&[(key, value)]);
+        assert!(config == Config::default() && findings.len() == 1 && findings[0].key == key, "{key}: {findings:?}");
+    }
+}
+
+#[test]
+fn lists_have_no_items_that_nginx_refuses() {
+    let long = "application/vnd.openxmlformats-officedocument.wordprocessingml.document";
+    let detail = format!("{long:?}: expected at most 46 bytes, which is what NGINX's table of types holds; it is left out");
+    check("gzip-types", &format!("text/css {long}"), "text/css", &[&detail]);
+    check("bind-address", "127.0.0.1,127.0.0.1,::ffff:127.0.0.1", "127.0.0.1", &[]);
+    check("bind-address", "127.0.0.1,0.0.0.0,::1", "0.0.0.0,::1", &[]);
+    let (config, findings) = read(&[("lua-shared-dicts", "SSL:10m")]);
+    assert!(config == Config::default() && findings.len() == 1, "{findings:?}");
 }
 
 #[test]

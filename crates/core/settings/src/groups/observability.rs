@@ -9,7 +9,7 @@ use crate::rare::Rare;
 use crate::table::*;
 
 pub use defaults::{ObservabilityDefaults, Ratio, Sampler};
-pub(crate) use defaults::{unsendable_logs, withdraw_formats};
+pub(crate) use defaults::{unsendable_logs, withdraw_unknown};
 
 pub(super) static GROUP: Group = Group {
     title: "Logs and traces",

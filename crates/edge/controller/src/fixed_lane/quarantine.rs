@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use model::{Built, ObjectKey};
+use model::{Built, KeyValue, ObjectKey};
 use tokio::time::Instant;
 
 use super::search::Piece;
@@ -21,8 +21,8 @@ const SUSPICION: Duration = Duration::from_secs(30 * 60);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Subject {
     Ingress(ObjectKey),
-    /// A key of the ConfigMap.
-    Setting(String),
+    /// A key of the ConfigMap with its value.
+    Setting(String, KeyValue),
     /// The certificate of a TCP service.
     Certificate {
         secret: ObjectKey,
@@ -36,7 +36,7 @@ impl Subject {
     pub(super) fn namespace(&self) -> Option<&Arc<str>> {
         match self {
             Self::Ingress(key) | Self::Certificate { secret: key, .. } => Some(&key.namespace),
-            Self::Setting(_) => None,
+            Self::Setting(..) => None,
         }
     }
 }
@@ -45,7 +45,7 @@ impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Ingress(key) => write!(f, "Ingress {key}"),
-            Self::Setting(key) => write!(f, "the key {key:?} of the ConfigMap"),
+            Self::Setting(key, _) => write!(f, "the key {key:?} of the ConfigMap"),
             Self::Certificate { secret, .. } => write!(f, "the certificate of Secret {secret}"),
         }
     }
@@ -69,12 +69,20 @@ impl HeldParts {
         self.0.push(Held { part, subjects, next: Instant::now() + FIRST_LOOK, pause: FIRST_LOOK });
     }
 
+    /// Forgets what NGINX accepts again.
+    pub(super) fn remove(&mut self, part: &Piece) {
+        self.0.retain(|held| held.part != *part);
+    }
+
     /// Forgets what is not quarantined any more: its object has changed.
     pub(super) fn follow(&mut self, built: &Built) {
         self.0.retain(|held| {
             held.subjects.iter().any(|subject| match subject {
                 Subject::Ingress(ingress) => built.quarantined.contains_key(ingress),
-                Subject::Setting(key) => built.refused_keys.contains(key),
+                // A build of before it was refused still has it.
+                Subject::Setting(key, value) => {
+                    built.refused_keys.get(key) == Some(value) || built.basis.values().get(key).as_ref() == Some(value)
+                }
                 Subject::Certificate { id, .. } => built.refused_certificates.contains(id),
             })
         });

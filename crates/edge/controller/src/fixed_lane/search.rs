@@ -3,7 +3,8 @@
 //! An answer of NGINX blames a part only if something else shows that nothing outside of the configuration is wrong:
 //!
 //! 1. A doubtful complaint counts when what is known to be sound passes the same test at the same moment and the candidate fails again, twice.
-//! 2. The settings are tested before any object: alone, on what is always there. No object is tried on settings that don't stand alone.
+//! 2. The settings are tested before any object: alone, on what is always there. No object is tried on settings that don't stand alone; which key is at
+//!    fault is found out [later](super::keys).
 //! 3. Then the new parts of objects are added to the settings: all at once, without the one that NGINX points at, or by halves.
 //! 4. Slowness is a doubtful complaint, and what is known to be sound must pass quickly beside it: a machine that is starved is slow with any text. Parts of
 //!    namespaces that ask for little are added first, so that where only the sum is too slow it is the largest that is blamed.
@@ -14,7 +15,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use model::{Built, Data, Fixed, HostServer, ObjectKey, Part, Profile, ProfileId, Snippet, StreamPort, StreamService};
+use model::{Built, ConfigValues, Fixed, HostServer, KeyValue, ObjectKey, Part, Profile, ProfileId, Snippet, StreamPort, StreamService};
 
 use super::quarantine::Subject;
 use crate::port::{ApplyError, Nginx};
@@ -32,7 +33,7 @@ const MOST_OF_ONE: usize = 2;
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Piece {
     /// A key of the ConfigMap with its value.
-    Setting(String, String),
+    Setting(String, KeyValue),
     Profile(ProfileId, Arc<Profile>),
     HostServer(Arc<str>, Arc<HostServer>),
     Stream(ObjectKey, Arc<Snippet>),
@@ -71,7 +72,7 @@ impl Piece {
     /// Its origin.
     pub(super) fn subjects(&self, built: &Built) -> Vec<Subject> {
         let ingresses = match self {
-            Self::Setting(key, _) => return vec![Subject::Setting(key.clone())],
+            Self::Setting(key, value) => return vec![Subject::Setting(key.clone(), value.clone())],
             Self::Profile(id, _) => built.users_of_profile(id),
             Self::HostServer(host, _) => built.users_of_host_server(host),
             Self::Stream(ingress, _) => vec![ingress.clone()],
@@ -91,13 +92,22 @@ impl Piece {
     /// Bytes of what is special about it.
     fn bytes(&self) -> u64 {
         match self {
-            Self::Setting(_, value) => value.len() as u64,
+            Self::Setting(_, value) => value.text.len() as u64,
             Self::Profile(_, profile) => profile.text_bytes(),
             Self::HostServer(_, host_server) => host_server.text_bytes(),
             Self::Stream(_, text) => text.as_str().len() as u64,
             Self::StreamService(_, service) => service.certificate.as_ref().map_or(0, |found| found.pair.chain.len() as u64),
         }
     }
+}
+
+/// What NGINX refuses.
+#[derive(Debug)]
+pub(super) enum Fault {
+    /// The settings alone, with what NGINX says.
+    Settings(String),
+    /// Parts that objects ask for; none if it accepts everything after all.
+    Parts(Vec<Faulty>),
 }
 
 /// A part, and what NGINX says against it.
@@ -125,21 +135,22 @@ pub(super) struct Search<'a, N> {
 }
 
 impl<N: Nginx> Search<'_, N> {
-    /// The parts of `wanted` that NGINX refuses, after it said `error`; none if it accepts everything after all.
+    /// What of `wanted` NGINX refuses, after it said `error`.
     ///
     /// # Errors
     /// When a test comes to no result, or the fault lies outside of the configuration.
-    pub(super) async fn faulty(&mut self, wanted: &Fixed, confirmed: &Data, error: ApplyError) -> Result<Vec<Faulty>, ApplyError> {
+    pub(super) async fn fault(&mut self, wanted: &Fixed, error: ApplyError) -> Result<Fault, ApplyError> {
         let slow = matches!(error, ApplyError::Slow(_));
         // What is blamed in the end is proven again.
-        let proofs = if slow { 1 } else { PROOFS };
-        if self.proven(wanted, error, proofs, self.nginx.patience()).await?.is_none() {
-            return Ok(Vec::new());
+        if self.proven(wanted, error, 1, self.nginx.patience()).await?.is_none() {
+            return Ok(Fault::Parts(Vec::new()));
         }
         let known = self.running.filter(|running| running.globals == wanted.globals);
         let mut base = Fixed { pinned_names: wanted.pinned_names.clone(), globals: wanted.globals.clone(), ..self.alone() };
-        if known.is_none() && self.refusal(&base).await?.is_some() {
-            return self.faulty_settings(confirmed).await;
+        if known.is_none()
+            && let Some(refusal) = self.refusal_of_settings(&base).await?
+        {
+            return Ok(Fault::Settings(refusal));
         }
         let mut parts = Vec::new();
         for part in parts_of(wanted) {
@@ -149,49 +160,28 @@ impl<N: Nginx> Search<'_, N> {
         if slow {
             parts = self.least_first(parts);
         }
-        self.faulty_parts(base, parts).await
+        self.faulty_parts(base, parts).await.map(Fault::Parts)
     }
 
-    /// The keys of the ConfigMap that NGINX refuses, beside those that it has confirmed.
-    async fn faulty_settings(&mut self, confirmed: &Data) -> Result<Vec<Faulty>, ApplyError> {
-        let (mut base, mut new) = (Data::new(), Vec::new());
-        for (key, value) in self.built.basis.data() {
-            if confirmed.get(key) == Some(value) {
-                base.insert(key.clone(), value.clone());
-            } else {
-                new.push((key.clone(), value.clone()));
-            }
+    /// What NGINX says against settings alone, seen once: which of them it is about is found out afterwards.
+    async fn refusal_of_settings(&mut self, candidate: &Fixed) -> Result<Option<String>, ApplyError> {
+        let refusal = match self.nginx.test(candidate, self.limit()).await {
+            Ok(_) => None,
+            Err(error) => self.proven(candidate, error, 1, self.limit()).await?,
+        };
+        Ok(refusal.map(|refusal| refusal.message))
+    }
+
+    /// What NGINX says against these values of the ConfigMap alone.
+    ///
+    /// # Errors
+    /// When a test comes to no result.
+    pub(super) async fn refusal_of(&mut self, values: &ConfigValues) -> Result<Option<String>, ApplyError> {
+        let candidate = self.built.basis.alone(values);
+        match self.nginx.test(&candidate, self.limit()).await {
+            Ok(_) => Ok(None),
+            Err(error) => Ok(self.proven(&candidate, error, PROOFS, self.limit()).await?.map(|refusal| refusal.message)),
         }
-        // What was confirmed together with something that is gone now need not stand without it.
-        if !base.is_empty() && self.refusal(&self.built.basis.alone(&base)).await?.is_some() {
-            new.extend(std::mem::take(&mut base));
-        }
-        let mut faulty = Vec::new();
-        // Twice: a key may need another one that comes after it.
-        for _ in 0..2 {
-            faulty.clear();
-            let mut groups = vec![std::mem::take(&mut new)];
-            while let Some(group) = groups.pop() {
-                let mut candidate = base.clone();
-                candidate.extend(group.iter().cloned());
-                let Some(refusal) = self.refusal(&self.built.basis.alone(&candidate)).await? else {
-                    base = candidate;
-                    continue;
-                };
-                match <[(String, String); 1]>::try_from(group) {
-                    Ok([(key, value)]) => faulty.push((key, value, refusal.message)),
-                    Err(mut group) => {
-                        let half = group.split_off(group.len() / 2);
-                        groups.extend([half, group].into_iter().filter(|group| !group.is_empty()));
-                    }
-                }
-            }
-            new = faulty.iter().map(|(key, value, _)| (key.clone(), value.clone())).collect();
-            if new.is_empty() {
-                break;
-            }
-        }
-        Ok(faulty.into_iter().map(|(key, value, message)| Faulty { part: Piece::Setting(key, value), message, slow: false }).collect())
     }
 
     /// The members of `parts` that NGINX refuses beside `base` and beside those that it accepts.
@@ -264,9 +254,9 @@ impl<N: Nginx> Search<'_, N> {
     pub(super) async fn accepts(&mut self, part: &Piece) -> Result<bool, ApplyError> {
         let candidate = match part {
             Piece::Setting(key, value) => {
-                let mut data = self.built.basis.data().clone();
-                data.insert(key.clone(), value.clone());
-                self.built.basis.alone(&data)
+                let mut values = self.built.basis.values().clone();
+                values.set(key, value);
+                self.built.basis.alone(&values)
             }
             part => {
                 let mut candidate = self.running.cloned().unwrap_or_else(|| self.alone());
@@ -283,7 +273,7 @@ impl<N: Nginx> Search<'_, N> {
 
     /// The settings alone.
     fn alone(&self) -> Fixed {
-        self.built.basis.alone(self.built.basis.data())
+        self.built.basis.alone(self.built.basis.values())
     }
 
     /// Longest test of a candidate: less than that of a text that is applied, so that what is left has time.
@@ -302,14 +292,6 @@ impl<N: Nginx> Search<'_, N> {
         parts.into_iter().map(|(_, part)| part).collect()
     }
 
-    /// The complaint of NGINX about a candidate; `None`: it accepts it.
-    async fn refusal(&mut self, candidate: &Fixed) -> Result<Option<Refusal>, ApplyError> {
-        match self.nginx.test(candidate, self.limit()).await {
-            Ok(_) => Ok(None),
-            Err(error) => self.proven(candidate, error, PROOFS, self.limit()).await,
-        }
-    }
-
     /// A refusal as it is, and a doubtful complaint that is seen again while what is sound passes; `None`: the candidate passes after all.
     async fn proven(
         &mut self,
@@ -324,7 +306,7 @@ impl<N: Nginx> Search<'_, N> {
             ApplyError::Slow(message) => (message, None, true),
             error => return Err(error),
         };
-        let sound = self.running.cloned().unwrap_or_else(|| self.built.basis.alone(&Data::new()));
+        let sound = self.running.cloned().unwrap_or_else(|| self.built.basis.alone(&ConfigValues::default()));
         let patience = self.nginx.patience();
         for _ in 0..proofs {
             let Ok(took) = self.nginx.test(&sound, if slow { patience / FAST } else { patience }).await else {

@@ -1,4 +1,5 @@
 mod dictionaries;
+mod keys;
 mod shares;
 mod slow;
 mod streams;

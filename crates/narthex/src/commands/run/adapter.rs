@@ -9,10 +9,10 @@ use controller::port::{Loss, Old};
 use controller::{Adopted, Applied, ApplyError, Channel, LiveError, LiveState, Locations, Nginx, Posted};
 use model::dictionaries::{Dictionaries, Place};
 use model::live::Medium;
-use model::{Data, Fixed, ProfileId, StreamPort, Table};
+use model::{ConfigValues, Data, Fixed, ProfileId, StreamPort, Table};
 use nginx::{Complaint, LiveClient, Supervisor};
 use ngx_value::Size;
-use render::{Capabilities, FileSet, Paths};
+use render::{Capabilities, FileSet, Paths, RenderError};
 use tracing::warn;
 
 use super::ports;
@@ -29,7 +29,7 @@ pub(super) struct NginxPort {
 
 impl NginxPort {
     fn render(&self, fixed: &Fixed) -> Result<FileSet, ApplyError> {
-        render::render(fixed, &self.capabilities, &self.paths).map_err(|error| ApplyError::Failed(chain(&error)))
+        render::render(fixed, &self.capabilities, &self.paths).map_err(unrenderable)
     }
 }
 
@@ -90,8 +90,8 @@ impl Nginx for NginxPort {
         Some(Adopted { revision: state.revision.clone(), format: state.format.clone(), locations, dictionaries: dictionaries(state) })
     }
 
-    fn keep(&mut self, confirmed: &Data) {
-        let text = serde_json::to_vec(confirmed).expect("a map of texts");
+    fn keep(&mut self, confirmed: &ConfigValues) {
+        let text = serde_json::to_vec(confirmed).expect("maps of texts");
         if let Err(error) = self.supervisor.keep_note(CONFIRMED, &text) {
             warn!(error = chain(&error), "the accepted ConfigMap could not be kept on disk");
         }
@@ -125,14 +125,29 @@ fn dictionaries(state: &nginx::NginxState) -> Dictionaries {
     Dictionaries(state.dicts.iter().filter_map(read).collect())
 }
 
+/// A text that can't be rendered never will be: what asks for it is searched for as for what NGINX refuses.
+fn unrenderable(error: RenderError) -> ApplyError {
+    let message = chain(&error);
+    match error {
+        RenderError::Text { .. } | RenderError::Word { .. } => ApplyError::Refused { message, culprit: None },
+        _ => ApplyError::Failed(message),
+    }
+}
+
 fn applied(applied: nginx::Applied) -> Applied {
     let nginx::Applied { revision, started, reloaded, duration, .. } = applied;
     Applied { revision, started, unchanged: !started && !reloaded, duration, closed: BTreeMap::new() }
 }
 
-/// The data of the ConfigMap that an earlier controller of the work directory had confirmed. A damaged note is none.
-pub(super) fn confirmed(supervisor: &Supervisor) -> Data {
-    supervisor.note(CONFIRMED).and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default()
+/// The values of the ConfigMap that an earlier controller of the work directory had confirmed. A damaged note is none.
+pub(super) fn confirmed(supervisor: &Supervisor) -> ConfigValues {
+    supervisor.note(CONFIRMED).and_then(|text| values(&text)).unwrap_or_default()
+}
+
+/// Older versions noted the data alone.
+fn values(note: &[u8]) -> Option<ConfigValues> {
+    let data = || serde_json::from_slice::<Data>(note).ok().map(ConfigValues::from);
+    serde_json::from_slice(note).ok().or_else(data)
 }
 
 /// The port that NGINX could not open.

@@ -109,7 +109,7 @@ impl Builder {
                 return None;
             }
         };
-        let (certificate, fault) = match self.read_certificate(&secret).unwrap_or_else(|| Err("it does not exist".to_owned())) {
+        let (certificate, fault) = match self.read_as_given(&secret).unwrap_or_else(|| Err("it does not exist".to_owned())) {
             Ok(found) => found,
             Err(fault) => {
                 say(&secret.name, format!("Secret {secret}: {fault}, expected one with tls.crt and tls.key; {closed}"));
@@ -136,7 +136,7 @@ impl Builder {
     pub(super) fn forget_refused_certificates(&mut self) {
         if !self.refused_certificates.reasons.is_empty() {
             let secrets = self.state.stream_entries.iter().filter_map(|(port, entry)| self.stream_secret(*port, entry));
-            let present: BTreeSet<Arc<str>> = secrets.filter_map(|secret| Some(self.read_certificate(&secret)?.ok()?.0.id)).collect();
+            let present: BTreeSet<Arc<str>> = secrets.filter_map(|secret| Some(self.read_as_given(&secret)?.ok()?.0.id)).collect();
             self.refused_certificates.reasons.retain(|id, _| present.contains(id));
         }
         let refused: BTreeSet<Arc<str>> = self.refused_certificates.reasons.keys().cloned().collect();

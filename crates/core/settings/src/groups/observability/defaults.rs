@@ -3,7 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-use ngx_value::{HeaderPattern, Invalid, LogParameter, Part, SyslogHost, Template, Word, is_built_in_variable};
+use ngx_value::{
+    HeaderPattern, Invalid, LogParameter, LogTarget, Part, SyslogHost, Template, Word, is_built_in_variable, is_stream_variable,
+};
 
 use crate::config::Config;
 use crate::config::grammar::{BOOL, COUNT, Grammar, HEADER_PATTERNS, LOG_PARAMETERS, optional, own};
@@ -18,10 +20,10 @@ settings! {
     /// Write no access log of TCP and UDP.
     disable_stream_access_log: bool = false, BOOL, "true", [Text];
     /// Where the access log of HTTP goes, instead of `access-log-path`.
-    http_access_log_path: Option<Word> = None, optional("a path, syslog:server=..., or empty"), "/var/log/nginx/http.log", [Text];
+    http_access_log_path: Option<LogTarget> = None, optional("a path, syslog:server=..., off, or empty"), "/var/log/nginx/http.log", [Text];
     /// Where the access log of TCP and UDP goes, instead of `access-log-path`.
-    stream_access_log_path: Option<Word> = None, optional("a path, syslog:server=..., or empty"), "/var/log/nginx/stream.log", [Text];
-    /// Buffering of the access logs, not of those that go to syslog: `buffer=`, `flush=` and `gzip`.
+    stream_access_log_path: Option<LogTarget> = None, optional("a path, syslog:server=..., off, or empty"), "/var/log/nginx/stream.log", [Text];
+    /// Buffering of the access logs, not of those that go to syslog or have variables in their path: `buffer=`, `flush=` and `gzip`.
     access_log_params: Vec<LogParameter> = Vec::new(), LOG_PARAMETERS, "buffer=16k flush=1m", [Text];
     /// Requests that are not logged, by their URI with the query: exact texts, or `~` or `~*` and a regular expression.
     skip_access_log_urls: Vec<HeaderPattern> = Vec::new(), HEADER_PATTERNS, "/healthz,~*^/static/", [Text];
@@ -80,29 +82,53 @@ pub(crate) fn unsendable_logs(config: &Config) -> Option<(&'static str, String)>
     lost.then(|| ("enable-syslog", "syslog-host does not say where to; the logs stay where they are".to_owned()))
 }
 
-/// Puts the default in the place of a log format with a variable that nothing can define: NGINX would refuse the whole configuration. Says of each key
-/// what is wrong with it. Where there are snippets, one of them may define it, and NGINX decides.
-pub(crate) fn withdraw_formats(config: &mut Config) -> Vec<(&'static str, String)> {
+/// Puts the default in the place of log formats and paths with a variable that nothing can define: NGINX would refuse the whole configuration. Says of
+/// each key what is wrong with it. Where there are snippets, one of them may define it, and NGINX decides.
+pub(crate) fn withdraw_unknown(config: &mut Config) -> Vec<(&'static str, String)> {
     let defaults = Config::default();
     let snippets = &config.snippets;
     let in_http = [&snippets.main_snippet, &snippets.http_snippet, &snippets.server_snippet, &snippets.location_snippet];
     let defined_here = config.allow_snippet_annotations || in_http.iter().any(|snippet| snippet.is_some());
     let defined_in_stream = defined_here || snippets.stream_snippet.is_some();
+    let in_http = |name: &str| defined_here || is_built_in_variable(name);
+    let in_stream = |name: &str| defined_in_stream || is_stream_variable(name);
     let mut withdrawn = Vec::new();
-    let mut settle = |key, format: &mut Template, default: Template, may_be_defined: bool| {
-        let unknown = format.parts().into_iter().find_map(|part| match part {
-            Part::Variable(name) if !is_built_in_variable(name) => Some(name.to_owned()),
-            _ => None,
-        });
-        if let Some(name) = unknown.filter(|_| !may_be_defined) {
-            *format = default;
-            withdrawn.push((key, format!("NGINX has no variable ${name}, and no snippet defines one; the default is used")));
-        }
+    let mut report = |key, name: String| {
+        withdrawn.push((key, format!("NGINX has no variable ${name} there, and no snippet defines one; the default is used")));
     };
-    settle("log-format-upstream", &mut config.log_format_upstream, defaults.log_format_upstream, defined_here);
+    if let Some(name) = unknown(&config.log_format_upstream, in_http) {
+        config.log_format_upstream = defaults.log_format_upstream;
+        report("log-format-upstream", name);
+    }
     let observability = &mut config.observability;
-    settle("log-format-stream", &mut observability.log_format_stream, defaults.observability.log_format_stream, defined_in_stream);
+    if let Some(name) = unknown(&observability.log_format_stream, in_stream) {
+        observability.log_format_stream = defaults.observability.log_format_stream;
+        report("log-format-stream", name);
+    }
+    let unknown_in = |target: &LogTarget, known: &dyn Fn(&str) -> bool| target.variables().find(|name| !known(name)).map(str::to_owned);
+    let in_both = |name: &str| in_http(name) && in_stream(name);
+    if let Some(name) = unknown_in(&config.access_log_path, &in_both) {
+        config.access_log_path = defaults.access_log_path;
+        report("access-log-path", name);
+    }
+    if let Some(name) = observability.http_access_log_path.as_ref().and_then(|target| unknown_in(target, &in_http)) {
+        observability.http_access_log_path = None;
+        report("http-access-log-path", name);
+    }
+    if let Some(name) = observability.stream_access_log_path.as_ref().and_then(|target| unknown_in(target, &in_stream)) {
+        observability.stream_access_log_path = None;
+        report("stream-access-log-path", name);
+    }
     withdrawn
+}
+
+/// The first variable of a text that is not known. Captures are none.
+fn unknown(format: &Template, is_known: impl Fn(&str) -> bool) -> Option<String> {
+    format.parts().into_iter().find_map(|part| match part {
+        Part::Variable(name) if !is_known(name) => Some(name.to_owned()),
+        Part::Capture(digit) => Some(digit.to_string()),
+        Part::Variable(_) | Part::Literal(_) => None,
+    })
 }
 
 /// Which requests are traced (`otel-sampler`).
@@ -192,11 +218,18 @@ mod tests {
             let expected = format!("{value:?}: expected buffer=SIZE, flush=TIME, gzip or gzip=LEVEL; it is left out");
             check("access-log-params", value, "", &[&expected]);
         }
-        let unknown = "NGINX has no variable $nonsense, and no snippet defines one; the default is used";
+        let unknown = "NGINX has no variable $nonsense there, and no snippet defines one; the default is used";
         let default = Config::default();
         check("log-format-upstream", "$remote_addr ${nonsense}", default.log_format_upstream.as_str(), &[unknown]);
         check("log-format-stream", "$nonsense", default.observability.log_format_stream.as_str(), &[unknown]);
-        check("log-format-upstream", "$geoip2_city $request_id $narthex_port", "$geoip2_city $request_id $narthex_port", &[]);
+        check("log-format-upstream", "$geoip2_city $request_id $http_x", "$geoip2_city $request_id $http_x", &[]);
+        check("http-access-log-path", "/logs/$nonsense.log", "", &[unknown]);
+        check("stream-access-log-path", "/logs/$protocol.log", "/logs/$protocol.log", &[]);
+        let capture = "NGINX has no variable $1 there, and no snippet defines one; the default is used";
+        check("log-format-upstream", "$1", default.log_format_upstream.as_str(), &[capture]);
+        let of_stream = "NGINX has no variable $request there, and no snippet defines one; the default is used";
+        check("log-format-stream", "$request", default.observability.log_format_stream.as_str(), &[of_stream]);
+        check("access-log-params", "flush=1m", "", &["\"flush=1m\": without buffer=SIZE or gzip nothing is collected; it is left out"]);
         check("enable-syslog", "true", "true", &["syslog-host does not say where to; the logs stay where they are"]);
         check("syslog-host", "a:b;", "", &["expected a host name or an IP address; the default \"\" is used"]);
     }

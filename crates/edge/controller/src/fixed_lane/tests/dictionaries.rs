@@ -7,11 +7,11 @@ use crate::port::Old;
 
 /// Name and size of the dictionary of limits in the text, and those of the former one.
 fn limits(bed: &Bed) -> (String, String, Option<String>) {
-    let name = "limit_req".parse().unwrap();
     let globals = bed.fake.world().runs.globals.clone();
-    let place = globals.places.get(&name).copied().unwrap_or_default();
+    let place = globals.places.iter().find(|(name, _)| name.as_str() == "limit_req").map(|(_, place)| *place).unwrap_or_default();
+    let (_, size) = globals.config.lua_shared_dicts.iter().find(|(name, _)| name.as_str() == "limit_req").unwrap();
     let former = place.former_name("limit_req").zip(place.former).map(|(name, size)| format!("{name} {size}"));
-    (place.name("limit_req"), globals.config.lua_shared_dicts[&name].to_string(), former)
+    (place.name("limit_req"), size.to_string(), former)
 }
 
 async fn resized(bed: &mut Bed, size: &str) -> (String, String, Option<String>) {
