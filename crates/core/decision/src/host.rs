@@ -21,7 +21,7 @@ pub struct Host {
     /// Why.
     pub by: HostMatch,
     /// Less specific names that have rules too, and are not looked at.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub instead_of: Vec<Arc<str>>,
 }
 

@@ -78,6 +78,9 @@ fn a_request_that_no_rule_or_no_endpoint_has_is_not_served() {
     let cluster = cluster(&[("shop", &[], "shop.example.com", &["/cart"]), ("empty", &[], "empty.example.com", &["/"])]);
     let decision = decided(&cluster, &Request::get("http://unknown.example.com/").unwrap());
     assert!(matches!(decision.outcome, Outcome::Answer { status: 404, .. }) && !decision.is_served(), "{decision}");
+    // What is left out as it is empty is read as empty again.
+    let again: Decision = serde_json::from_str(&serde_json::to_string(&decision).unwrap()).unwrap();
+    assert_eq!(again, decision);
     let decision = decided(&cluster, &Request::get("http://shop.example.com/elsewhere").unwrap());
     assert!(matches!(decision.outcome, Outcome::Answer { status: 404, .. }) && !decision.is_served(), "{decision}");
     let decision = decided(&cluster, &Request::get("http://empty.example.com/").unwrap());

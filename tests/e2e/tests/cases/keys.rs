@@ -4,6 +4,7 @@ mod auth;
 mod clients;
 mod endpoints;
 mod logs;
+mod refused;
 mod status;
 mod traces;
 

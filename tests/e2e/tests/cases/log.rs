@@ -96,7 +96,7 @@ async fn log_04_both_logs_go_to_the_standard_output() -> anyhow::Result<()> {
     let conf = serving(&case, &[]).await?.nginx_conf()?;
     // What images link the default path to: workers of another user may not open the link itself.
     assert!(http(&conf).contains("access_log /dev/stdout upstreaminfo"), "{conf}");
-    assert!(stream(&conf).contains("access_log /dev/stdout log_stream;"), "{conf}");
+    assert!(stream(&conf).contains("access_log /dev/stdout log_stream buffer=4k flush=100ms;"), "{conf}");
     Ok(())
 }
 
@@ -109,7 +109,7 @@ async fn log_05_the_log_of_http_has_a_path_of_its_own() -> anyhow::Result<()> {
     let path = log.to_str().unwrap_or_default();
     let conf = serving(&case, &[("http-access-log-path", path)]).await?.nginx_conf()?;
     assert!(http(&conf).contains(&format!("access_log {path} upstreaminfo")), "{conf}");
-    assert!(stream(&conf).contains("access_log /dev/stdout log_stream;"), "{conf}");
+    assert!(stream(&conf).contains("access_log /dev/stdout log_stream buffer=4k flush=100ms;"), "{conf}");
     until_logged(&log, "GET / HTTP/1.1").await?;
     Ok(())
 }
@@ -123,7 +123,7 @@ async fn log_06_so_has_the_log_of_tcp_and_udp() -> anyhow::Result<()> {
     let settings = [("http-access-log-path", paths[0].as_str()), ("stream-access-log-path", paths[1].as_str())];
     let conf = serving(&case, &settings).await?.nginx_conf()?;
     assert!(http(&conf).contains(&format!("access_log {} upstreaminfo", paths[0])), "{conf}");
-    assert!(stream(&conf).contains(&format!("access_log {} log_stream;", paths[1])), "{conf}");
+    assert!(stream(&conf).contains(&format!("access_log {} log_stream buffer=4k flush=100ms;", paths[1])), "{conf}");
     Ok(())
 }
 
@@ -235,6 +235,6 @@ async fn enable_syslog_sends_the_logs_of_http_to_syslog_host() -> anyhow::Result
     assert!(arrived.await??.contains("nginx"));
     let conf = controller.nginx_conf()?;
     assert!(http(&conf).contains(&format!("error_log syslog:server=127.0.0.1:{port} ")), "{conf}");
-    assert!(stream(&conf).contains("access_log /dev/stdout log_stream;"), "{conf}");
+    assert!(stream(&conf).contains("access_log /dev/stdout log_stream buffer=4k flush=100ms;"), "{conf}");
     Ok(())
 }

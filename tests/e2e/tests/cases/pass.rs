@@ -14,7 +14,7 @@ use testkit::kube::{IngressBuilder, PathType, mk_certificate, mk_ingress, mk_ser
 use testkit::poll;
 use testkit::ports::{Ports, addresses};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
 const HOST: &str = "pass.example.com";
@@ -182,6 +182,25 @@ async fn pass_04_clients_may_speak_the_proxy_protocol() -> anyhow::Result<()> {
     // What a load balancer sends to see whether the server lives names no address.
     let seen = self::seen(Request::get(controller.https(), "/").prelude("PROXY UNKNOWN\r\n")).await?;
     assert_eq!((seen.header("x-real-ip"), seen.header("x-forwarded-port")), (Some("127.0.0.1"), Some("443")));
+    Ok(())
+}
+
+#[tokio::test]
+async fn proxy_protocol_header_timeout_ends_connections_that_bring_no_header() -> anyhow::Result<()> {
+    let case = Case::new("pass-timeout").await?;
+    // The other port's timeout is the clock: it is shorter than the default of the key.
+    let settings = [("use-proxy-protocol", "true"), ("proxy-protocol-header-timeout", "1s"), ("client-header-timeout", "3")];
+    case.settings(&settings).await?;
+    let endpoint = Endpoint::start("raw").await?;
+    let controller = serve(&case, endpoint.address).await?;
+    let mut silent = TcpStream::connect(controller.https()).await?;
+    let mut slow = TcpStream::connect(controller.http()).await?;
+    slow.write_all(b"PROXY TCP4 192.0.2.7 192.0.2.1 1000 80\r\nGET / HTTP/1.1\r\n").await?;
+    let (mut one, mut other) = (Vec::new(), Vec::new());
+    tokio::select! {
+        ended = silent.read_to_end(&mut one) => ensure!(ended.is_err() || one.is_empty(), "{one:?}"),
+        ended = slow.read_to_end(&mut other) => anyhow::bail!("the request with half a header ended first: {ended:?}"),
+    }
     Ok(())
 }
 

@@ -57,7 +57,7 @@ async fn a_change_is_planned_against_the_cluster_and_a_request_is_explained_by_t
     let backends = &found["outcome"]["backends"];
     ensure!(code == Some(0) && backends[0]["backend"] == format!("{}/echo:80", case.ns()), "{code:?} {found:#}");
     ensure!(backends[0]["endpoints"].as_array().is_some_and(|all| all.len() == 2 && all[0]["percent"] == 50.0), "{found:#}");
-    let (code, text, _) = narthex(&["explain", "request", &work_dir, "http://unknown.example.com/"], "").await?;
-    ensure!(code == Some(1) && text.contains("no rule has the host"), "{code:?} {text}");
+    let (code, text, error) = narthex(&["explain", "request", &work_dir, "http://unknown.example.com/"], "").await?;
+    ensure!(code == Some(1) && text.contains("no rule has the host"), "{code:?} {text}{error}");
     Ok(())
 }
