@@ -57,6 +57,10 @@ pub(super) fn page(root: &Path) -> Result<String> {
 }
 
 fn section(page: &mut String, title: &str, flags: &[Flag<'_>], belongs: impl Fn(&str) -> bool) {
+    let flags: Vec<&Flag<'_>> = flags.iter().filter(|flag| belongs(flag.here)).collect();
+    if flags.is_empty() {
+        return;
+    }
     row(page, &format!("\n## {title}\n"));
     let last = match title {
         "In effect" => "",
@@ -65,7 +69,7 @@ fn section(page: &mut String, title: &str, flags: &[Flag<'_>], belongs: impl Fn(
     };
     row(page, &format!("| flag | value | default there |{last}"));
     row(page, &format!("|---|---|---|{}", if last.is_empty() { "" } else { "---|" }));
-    for flag in flags.iter().filter(|flag| belongs(flag.here)) {
+    for flag in flags {
         let default = if flag.default.is_empty() { String::new() } else { format!("`{}`", flag.default) };
         let why = flag.here.split_once(": ").map(|(_, why)| format!(" {} |", cell(why))).unwrap_or_default();
         row(page, &format!("| `{}` | {} | {default} |{why}", flag.shown(), flag.kind));
