@@ -182,16 +182,7 @@ impl<'a> Before<'a> {
 
 /// The content address of all files.
 fn revision(fixed: &Fixed) -> Result<String> {
-    let mut capabilities = Capabilities::assumed();
-    let modules = [
-        "ngx_http_modsecurity_module",
-        "ngx_http_brotli_filter_module",
-        "ngx_http_zstd_filter_module",
-        "ngx_http_geoip2_module",
-        "ngx_stream_module",
-        "ngx_stream_js_module",
-    ];
-    capabilities.modules.extend(modules.map(str::to_owned));
+    let mut capabilities = Capabilities::complete();
     capabilities.bpf = true;
     capabilities.core_rules = vec!["/usr/share/modsecurity-crs/*.conf".to_owned()];
     Ok(render::render(fixed, &capabilities, &Paths::new("/var/lib/narthex")).context("render")?.revision)

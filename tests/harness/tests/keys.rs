@@ -21,19 +21,7 @@ type Names = BTreeSet<String>;
 /// How often each line stands in the text, by its name.
 type Lines = BTreeMap<String, BTreeMap<String, usize>>;
 
-static CAPABILITIES: LazyLock<Capabilities> = LazyLock::new(|| {
-    let mut capabilities = Capabilities::assumed();
-    let modules = [
-        "ngx_http_modsecurity_module",
-        "ngx_http_brotli_filter_module",
-        "ngx_http_zstd_filter_module",
-        "ngx_http_geoip2_module",
-        "ngx_stream_module",
-        "ngx_stream_js_module",
-    ];
-    capabilities.modules.extend(modules.map(str::to_owned));
-    capabilities
-});
+static CAPABILITIES: LazyLock<Capabilities> = LazyLock::new(Capabilities::complete);
 
 fn lines(input: &Input) -> Result<Lines, String> {
     let set = input.render(&CAPABILITIES, &Paths::new("/var/lib/narthex"))?;

@@ -59,6 +59,22 @@ impl Capabilities {
         }
     }
 
+    /// The same with every module that settings can ask for: for checks of all settings.
+    #[must_use]
+    pub fn complete() -> Self {
+        let mut complete = Self::assumed();
+        let modules = [
+            "ngx_http_modsecurity_module",
+            "ngx_http_brotli_filter_module",
+            "ngx_http_zstd_filter_module",
+            "ngx_http_geoip2_module",
+            "ngx_stream_module",
+            "ngx_stream_js_module",
+        ];
+        complete.modules.extend(modules.map(str::to_owned));
+        complete
+    }
+
     /// What users may ask for and this NGINX can't do.
     pub fn missing(&self) -> BTreeSet<Module> {
         let needs = [

@@ -18,16 +18,7 @@ use support::{accepted_by_nginx, config, fixed, installed, paths, stream_service
 type Data = BTreeMap<String, String>;
 
 fn capabilities() -> Capabilities {
-    let mut capabilities = Capabilities::assumed();
-    let modules = [
-        "ngx_http_modsecurity_module",
-        "ngx_http_brotli_filter_module",
-        "ngx_http_zstd_filter_module",
-        "ngx_http_geoip2_module",
-        "ngx_stream_module",
-        "ngx_stream_js_module",
-    ];
-    capabilities.modules.extend(modules.map(str::to_owned));
+    let mut capabilities = Capabilities::complete();
     capabilities.bpf = true;
     capabilities.core_rules = vec!["/usr/share/modsecurity-crs/*.conf".to_owned()];
     capabilities

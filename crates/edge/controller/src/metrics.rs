@@ -238,7 +238,7 @@ impl Metrics {
         self.running(revision);
     }
 
-    /// NGINX runs this revision, whoever brought it there: what was loaded last is no failure.
+    /// NGINX runs this revision, loaded now or adopted: the last reload counts as successful.
     pub fn running(&self, revision: &str) {
         self.revision.reset();
         self.revision.with_label_values(&[revision]).set(1);

@@ -35,7 +35,7 @@ pub trait Status: Send + Sync {
 
 type Source = Arc<dyn Status>;
 
-/// What is answered to whoever wants to write.
+/// Answer to requests that write.
 const READ_ONLY: &str = "is read only here: backends, certificates and settings come from the source of objects alone\n";
 
 /// Serves for ever. `health_path`: `--health-check-path`.

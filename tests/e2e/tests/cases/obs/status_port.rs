@@ -30,7 +30,7 @@ async fn status_port_has_the_state_of_nginx_and_no_private_keys() -> anyhow::Res
         ("/nginx_status", 200, "Active connections: "),
         ("/configuration/general", 200, "\"revision\""),
         ("/configuration/certs", 400, "hostname"),
-        ("/configuration/certs?hostname=nobody.example.com", 404, "no certificate for the host"),
+        ("/configuration/certs?hostname=unknown.example.com", 404, "no certificate for the host"),
         ("/configuration/servers", 405, "read only"),
         ("/configuration/nothing", 404, "no such path"),
     ] {
