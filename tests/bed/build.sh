@@ -63,7 +63,7 @@ build() {
     total=$(cd "$here/$1" && CGO_ENABLED=0 GOFLAGS='' GOWORK=off go list -mod=readonly -deps "$3" | wc -l) ||
         die "cannot find the packages of $4: see the messages above"
     (cd "$here/$1" && CGO_ENABLED=0 GOFLAGS='' GOWORK=off nice -n 5 \
-        go build -v -mod=readonly -buildvcs=false -trimpath -ldflags "$2" -o "$bin/.$4.new" "$3") 2>&1 | progress "$4" "$total" ||
+        go build -v -mod=readonly -buildvcs=false -trimpath -gcflags=all=-dwarf=false -ldflags "$2" -o "$bin/.$4.new" "$3") 2>&1 | progress "$4" "$total" ||
         die "cannot build $4: see the messages above"
     mv -f "$bin/.$4.new" "$bin/$4"
 }
