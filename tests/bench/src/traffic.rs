@@ -7,11 +7,15 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 use testkit::handshakes::Handshakes;
+use tokio::task::JoinSet;
 
 use crate::controller::cpu;
 
 /// Requests of wrk with a body.
 const UPLOAD: &str = include_str!("plain/upload.lua");
+
+/// Clients that make connections of TLS at the same time.
+const CLIENTS: usize = 16;
 
 /// Requests of one run of h2load, over four connections.
 const STREAMS: u32 = 3_600;
@@ -27,9 +31,9 @@ pub enum Traffic {
     Uploads,
     /// HTTP/2 by TLS: 100 streams in each of 4 connections.
     Streams,
-    /// Connections of TLS one after the other, each with one request and a full handshake.
+    /// Connections of TLS by 16 clients at a time, each with one request and a full handshake.
     Handshakes,
-    /// The same with the session of the connection before.
+    /// The same with the session of the client's connection before.
     Resumed,
 }
 
@@ -39,8 +43,8 @@ impl Traffic {
         (Self::Bodies, "a request with an answer of 16 KiB"),
         (Self::Uploads, "an upload of 64 KiB"),
         (Self::Streams, "a request of HTTP/2, 100 streams"),
-        (Self::Handshakes, "a connection of TLS, full handshake, with one request"),
-        (Self::Resumed, "a connection of TLS, resumed, with one request"),
+        (Self::Handshakes, "a connection of TLS, full handshake, with one request, 16 at a time"),
+        (Self::Resumed, "a connection of TLS, resumed, with one request, 16 at a time"),
     ];
 }
 
@@ -76,8 +80,8 @@ impl Proxy {
             Traffic::Bodies => wrk(self.http, host, "/body", None, duration)?,
             Traffic::Uploads => wrk(self.http, host, "/", Some(UPLOAD), duration)?,
             Traffic::Streams => h2load(self.https, host, duration)?,
-            Traffic::Handshakes => Handshakes::new(host, false)?.during(self.https, duration).await? as f64,
-            Traffic::Resumed => Handshakes::new(host, true)?.during(self.https, duration).await? as f64,
+            Traffic::Handshakes => handshakes(self.https, host, false, duration).await?,
+            Traffic::Resumed => handshakes(self.https, host, true, duration).await?,
         };
         let spent = self.spent()? - before;
         Ok(Round { rate: count / began.elapsed().as_secs_f64(), cost: spent.as_secs_f64() * 1e6 / count })
@@ -86,6 +90,20 @@ impl Proxy {
     fn spent(&self) -> anyhow::Result<Duration> {
         self.workers.iter().map(|pid| cpu(*pid)).sum()
     }
+}
+
+/// Connections that clients made.
+async fn handshakes(address: SocketAddr, host: &str, resumed: bool, duration: Duration) -> anyhow::Result<f64> {
+    let mut clients = JoinSet::new();
+    for _ in 0..CLIENTS {
+        let client = Handshakes::new(host, resumed)?;
+        clients.spawn(async move { client.during(address, duration).await });
+    }
+    let mut count = 0;
+    while let Some(made) = clients.join_next().await {
+        count += made??;
+    }
+    Ok(count as f64)
 }
 
 /// Requests that wrk made.

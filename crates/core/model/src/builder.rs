@@ -35,6 +35,7 @@ use imbl::OrdMap;
 use settings::Derived;
 
 use crate::fixed::StreamPort;
+use crate::fixed::dictionaries::Dictionaries;
 use crate::ingress::accept::Classes;
 use crate::key::{BackendId, BackendPort, ObjectKey};
 use crate::last_readable::{LastReadable, follow};
@@ -46,7 +47,7 @@ use crate::passes::certificate::Certificate;
 use crate::passes::host;
 use crate::problem::Problem;
 use crate::rule::{CATCH_ALL, RuleSet};
-use crate::shares;
+use crate::shares::{self, Sizes};
 use crate::snapshot::{Objects, Snapshot};
 use built::Subject;
 use changes::Changes;
@@ -80,6 +81,8 @@ pub struct Builder {
     last_readable: LastReadable,
     refused: RefusedKeys,
     refused_certificates: RefusedCertificates,
+    /// Sizes of dictionaries that the ConfigMap gives none, where the default is too small.
+    sizes: Sizes,
     /// Ports of TCP and UDP services that could not be opened, each with the reason.
     closed_ports: BTreeMap<StreamPort, String>,
 }
@@ -105,6 +108,7 @@ impl Builder {
             last_readable: LastReadable::default(),
             refused: RefusedKeys::default(),
             refused_certificates: RefusedCertificates::default(),
+            sizes: Sizes::new(),
             closed_ports: BTreeMap::new(),
         }
     }
@@ -158,6 +162,17 @@ impl Builder {
     /// Accepts it again.
     pub fn release_certificate(&mut self, id: &str) {
         self.refused_certificates.release(id);
+    }
+
+    /// Sizes NGINX's dictionaries by what the objects of the last build ask for, where the ConfigMap does not. `running`: those of an NGINX
+    /// that runs already. `true`: a build comes to something else now.
+    pub fn size_dictionaries(&mut self, running: Option<&Dictionaries>) -> bool {
+        let given = Self::sized_by_user(&self.state.built.basis.values().data);
+        let mut sizes = shares::sizes(&self.state.config, &self.state.built.usage.asked, running);
+        sizes.retain(|name, _| !given.contains(name));
+        let is_other = !sizes.is_empty();
+        self.sizes.append(&mut sizes);
+        is_other
     }
 
     /// Goes on from the values of a ConfigMap that NGINX confirmed earlier.

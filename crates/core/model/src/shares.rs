@@ -10,10 +10,12 @@ use std::sync::Arc;
 
 mod claims;
 mod memory;
+mod sizes;
 
 pub(crate) use claims::{Level, Shares};
 use memory::whole_records;
 pub(crate) use memory::{capacity, left_for_endpoints, record_bytes};
+pub(crate) use sizes::{Sizes, sizes};
 
 macro_rules! resources {
     ($($(#[$doc:meta])* $name:ident = $label:literal, $words:literal, $unit:ident, $largest:expr, $holder:literal;)*) => {

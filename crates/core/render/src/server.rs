@@ -59,6 +59,8 @@ struct Common {
     listen: Vec<ListenView>,
     /// The client's address is what the PROXY protocol says, other than in the rest of the http block.
     behind_stream: bool,
+    /// The header in which the client's address is noted before NGINX takes it.
+    noted_header: Option<Printed>,
     /// `http2 on`.
     http2: bool,
     /// Values of some header are refused.
@@ -153,7 +155,7 @@ impl ServerView {
 
     fn new(globals: &Globals, comment: Printed, common: Common) -> Self {
         let custom_http_errors: Vec<u16> = custom_http_errors(&globals.config);
-        let notes_address = noted_header(globals).is_some();
+        let notes_address = common.noted_header.is_some();
         Self {
             comment,
             notes_address,
@@ -194,6 +196,7 @@ impl Common {
             names: Printed::all_quoted(names.iter().map(String::as_str))?,
             listen: listen(globals, caps, paths, default, side)?,
             behind_stream: side == Side::Tls,
+            noted_header: noted_header(globals).filter(|_| side != Side::Plain).map(Printed::word).transpose()?,
             http2: config.use_http2 && caps.has_http2_directive(),
             blocks_agents: !config.block_user_agents.is_empty(),
             blocks_referers: !config.block_referers.is_empty(),

@@ -22,7 +22,7 @@ use crate::known;
 use crate::table::Since;
 
 pub use affinity::CpuAffinity;
-pub use dicts::is_ours as is_own_dictionary;
+pub use dicts::{LARGEST_DICTIONARY, is_ours as is_own_dictionary, sized_dictionaries};
 pub use headers::HeaderDefaults;
 pub use keys::Config;
 pub use snippets::SnippetDefaults;

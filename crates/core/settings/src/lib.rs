@@ -19,7 +19,7 @@ mod spec;
 mod table;
 
 pub use arguments::Arguments;
-pub use config::is_own_dictionary;
+pub use config::{LARGEST_DICTIONARY, is_own_dictionary, sized_dictionaries};
 pub use config::{
     CONFIG_KEYS, Config, ConfigEntry, ConfigFinding, CpuAffinity, Derived, Directive, HeaderBuffers, HeaderDefaults, SnippetDefaults,
     StreamDefaults, TicketKey, Workers, shown,

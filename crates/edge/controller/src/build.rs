@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use model::dictionaries::Dictionaries;
 use model::snapshot::{Issuers, Staples};
 use model::{Builder, Built, ObjectKey, ObjectRef, Problem, Refusal, Snapshot};
 use tokio::sync::{mpsc, watch};
@@ -33,6 +34,8 @@ pub(crate) struct Inputs {
     pub(crate) feedback: mpsc::Receiver<Feedback>,
     /// Numbers of reloads that are asked for.
     pub(crate) asked: watch::Receiver<u64>,
+    /// The dictionaries of an NGINX that runs already.
+    pub(crate) dictionaries: Option<Dictionaries>,
 }
 
 /// The result of a build.
@@ -51,7 +54,8 @@ pub(crate) async fn run(
     report: Arc<dyn Reporter>,
     metrics: Metrics,
 ) -> &'static str {
-    let Inputs { mut snapshots, mut staples, mut issuers, mut feedback, mut asked } = inputs;
+    let Inputs { mut snapshots, mut staples, mut issuers, mut feedback, mut asked, dictionaries } = inputs;
+    let mut is_first = true;
     // Certificates end although nothing changes.
     let mut hours = tokio::time::interval_at(tokio::time::Instant::now() + HOUR, HOUR);
     hours.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -97,7 +101,12 @@ pub(crate) async fn run(
             let (staples, issuers) = (staples.borrow_and_update().clone(), issuers.borrow_and_update().clone());
             let snapshot = Snapshot { time: Some(this_hour()), staples, issuers, ..(*snapshot).clone() };
             let started = Instant::now();
-            let result = builder.build(&snapshot);
+            let mut result = builder.build(&snapshot);
+            while is_first && builder.size_dictionaries(dictionaries.as_ref()) {
+                info!("shared dictionaries get the size that the present objects need");
+                result = builder.build(&snapshot);
+            }
+            is_first = false;
             metrics.stage(Stage::Build, started.elapsed());
             tell(&result, &snapshot, &mut known, &mut served, &*report, &metrics);
             built.send_replace(Some(Arc::new(result)));

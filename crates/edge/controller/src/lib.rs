@@ -146,7 +146,8 @@ pub fn spawn<N: Nginx, L: Channel, S: Channel>(parts: Parts<N, L, S>, tasks: &mu
     let (attempts_tx, attempts) = watch::channel(None);
     let requests = ReloadRequests::new(attempts);
     let (passed, asked) = watch::channel(0);
-    let inputs = build::Inputs { snapshots, staples, issuers, feedback, asked: requests.numbers() };
+    let dictionaries = nginx.adopted().map(|adopted| adopted.dictionaries);
+    let inputs = build::Inputs { snapshots, staples, issuers, feedback, asked: requests.numbers(), dictionaries };
     tasks.spawn(build::run(builder, inputs, build::Outputs { built: built_tx, passed, reviewer }, report.clone(), metrics.clone()));
     let (fault_tx, fault) = watch::channel(None);
     let ends = fixed_lane::Ends { live: status.clone(), loaded: loaded_tx, feedback: feedback_tx, attempts: attempts_tx, fault: fault_tx };

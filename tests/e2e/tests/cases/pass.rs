@@ -204,20 +204,46 @@ async fn proxy_protocol_header_timeout_ends_connections_that_bring_no_header() -
     Ok(())
 }
 
-#[tokio::test]
-async fn pass_05_forwarded_headers_hold_for_plain_http_and_connections_for_tls() -> anyhow::Result<()> {
-    let case = Case::new("pass-05").await?;
-    case.settings(&[("use-forwarded-headers", "true")]).await?;
+/// What an endpoint sees as the client, of a request by TLS and of one without, which both come from an address and name another one.
+async fn addresses_of_clients(case: &Case, trusted: &str) -> anyhow::Result<[Option<String>; 2]> {
+    case.settings(&[("use-forwarded-headers", "true"), ("proxy-real-ip-cidr", trusted)]).await?;
     let endpoint = Endpoint::start("raw").await?;
-    let controller = serve(&case, endpoint.address).await?;
+    let controller = serve(case, endpoint.address).await?;
     let _echo = case.echo(1).await?;
     case.create(&rule("echo", "echo").build()).await?;
-    controller.until("echo", "/", 200).await?;
-    let plain = controller.get_with("echo", "/", &[("X-Forwarded-For", "192.0.2.7")]).await?;
-    assert_eq!(Seen::read(&plain.body)?.header("x-real-ip"), Some("192.0.2.7"));
-    let client = IpAddr::from(addresses(1)?[0]);
-    let request = Request::get(controller.https(), "/").source(client).header("X-Forwarded-For", "192.0.2.7");
-    assert_eq!(seen(request).await?.header("x-real-ip"), Some(&*client.to_string()));
+    case.create(&rule("allowed", "allowed").annotation("whitelist-source-range", NAMED).build()).await?;
+    for host in ["echo", "allowed"] {
+        controller.until(host, "/", if host == "echo" { 200 } else { 403 }).await?;
+    }
+    let mut found = [None, None];
+    for (address, found) in [controller.https(), controller.http()].into_iter().zip(&mut found) {
+        let to = |host: &str| {
+            let request = Request::get(address, "/").host(host).header("X-Forwarded-For", NAMED).source(CLIENT);
+            if address == controller.https() { request.tls(host) } else { request }
+        };
+        let answer = to("echo").send().await?;
+        ensure!(answer.status == 200, "{}", answer.status);
+        *found = Seen::read(&answer.body)?.header("x-real-ip").map(str::to_owned);
+        let is_allowed = to("allowed").send().await?.status == 200;
+        ensure!(is_allowed == (found.as_deref() == Some(NAMED)), "the same address decides about access");
+    }
+    Ok(found)
+}
+
+const CLIENT: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(127, 0, 0, 9));
+const NAMED: &str = "192.0.2.7";
+
+#[tokio::test]
+async fn pass_05_forwarded_headers_of_trusted_clients_hold_for_plain_http_and_for_tls() -> anyhow::Result<()> {
+    let case = Case::new("pass-05").await?;
+    assert_eq!(addresses_of_clients(&case, "127.0.0.0/8").await?, [Some(NAMED.to_owned()), Some(NAMED.to_owned())]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn forwarded_headers_of_other_clients_hold_for_neither() -> anyhow::Result<()> {
+    let case = Case::new("pass-05-others").await?;
+    assert_eq!(addresses_of_clients(&case, "10.0.0.0/8").await?, [Some(CLIENT.to_string()), Some(CLIENT.to_string())]);
     Ok(())
 }
 

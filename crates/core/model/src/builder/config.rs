@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use settings::{Config, ConfigEntry, Derived};
+use ngx_value::Identifier;
+use settings::{Config, ConfigEntry, Derived, sized_dictionaries};
 
 use super::built::Subject;
 use super::changes::Changes;
@@ -25,6 +26,18 @@ const NO_HOST: &str = "";
 impl Builder {
     /// Reads the ConfigMap, and what it names: what is in effect, as typed settings and as written.
     pub(super) fn read_config(&mut self, snapshot: &Snapshot, problems: &mut Vec<Problem>) -> (Config, Data, Named) {
+        let (mut config, data, named) = self.read_config_map(snapshot, problems);
+        let given = Self::sized_by_user(&data);
+        config.lua_shared_dicts.extend(self.sizes.clone().into_iter().filter(|(name, _)| !given.contains(name)));
+        (config, data, named)
+    }
+
+    /// The dictionaries that have a size of the user.
+    pub(super) fn sized_by_user(data: &Data) -> BTreeSet<Identifier> {
+        data.get("lua-shared-dicts").map(|value| sized_dictionaries(value)).unwrap_or_default()
+    }
+
+    fn read_config_map(&mut self, snapshot: &Snapshot, problems: &mut Vec<Problem>) -> (Config, Data, Named) {
         let Some(key) = &self.options.configmap else { return Default::default() };
         let object = ObjectRef::namespaced("ConfigMap", key);
         let empty = Data::new();

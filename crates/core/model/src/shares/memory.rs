@@ -6,11 +6,11 @@ use super::{Resource, Weight};
 
 /// Share of the dictionary of routes that they may have, in hundredths; endpoints have what they leave of the second one. The rest is for what is
 /// replaced while the new version is there already, and for gaps.
-const ROUTES: u64 = 80;
-const ROUTES_AND_ENDPOINTS: u64 = 95;
+pub(super) const ROUTES: u64 = 80;
+pub(super) const ROUTES_AND_ENDPOINTS: u64 = 95;
 /// The same of the dictionary of certificates and users, and of that of names, whose records are of few sizes.
-const SECRETS: u64 = 80;
-const NAMES: u64 = 95;
+pub(super) const SECRETS: u64 = 80;
+pub(super) const NAMES: u64 = 95;
 /// Room for the text of profiles and server blocks.
 const TEXT: u64 = 96 << 20;
 /// Half of what a worker keeps compiled: the other half is for those of former records.

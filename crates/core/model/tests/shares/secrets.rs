@@ -129,3 +129,26 @@ fn a_certificate_that_many_namespaces_have_copies_of_counts_once() {
     }
     assert_eq!(without_room(&builder.build(&snapshot)), []);
 }
+
+#[test]
+fn a_dictionary_that_the_configmap_gives_no_size_has_room_for_what_is_there_when_nginx_starts() {
+    let (mut builder, mut snapshot) = world();
+    for name in ["a", "b", "c"] {
+        put_users(&mut snapshot, "shop", name, 3000);
+        put_ingress(&mut snapshot, "shop", name, true);
+    }
+    let size = |built: &Built, name: &str| built.model.fixed.globals.config.lua_shared_dicts[&name.parse().unwrap()].to_string();
+    builder.build(&snapshot);
+    assert!(!builder.size_dictionaries(None), "the user has set both");
+
+    let data = BTreeMap::from([("lua-shared-dicts".to_owned(), "configuration_data: 1".to_owned())]);
+    let settings = ObjectKey::new("ns", "settings");
+    snapshot.config_maps.insert(settings, Arc::new(ConfigMap { data: Some(data), ..ConfigMap::default() }));
+    let built = builder.build(&snapshot);
+    assert_eq!(size(&built, "certificate_data"), "20m");
+    assert!(builder.size_dictionaries(None));
+    let built = builder.build(&snapshot);
+    assert_eq!((size(&built, "certificate_data"), size(&built, "configuration_data")), ("40m".to_owned(), "1m".to_owned()));
+    assert_eq!(built.usage.capacity.of(Resource::Secrets) >> 20, 32);
+    assert!(!builder.size_dictionaries(None));
+}

@@ -29,7 +29,7 @@ impl RealIp {
             return Ok(None);
         }
         // Behind a proxy that speaks the PROXY protocol the header could come from anybody, so Lua looks at the source first.
-        let header = if let Some(name) = noted_header(globals) {
+        let header = if let Some(name) = noted_header(globals).filter(|_| config.use_proxy_protocol) {
             Printed::word(name)?
         } else if config.use_proxy_protocol || behind_stream {
             Printed::fixed("proxy_protocol")
@@ -45,12 +45,14 @@ impl RealIp {
     }
 }
 
-/// The header in which NGINX notes the client's address before it takes it, where the PROXY protocol names the source and a header may name the client.
+/// The header in which NGINX notes the client's address before it takes it, where the PROXY protocol names the source and a header may name the client:
+/// that of a proxy in front, or that of the stream block, which the servers for TLS are behind.
 ///
 /// No client can send it: its end is derived from the key of the generated certificate, which is each controller's own and outlives reloads.
 pub(crate) fn noted_header(globals: &Globals) -> Option<String> {
     let config = &globals.config;
-    if !(config.use_proxy_protocol && config.use_forwarded_headers) {
+    let is_both = config.use_proxy_protocol && config.use_forwarded_headers;
+    if !is_both && Side::all(globals) == [Side::Both] {
         return None;
     }
     let digest = Sha256::new().chain_update("the header of client addresses\0").chain_update(&globals.static_certificate.key).finalize();

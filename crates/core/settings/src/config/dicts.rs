@@ -1,6 +1,6 @@
 //! The sizes of NGINX's shared dictionaries.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ngx_value::{Identifier, Invalid, Size, parse_integer};
 
@@ -57,6 +57,14 @@ pub fn is_ours(name: &str) -> bool {
     OURS.iter().any(|(own, _)| *own == name)
 }
 
+/// The dictionaries that a value of `lua-shared-dicts` gives a size.
+pub fn sized_dictionaries(value: &str) -> BTreeSet<Identifier> {
+    items(value).filter_map(|item| Some(pair(item).ok()?.0)).collect()
+}
+
+/// The largest dictionary.
+pub const LARGEST_DICTIONARY: Size = Size::mib(200);
+
 /// Whether a dictionary of ours comes to have this name when its size changes.
 fn is_second_name(name: &str) -> bool {
     name.strip_suffix("_resized").is_some_and(is_ours)
@@ -71,7 +79,7 @@ fn pair(item: &str) -> Result<(Identifier, Size), Invalid> {
         _ => (size, 1 << 20),
     };
     let count = parse_integer(digits).ok().and_then(|count| u64::try_from(count).ok()).ok_or(EXPECTED)?;
-    let bytes = count.checked_mul(unit).filter(|bytes| (8 << 10..=200 << 20).contains(bytes)).ok_or(EXPECTED)?;
+    let bytes = count.checked_mul(unit).filter(|bytes| (8 << 10..=LARGEST_DICTIONARY.bytes).contains(bytes)).ok_or(EXPECTED)?;
     if RESERVED.contains(&name) {
         return Err(Invalid::because(format!("another name than {name}, which NGINX's memory for TLS sessions has")));
     }

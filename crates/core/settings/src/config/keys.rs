@@ -289,7 +289,7 @@ settings! {
     variables_hash_bucket_size: u32 = 256, HASH_BUCKET, "512", [Text] => "variables_hash_bucket_size";
     /// Bucket size of the hashes of maps; a larger one where a text of `block-user-agents`, `block-referers` or `skip-access-log-urls` is longer.
     map_hash_bucket_size: u32 = 64, HASH_BUCKET, "128", [Text];
-    /// Sizes of the shared dictionaries that hold routes, endpoints and certificates. Listed ones override or extend the defaults. Another size takes effect with a reload, which moves what the dictionary holds; those that are not the controller's own are empty again.
+    /// Sizes of the shared dictionaries that hold routes, endpoints and certificates. Listed ones override or extend the defaults. Where `configuration_data`, `certificate_servers` or `certificate_data` has no size and the default is less than twice of what objects ask for when NGINX starts, it is doubled until it is not, up to 200 MiB. Another size takes effect with a reload, which moves what the dictionary holds; those that are not the controller's own are empty again.
     lua_shared_dicts: BTreeMap<Identifier, Size> = dicts::defaults(), DICTS, "configuration_data:128,my_cache:10", [Text, Ingresses];
 }
 
