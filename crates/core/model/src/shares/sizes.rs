@@ -20,7 +20,7 @@ pub(crate) type Sizes = BTreeMap<Identifier, Size>;
 
 /// Sizes for what is asked, of dictionaries for which those in use are too small. `running`: those of an NGINX that runs already.
 pub(crate) fn sizes(config: &Config, asked: &Weight, running: Option<&Dictionaries>) -> Sizes {
-    let share = |amount: u64, hundredths: u64| amount.div_ceil(hundredths) * 100;
+    let share = |amount: u64, hundredths: u64| amount * 100 / hundredths;
     let of = |resource| asked.of(resource);
     let routes = share(of(Resource::State), ROUTES);
     let with_endpoints = share(of(Resource::State) + of(Resource::Endpoints), ROUTES_AND_ENDPOINTS);
