@@ -8,6 +8,7 @@ mod cases {
     mod auth;
     mod away;
     mod bproto;
+    mod browser;
     mod can;
     mod class;
     mod clock;
