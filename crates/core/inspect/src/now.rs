@@ -1,0 +1,178 @@
+//! The present state in figures.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// The present state of a controller and its NGINX.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Now {
+    /// Version of the program.
+    pub version: String,
+    /// The commit that it was built from; empty where it is not known.
+    #[serde(default)]
+    pub commit: String,
+    /// Name of its Pod; empty outside of a cluster.
+    #[serde(default)]
+    pub pod: String,
+    /// Namespace of its Pod.
+    #[serde(default)]
+    pub namespace: String,
+    /// `--controller-class`.
+    #[serde(default)]
+    pub class: String,
+    /// When it started.
+    pub started: f64,
+    /// The time of this answer.
+    pub now: f64,
+    /// Version of NGINX.
+    #[serde(default)]
+    pub nginx: String,
+    /// Where the objects come from.
+    pub source: SourceKind,
+    /// Whether NGINX runs a confirmed configuration and holds every record that could be sent.
+    pub ready: bool,
+    /// What NGINX runs.
+    pub revision: RunningRevision,
+    /// Numbers of what is served.
+    pub counts: Counts,
+    /// The live lane.
+    pub live: LiveProgress,
+    /// The fixed lane.
+    pub reload: ReloadProgress,
+    /// Reloads since the start of the controller.
+    pub reloads: Reloads,
+    /// From a snapshot to its effect, of the newest updates.
+    pub time_to_effect: TimeToEffect,
+    /// Whether this replica writes statuses. Absent: there is no Lease.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub leader: Option<bool>,
+}
+
+/// Where the objects come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SourceKind {
+    /// An API server.
+    Cluster,
+    /// Files.
+    Directory,
+}
+
+/// Content addresses of the text of `nginx.conf`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunningRevision {
+    /// Of what NGINX confirmed last; empty before that.
+    #[serde(default)]
+    pub running: String,
+    /// Of what is wanted: the same, or absent while a reload is pending ([`ReloadProgress::pending`] says why).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wanted: Option<String>,
+}
+
+/// Numbers of what is served.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Counts {
+    /// Ingresses that are ours and not refused.
+    pub ingresses: usize,
+    /// Names with routes.
+    pub hosts: usize,
+    /// Locations of all hosts.
+    pub paths: usize,
+    /// Ports of Services.
+    pub backends: usize,
+    /// Addresses and ports behind them.
+    pub endpoints: usize,
+    /// Certificates in use.
+    pub certificates: usize,
+    /// Present findings.
+    pub problems: usize,
+    /// Ingresses of which NGINX refused what they ask for.
+    pub quarantined: usize,
+}
+
+/// The progress of the live lane.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LiveProgress {
+    /// Number of records that NGINX should hold.
+    pub records: usize,
+    /// Hosts whose newest routes wait for a reload.
+    pub held_hosts: usize,
+    /// Records that NGINX has no room for.
+    pub without_room: usize,
+    /// Why the last update failed. Absent: it did not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// The progress of the fixed lane.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ReloadProgress {
+    /// Why a reload waits, or why what is wanted can't be applied. Absent: it does not wait.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waits: Option<String>,
+    /// Why there will be a reload, in words. Empty: NGINX runs what is wanted.
+    pub pending: Vec<String>,
+    /// The last start or reload.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last: Option<LastReload>,
+}
+
+/// The last start or reload.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LastReload {
+    /// When it ended.
+    pub at: f64,
+    /// Whether NGINX confirmed it.
+    pub ok: bool,
+    /// How long it took.
+    pub seconds: f64,
+    /// Why it was, in words.
+    #[serde(default)]
+    pub reasons: Vec<String>,
+    /// What NGINX says against it; empty if nothing.
+    #[serde(default)]
+    pub message: String,
+}
+
+/// Reloads since the start of the controller.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Reloads {
+    /// Confirmed ones by reason, as `narthex_reloads_total` counts them.
+    pub done: BTreeMap<String, u64>,
+    /// Failed ones by reason.
+    pub failed: BTreeMap<String, u64>,
+    /// Changes that were posted live instead, as `narthex_reloads_avoided_total` counts them.
+    pub avoided: BTreeMap<String, u64>,
+    /// How long a reload takes here. Absent: there was none yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mean_seconds: Option<f64>,
+}
+
+/// From a snapshot to its effect, by lane.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TimeToEffect {
+    /// What was posted.
+    pub live: Quantiles,
+    /// What needed a reload.
+    pub reload: Quantiles,
+}
+
+/// Quantiles of the newest durations.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Quantiles {
+    /// Half of them were at most so long. 0 where there is none.
+    pub p50: f64,
+    /// Nine tenths.
+    pub p90: f64,
+    /// 99 of a hundred.
+    pub p99: f64,
+    /// Number of durations that these are of.
+    pub count: u64,
+}
