@@ -13,6 +13,7 @@
 //! The lanes have separate clocks: a pending, slow or failing reload never delays an endpoint or a route.
 //! Knows sources and NGINX through traits ([`port`]) only.
 
+mod arrivals;
 mod ask;
 mod build;
 #[cfg(test)]
@@ -33,7 +34,9 @@ use model::{BuildOptions, Builder, Built, ConfigValues, KeyValue, Snapshot, Stre
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
+use arrivals::Arrivals;
 use fixed_lane::Subject;
+use live_lane::Counted;
 
 pub use ask::{Attempt, ReloadRequests};
 pub use live_lane::LiveStatus;
@@ -147,15 +150,18 @@ pub fn spawn<N: Nginx, L: Channel, S: Channel>(parts: Parts<N, L, S>, tasks: &mu
     let requests = ReloadRequests::new(attempts);
     let (passed, asked) = watch::channel(0);
     let inputs = build::Inputs { snapshots, staples, issuers, feedback, asked: requests.numbers() };
-    tasks.spawn(build::run(builder, inputs, build::Outputs { built: built_tx, passed, reviewer }, report.clone(), metrics.clone()));
+    let (arrivals, counted) = (Arrivals::default(), Counted::default());
+    let outputs = build::Outputs { built: built_tx, arrivals: arrivals.clone(), passed, reviewer };
+    tasks.spawn(build::run(builder, inputs, outputs, report.clone(), metrics.clone()));
     let (fault_tx, fault) = watch::channel(None);
     let ends = fixed_lane::Ends { live: status.clone(), loaded: loaded_tx, feedback: feedback_tx, attempts: attempts_tx, fault: fault_tx };
-    let lane = fixed_lane::Lane::new(nginx, ends, report, metrics.clone(), confirmed, pace.reload_interval);
+    let lane = fixed_lane::Lane::new(nginx, ends, report, metrics.clone(), arrivals.clone(), confirmed, pace.reload_interval);
     tasks.spawn(fixed_lane::run(lane, built.clone(), asked, pace));
     if let Some(stream_map) = stream_map {
-        tasks.spawn(live_lane::run(stream_map, built.clone(), loaded.clone(), status_tx.clone(), metrics.clone(), pace));
+        let shared = (arrivals.clone(), counted.clone());
+        tasks.spawn(live_lane::run(stream_map, built.clone(), loaded.clone(), status_tx.clone(), metrics.clone(), shared, pace));
     }
-    tasks.spawn(live_lane::run(live, built.clone(), loaded.clone(), status_tx, metrics, pace));
+    tasks.spawn(live_lane::run(live, built.clone(), loaded.clone(), status_tx, metrics, (arrivals, counted), pace));
     tasks.spawn(resolve::run(built.clone(), addresses));
     Handle { built, loaded, live: status, fault, requests }
 }
