@@ -4,6 +4,7 @@ mod adapter;
 mod certificates;
 mod databases;
 pub(crate) mod descriptors;
+mod figures;
 mod health;
 mod inspection;
 mod loopback;
@@ -18,6 +19,7 @@ mod source;
 mod state_metrics;
 mod stream_map;
 mod streams;
+mod tenants;
 mod traces;
 mod webhook;
 
@@ -48,6 +50,7 @@ use loopback::NginxStatus;
 use requests::{Collector, Sources};
 use state_metrics::{Leadership, Orphans};
 use stream_map::StreamMapPort;
+use tenants::Tenants;
 
 /// The runtime of every subcommand that needs one.
 pub(crate) fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
@@ -131,7 +134,8 @@ async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
         webhook.spawn(&args.webhook, &metrics, &identity, &mut tasks);
     }
 
-    let sources = Sources { live: control.clone(), built: handle.built.clone(), paths: paths.clone(), place: place.clone() };
+    let (built, loaded) = (handle.built.clone(), handle.loaded.clone());
+    let sources = Sources { live: control.clone(), built, loaded, paths: paths.clone(), place: place.clone() };
     let collector = settings.counting.as_ref().map(|counting| Collector::new(&args.model.metrics, counting, &identity, sources));
     let collector = collector.map(Arc::new);
     if let Some(collector) = &collector {
@@ -332,7 +336,8 @@ fn state_metrics(
     let labels = format!("{constant},{}", ops::labels(&[("name", lease)]));
     let leadership = leads.map(|leads| Arc::new(Leadership { leads, labels, led: AtomicBool::default() }) as Arc<dyn ops::Fetched>);
     let orphans = Orphans { built: handle.built.clone(), constant, seen: Default::default() };
-    leadership.into_iter().chain([Arc::new(orphans) as Arc<dyn ops::Fetched>])
+    let tenants = Tenants { built: handle.built.clone() };
+    leadership.into_iter().chain([Arc::new(orphans) as Arc<dyn ops::Fetched>, Arc::new(tenants)])
 }
 
 /// The answers to `narthex conf`, `narthex dbg` and `narthex explain request`.
