@@ -13,6 +13,7 @@ mod cases {
     mod class;
     mod clock;
     mod comp;
+    mod console;
     mod cors;
     mod defb;
     mod dictionaries;
