@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what a target needs and this machine lacks. Quick when nothing is missing.
-# Usage: setup.sh PART...   with PART: downloads, nginx, nextest, lint, go, bench, musl, image, container, debian13, pages, prometheus
+# Usage: setup.sh PART...   with PART: downloads, nginx, nextest, browser, lint, go, bench, musl, image, container, debian13, pages, prometheus
 set -euo pipefail
 
 say() { printf 'setup: %s\n' "$*" >&2; }
@@ -65,6 +65,13 @@ for part in "$@"; do
         # Unoptimised and without its self-update: a sixth of the time, and no slower at what it does here.
         CARGO_PROFILE_DEV_DEBUG=0 cargo install --locked --quiet --debug --no-default-features --features default-no-update cargo-nextest
       }
+      ;;
+    browser)
+      # The console is tested in it.
+      missing=()
+      command -v chromium >/dev/null || missing+=(chromium)
+      command -v chromedriver >/dev/null || missing+=(chromium-driver)
+      [ ${#missing[@]} -eq 0 ] || apt_install "${missing[@]}" fonts-dejavu-core
       ;;
     lint)
       need_cargo

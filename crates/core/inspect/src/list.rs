@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::{IngressState, Severity};
+
 /// Items of an answer unless another number is asked for.
 const USUAL: usize = 100;
 /// The most items of an answer.
@@ -39,6 +41,10 @@ pub struct Query {
     pub part: String,
     /// Only this namespace.
     pub namespace: Option<String>,
+    /// Only Ingresses in this state.
+    pub state: Option<IngressState>,
+    /// Only findings as bad as this.
+    pub severity: Option<Severity>,
     /// Number of matching items that are left out at the beginning.
     pub offset: usize,
     /// Number of items; absent: 100. More than 1,000 are never given.

@@ -57,6 +57,7 @@ pub fn problems(state: &State<'_>, query: &Query, kind: Option<&str>) -> List<Pr
     let matches = |found: &Found| {
         let object = found.object.to_string();
         kind.is_none_or(|kind| found.kind.label() == kind)
+            && query.severity.is_none_or(|wanted| severity(found.kind) == wanted)
             && query.has_namespace(found.object.namespace.iter())
             && query.has_name(&[&object, &found.field, &found.detail])
     };

@@ -118,6 +118,7 @@ fn each_ingress_has_the_state_that_it_is_in_and_why() {
     let found = |query: &Query| with(&usual(), |state| ingresses(state, query)).items.into_iter().map(|of| of.name).collect::<Vec<_>>();
     assert_eq!(found(&part("a.exam")), ["next", "web"]);
     assert_eq!(found(&Query { namespace: Some("n".into()), ..Query::default() }), [""; 0]);
+    assert_eq!(found(&Query { state: Some(IngressState::NotOurs), ..Query::default() }), ["other"]);
 }
 
 #[test]
@@ -157,6 +158,8 @@ fn a_finding_has_the_value_what_was_expected_and_what_to_do() {
     let cluster = usual();
     let all = with(&cluster, |state| problems(state, &Query::default(), None)).items;
     assert!(all.is_sorted_by_key(|of| of.severity), "{all:?}");
+    let errors = with(&cluster, |state| problems(state, &Query { severity: Some(Severity::Error), ..Query::default() }, None));
+    assert_eq!(errors.total, all.iter().filter(|of| of.severity == Severity::Error).count());
     let found = with(&cluster, |state| problems(state, &part("proxy-send-timeout"), Some("InvalidValue"))).items;
     let [timeout] = &*found else { panic!("{found:?}") };
     assert_eq!((&*timeout.object, timeout.namespace.as_deref(), &*timeout.name), ("Ingress shop/web", Some("shop"), "web"));

@@ -1,6 +1,8 @@
 //! Questions, and how they are read from a path and its query.
 
 use inspect::{Query, TrafficBy};
+use serde::de::DeserializeOwned;
+use serde::de::value::StrDeserializer;
 
 /// What is asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,7 +61,7 @@ pub(crate) fn value<'a>(pairs: &'a Pairs, name: &str) -> Option<&'a str> {
 /// What is asked of a list.
 ///
 /// # Errors
-/// A number is none.
+/// A number is none, or a word is unknown.
 pub(crate) fn query(pairs: &Pairs) -> Result<Query, String> {
     let number = |name: &str| match value(pairs, name) {
         Some(text) => text.parse().map(Some).map_err(|_| format!("{name} {text:?}: expected a number")),
@@ -68,9 +70,17 @@ pub(crate) fn query(pairs: &Pairs) -> Result<Query, String> {
     Ok(Query {
         part: value(pairs, "q").unwrap_or_default().to_lowercase(),
         namespace: value(pairs, "namespace").map(str::to_owned),
+        state: one_of(pairs, "state")?,
+        severity: one_of(pairs, "severity")?,
         offset: number("offset")?.unwrap_or(0),
         limit: number("limit")?,
     })
+}
+
+/// One of the words of a type.
+fn one_of<T: DeserializeOwned>(pairs: &Pairs, name: &str) -> Result<Option<T>, String> {
+    let read = |text| T::deserialize(StrDeserializer::<serde::de::value::Error>::new(text)).map_err(|error| format!("{name}: {error}"));
+    value(pairs, name).map(read).transpose()
 }
 
 /// What requests are summed up by.

@@ -113,25 +113,25 @@ async fn questions_are_read_and_refusals_have_a_reason() {
 #[tokio::test]
 async fn browsers_run_nothing_from_elsewhere_and_names_of_other_sites_are_refused() {
     let served = served(None).await;
-    for path in ["/api/v1/now", "/login.css", "/nothing.js"] {
+    for path in ["/api/v1/now", "/css/login.css", "/nothing.js"] {
         let answer = served.ask(&format!("GET {path}"), "").await;
         for expected in ["content-security-policy: default-src 'none'; script-src 'self'", "frame-ancestors 'none'", "nosniff", "no-referrer"] {
             assert!(answer.contains(expected), "{path}: {answer}");
         }
     }
     assert_eq!(served.status("GET /api/v1/now", "Host: rebound.example.com\r\n").await, 403);
-    assert_eq!(served.status("GET /login.css", "Host: rebound.example.com\r\n").await, 403);
+    assert_eq!(served.status("GET /css/login.css", "Host: rebound.example.com\r\n").await, 403);
     assert_eq!(served.status("GET /api/v1/now", "Host: [::1]:80\r\n").await, 200);
 }
 
 #[tokio::test]
 async fn a_file_is_sent_again_only_when_it_has_changed() {
     let served = served(None).await;
-    let answer = served.ask("GET /login.css", "").await;
+    let answer = served.ask("GET /css/login.css", "").await;
     assert!(answer.contains("content-type: text/css"), "{answer}");
     let tag = answer.lines().find_map(|line| line.strip_prefix("etag: ")).unwrap();
-    assert_eq!(served.status("GET /login.css", &format!("If-None-Match: {tag}\r\n")).await, 304);
-    assert_eq!(served.status("GET /login.css", "If-None-Match: \"other\"\r\n").await, 200);
+    assert_eq!(served.status("GET /css/login.css", &format!("If-None-Match: {tag}\r\n")).await, 304);
+    assert_eq!(served.status("GET /css/login.css", "If-None-Match: \"other\"\r\n").await, 200);
     assert_eq!(served.status("GET /../Cargo.toml", "").await, 404);
 }
 

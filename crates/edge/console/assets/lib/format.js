@@ -64,7 +64,8 @@ export function span(seconds) {
 /** A share of 1 as percent. */
 export function percent(share, places = 1) {
   if (share === undefined || share === null) return "–";
-  return `${digits(share * 100, places)}%`;
+  const smallest = 0.1 ** places;
+  return share > 0 && share * 100 < smallest / 2 ? `<${digits(smallest, places)}%` : `${digits(share * 100, places)}%`;
 }
 
 /** Requests in a second. */
@@ -114,6 +115,11 @@ export function tick(root = document) {
     const text = ago(Number(element.dataset.at));
     if (element.textContent !== text) element.textContent = text;
   }
+}
+
+/** A sentence: with a capital letter, and a period. */
+export function sentence(text) {
+  return text ? `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? "" : "."}` : "";
 }
 
 /** A digest, or a revision, as far as it is needed to tell it from others. */

@@ -1,7 +1,7 @@
 // The head of a page about one thing, and sections below it.
 
 import { h, put } from "../lib/dom.js";
-import { bytes, count, duration, percent, rate, when } from "../lib/format.js";
+import { bytes, count, duration, percent, rate, sentence, when } from "../lib/format.js";
 import { facts } from "./figures.js";
 import { icon } from "./icon.js";
 import { objectLink } from "./object.js";
@@ -72,13 +72,13 @@ export function problemCard(problem) {
   return [
     h("p", { class: "card-head" }, severity(problem.severity), tag(problem.kind), objectLink(problem.object)),
     problem.field && h("p", {}, h("code", { class: "field-path" }, problem.field)),
-    h("p", { class: "card-text" }, problem.detail),
+    h("p", { class: "card-text" }, sentence(problem.detail)),
     facts(
       [
         problem.value !== undefined && problem.value !== null && ["Value", h("code", {}, problem.value || "(empty)")],
         problem.expected && ["Expected", problem.expected],
         problem.effect && ["Effect", problem.effect],
-        problem.fix && ["Fix", problem.fix],
+        problem.fix && ["Fix", sentence(problem.fix)],
         problem.since && ["Since", when(problem.since)],
       ],
       { "data-stacked": true },

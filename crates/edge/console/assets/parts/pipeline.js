@@ -167,10 +167,11 @@ const CONTENT = {
   ],
   plan: (now, events) => {
     const last = events.findLast((event) => event.lane);
-    if (!last) return h("p", { class: "stage-lead quiet" }, "Waits for the first change.");
-    const reload = last.lane === "reload";
+    if (!last) return h("p", { class: "quiet" }, "Waits for the first change.");
+    let verdict = last.lane === "reload" ? status("reload", "Needs a reload") : status("live", "Live, no reload");
+    if (last.kind === "nginx-started") verdict = status("ok", "First configuration");
     return [
-      h("p", { class: "stage-lead" }, status(reload ? "reload" : "live", reload ? "Needs a reload" : "Live, no reload")),
+      h("p", { class: "stage-lead" }, verdict),
       h("p", { class: "stage-words", title: last.text }, last.reasons?.length ? last.reasons.join("; ") : last.text),
       h("p", { class: "quiet" }, when(last.at)),
     ];

@@ -1,6 +1,7 @@
 // What a view shows while it has nothing to show, and why.
 
 import { h, put } from "../lib/dom.js";
+import { sentence } from "../lib/format.js";
 import { icon } from "./icon.js";
 
 /** Nothing to show, and what that means. */
@@ -18,7 +19,7 @@ export function failure(error, retry) {
       : error.status === 503
         ? "Not available"
         : "That failed";
-  const text = lost ? "It may be restarting, or the port-forward has ended. The page tries again by itself." : error.message;
+  const text = lost ? "It may be restarting, or the port-forward has ended. The page tries again by itself." : sentence(error.message);
   return h(
     "div",
     { class: "blank", "data-tone": error.status === 503 || error.status === 404 ? "info" : "error", role: "status" },

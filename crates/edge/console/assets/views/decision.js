@@ -1,7 +1,7 @@
 // A decision (`crates/core/decision`) as steps, in the order of NGINX's phases.
 
 import { h } from "../lib/dom.js";
-import { count, percent } from "../lib/format.js";
+import { count, percent, sentence } from "../lib/format.js";
 import { link } from "../lib/router.js";
 import { meter } from "../parts/figures.js";
 
@@ -98,10 +98,6 @@ function proxied({ backends, target, headers }) {
         ),
     },
   ];
-}
-
-function sentence(text) {
-  return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 }
 
 const MOST = 12;

@@ -31,7 +31,8 @@ function sentence([first, ...rest]) {
 }
 
 function details(event, others) {
-  const unnamed = Math.max(0, (event.objects_total ?? 0) - (event.objects ?? []).length) + Math.max(0, others.length - SHOWN);
+  const named = (event.objects ?? []).length;
+  const unnamed = named ? Math.max(0, (event.objects_total ?? 0) - named) + Math.max(0, others.length - SHOWN) : 0;
   const reasons = (event.reasons ?? []).filter((reason) => !event.text.includes(reason));
   if (!others.length && !reasons.length && !unnamed) return null;
   return h(

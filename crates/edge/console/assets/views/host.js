@@ -144,16 +144,32 @@ function pathDetail(path, detail, signal) {
     path.canary?.length > 0 && choices(path.canary),
     path.backend && [h("h3", {}, "Endpoints"), endpoints],
     h("h3", {}, "Settings in effect"),
-    settings.length
-      ? table(
-          "Settings in effect",
-          [
-            ["Setting", (row) => h("code", {}, row.name)],
-            ["Value", (row) => h("code", { class: "value" }, row.value)],
-            ["From", (row) => origin(row.from, row.object)],
-          ],
-          settings,
-        )
-      : h("p", { class: "quiet" }, "Every setting has its default."),
+    settingTable(settings),
   ];
+}
+
+/** The settings with a value of their own; the defaults on demand. */
+function settingTable(settings) {
+  const box = h("div", {});
+  const written = settings.filter((row) => row.from !== "default");
+  const draw = (rows) => {
+    const rest = settings.length - rows.length;
+    put(
+      box,
+      rows.length
+        ? table(
+            "Settings in effect",
+            [
+              ["Setting", (row) => h("code", { class: "name" }, row.name)],
+              ["Value", (row) => h("code", { class: "value" }, row.value || "–")],
+              ["From", (row) => origin(row.from, row.object)],
+            ],
+            rows,
+          )
+        : h("p", { class: "quiet" }, "Every setting has its default."),
+      rest > 0 && h("button", { type: "button", class: "button small", onclick: () => draw(settings) }, `Show ${plural(rest, "default")}`),
+    );
+  };
+  draw(written);
+  return box;
 }

@@ -38,7 +38,6 @@ function draw({ ingress, problems }) {
       ["Paths", count(ingress.paths)],
       ["Created", when(ingress.created)],
       ["TLS Secrets", (ingress.tls ?? []).join(", ") || "None"],
-      ["Addresses in its status", (ingress.addresses ?? []).join(", ") || "None"],
     ]),
     section(
       `Hosts (${count(hosts.length)})`,

@@ -2,7 +2,7 @@
 
 import { get } from "../lib/api.js";
 import { h, put, soon } from "../lib/dom.js";
-import { clock, count, duration, percent, plural, rate, span } from "../lib/format.js";
+import { clock, count, duration, percent, plural, rate, sentence, span } from "../lib/format.js";
 import { live } from "../lib/live.js";
 import { link } from "../lib/router.js";
 import { bars, columns } from "../parts/figures.js";
@@ -71,11 +71,19 @@ export function show({ root, signal }) {
     );
   };
   const drawSoon = soon(250, draw);
-  const ask = () =>
+  let counts = true;
+  const ask = () => {
+    if (!counts) return;
     get("traffic", { by: "host", limit: 6 }, signal).then(
       (answer) => put(busiest, traffic(answer.items)),
-      (error) => error.name !== "AbortError" && put(busiest, empty("Not counted", error.message)),
+      (error) => {
+        if (error.name === "AbortError") return;
+        // Without metrics there is nothing to ask for until the controller starts again.
+        counts = error.status !== 503;
+        put(busiest, empty("Not counted", sentence(error.message)));
+      },
     );
+  };
   live.addEventListener(
     "now",
     () => {
@@ -115,10 +123,11 @@ function headline({ reloads, started }) {
   const [avoidedTotal, done, failed] = [sum(reloads.avoided), sum(reloads.done), sum(reloads.failed)];
   const mean = reloads.mean_seconds;
   const share = avoidedTotal + done > 0 ? avoidedTotal / (avoidedTotal + done) : null;
-  const cost =
-    mean && avoidedTotal > 0
-      ? ["They would have taken ", h("strong", {}, span(avoidedTotal * mean)), `, by the ${duration(mean)} that a reload takes here`]
-      : ["No reload has been measured yet to say what they would have cost"];
+  let cost = "Changes that took effect without a reload of NGINX are counted here";
+  if (avoidedTotal > 0) cost = "Not one reload has been necessary to measure what they would have cost";
+  if (avoidedTotal > 0 && mean) {
+    cost = ["They would have taken ", h("strong", {}, span(avoidedTotal * mean)), `, by the ${duration(mean)} that a reload takes here`];
+  }
   return [
     h(
       "div",
@@ -190,7 +199,7 @@ function timeline(events) {
   const slots = Array.from({ length: SLOTS }, () => ({ live: 0, reload: 0 }));
   for (const event of events) {
     const at = SLOTS - 1 - Math.floor((end - event.at) / SLOT);
-    if (at >= 0 && at < SLOTS && event.lane) slots[at][event.lane] += 1;
+    if (at >= 0 && at < SLOTS && event.lane && event.kind !== "nginx-started") slots[at][event.lane] += 1;
   }
   const totals = { live: slots.reduce((all, slot) => all + slot.live, 0), reload: slots.reduce((all, slot) => all + slot.reload, 0) };
   const label = `${plural(totals.live, "update")} of the live lane and ${plural(totals.reload, "reload")} in the last 10 minutes`;
