@@ -29,11 +29,9 @@ export function linked(text, objects) {
   const others = [];
   for (const object of objects) {
     const [kind, name] = split(object);
-    const at = name && PAGES[kind] ? parts.findIndex((part) => typeof part === "string" && part.includes(name)) : -1;
-    if (at < 0) {
-      others.push(object);
-      continue;
-    }
+    const at = name ? parts.findIndex((part) => typeof part === "string" && part.includes(name)) : -1;
+    if (at < 0) others.push(object);
+    if (at < 0 || !PAGES[kind]) continue;
     const start = parts[at].indexOf(name);
     parts.splice(at, 1, parts[at].slice(0, start), h("a", { href: link([PAGES[kind], name]) }, name), parts[at].slice(start + name.length));
   }
