@@ -141,7 +141,8 @@ const WITH_SETTINGS: usize = 50;
 
 /// The hosts that have a record of their own, without aliases.
 pub(crate) fn own_hosts(live: &Live) -> impl Iterator<Item = (&Arc<str>, &Arc<HostRecord>)> {
-    let is_own = |(host, record): &(&Arc<str>, &Arc<HostRecord>)| &***host != PATTERNS && record.name.as_ref().is_none_or(|name| name == *host);
+    let is_own =
+        |(host, record): &(&Arc<str>, &Arc<HostRecord>)| &***host != PATTERNS && record.name.as_ref().is_none_or(|name| name == *host);
     live.hosts.iter().filter(is_own)
 }
 
@@ -239,13 +240,14 @@ fn aliases(live: &Live, host: &str) -> Vec<String> {
     literal.chain(suffixes.map(|(suffix, _)| format!("*{suffix}"))).chain(regexes.map(|(regex, _)| format!("~{regex}"))).collect()
 }
 
-/// The matches of a record in the order in which they are tried.
+/// The matches of a record in the order in which they are tried, each with the path of its rule. The record has a prefix twice, as the whole path, too.
 fn paths(record: &HostRecord) -> Vec<(PathMatch, &str, &Route)> {
     let route = |at: u32| record.routes.get(at as usize).map(|route| &**route);
     let mut prefixes: Vec<(&Arc<str>, u32)> = record.prefix.iter().map(|(path, at)| (path, *at)).collect();
     prefixes.sort_by_key(|(path, _)| (std::cmp::Reverse(path.len()), *path));
-    let exact = record.exact.iter().map(|(path, at)| (PathMatch::Exact, &**path, *at));
-    let prefixes = prefixes.into_iter().map(|(path, at)| (PathMatch::Prefix, &**path, at));
-    let regexes = record.regex.iter().map(|(path, at)| (PathMatch::Regex, &**path, *at));
-    exact.chain(prefixes).chain(regexes).filter_map(|(kind, path, at)| Some((kind, path, route(at)?))).collect()
+    let is_prefix = |path: &str, at: u32| record.prefix.get(format!("{path}/").as_str()) == Some(&at);
+    let exact = record.exact.iter().filter(|(path, at)| !is_prefix(path, **at)).map(|(_, at)| (PathMatch::Exact, *at));
+    let prefixes = prefixes.into_iter().map(|(_, at)| (PathMatch::Prefix, at));
+    let regexes = record.regex.iter().map(|(_, at)| (PathMatch::Regex, *at));
+    exact.chain(prefixes).chain(regexes).filter_map(|(kind, at)| route(at).map(|route| (kind, &*route.path, route))).collect()
 }

@@ -156,7 +156,9 @@ pub const fn fix(kind: ProblemKind) -> &'static str {
         ProblemKind::Certificate => "put a valid certificate for the host, with its chain and key, into the TLS Secret",
         ProblemKind::Unreadable => "correct the syntax of the file, the document or the object",
         ProblemKind::NoRoom => "remove objects of this namespace that are not needed, or raise the budget (narthex_budget names it)",
-        ProblemKind::Quarantined => "correct what NGINX complains about: the Ingress is tried again as soon as it changes, and from time to time",
+        ProblemKind::Quarantined => {
+            "correct what NGINX complains about: the Ingress is tried again as soon as it changes, and from time to time"
+        }
         ProblemKind::Configuration => "correct the value of the key, or remove it from the ConfigMap",
         ProblemKind::Surprise => "decide whether it is meant so; the detail names the alternative",
     }

@@ -126,7 +126,10 @@ pub(crate) fn effective_settings(state: &State<'_>, findings: &Findings, key: &O
     let unusable = |entry: &Entry| {
         let is_about = |name: &str, field: &str| field == format!("metadata.annotations[{:?}]", format!("{}/{name}", state.prefix));
         let names = || [entry.name].into_iter().chain(entry.aliases.iter().copied());
-        findings.of_ingress(key).iter().any(|found| found.kind == ProblemKind::InvalidValue && names().any(|name| is_about(name, &found.field)))
+        findings
+            .of_ingress(key)
+            .iter()
+            .any(|found| found.kind == ProblemKind::InvalidValue && names().any(|name| is_about(name, &found.field)))
     };
     let own: BTreeMap<&str, &str> =
         annotations(state.prefix, ingress).filter(|(entry, _)| !unusable(entry)).map(|(entry, value)| (entry.name, value)).collect();

@@ -21,9 +21,10 @@ struct Cluster {
 type Given<'a> = (&'a str, &'a str, &'a [(&'a str, &'a str)], &'a str, &'a [&'a str]);
 
 fn cluster(ingresses: &[Given<'_>], settings: &[(&str, &str)]) -> Cluster {
-    let mut snapshot = Snapshot::default();
+    let mut snapshot = Snapshot { ingress_classes: Some(Default::default()), ..Snapshot::default() };
     for (name, class, annotations, host, paths) in ingresses {
-        let annotations: serde_json::Map<_, _> = annotations.iter().map(|(name, value)| (format!("{PREFIX}/{name}"), json!(value))).collect();
+        let annotations: serde_json::Map<_, _> =
+            annotations.iter().map(|(name, value)| (format!("{PREFIX}/{name}"), json!(value))).collect();
         let backend = json!({ "service": { "name": name, "port": { "number": 80 } } });
         let paths: Vec<_> = paths.iter().map(|path| json!({ "path": path, "pathType": "Prefix", "backend": backend })).collect();
         let object = json!({
@@ -112,8 +113,11 @@ fn each_ingress_has_the_state_that_it_is_in_and_why() {
     ];
     assert_eq!(states, expected);
     let (bad, web) = (&list.items[0], &list.items[4]);
-    assert!(bad.reason.as_deref().is_some_and(|reason| reason.contains("snippet")), "{bad:?}");
-    assert_eq!((web.class.as_deref(), web.created, &*web.hosts, web.paths), (Some("nginx"), Some(1_767_225_600.0), &["a.example".to_owned()][..], 2));
+    assert!(bad.reason.as_deref().is_some_and(|reason| reason.contains("annotations-risk-level")), "{bad:?}");
+    assert_eq!(
+        (web.class.as_deref(), web.created, &*web.hosts, web.paths),
+        (Some("nginx"), Some(1_767_225_600.0), &["a.example".to_owned()][..], 2)
+    );
     assert_eq!((web.reason.as_deref(), web.problems > 0, &*web.tls), (None, true, &["cert".to_owned()][..]));
     let found = |query: &Query| with(&usual(), |state| ingresses(state, query)).items.into_iter().map(|of| of.name).collect::<Vec<_>>();
     assert_eq!(found(&part("a.exam")), ["next", "web"]);
@@ -129,7 +133,7 @@ fn a_host_has_its_paths_in_the_order_in_which_they_are_tried() {
     assert_eq!(seen, [("_", 1, false), ("a.example", 2, false), ("b.example", 1, true)]);
     let detail = with(&cluster, |state| host(state, "a.example")).unwrap();
     let paths: Vec<_> = detail.paths.iter().map(|of| (&*of.path, of.matches, of.backend.as_deref())).collect();
-    assert_eq!(paths, [("/cart/", PathMatch::Prefix, Some("shop/web:80")), ("/", PathMatch::Prefix, Some("shop/web:80"))]);
+    assert_eq!(paths, [("/cart", PathMatch::Prefix, Some("shop/web:80")), ("/", PathMatch::Prefix, Some("shop/web:80"))]);
     assert_eq!(detail.paths[0].ingress.as_deref(), Some("shop/web"));
     let canary = Choice { backend: "shop/next:80".into(), weight: 0.25, header: Some("X-New: yes".into()), cookie: None };
     assert_eq!(detail.paths[1].canary, [canary]);
@@ -237,7 +241,10 @@ fn what_is_written_is_read_again() {
     let detail = with(&usual(), |state| host(state, "a.example")).unwrap();
     let text = serde_json::to_string(&detail).unwrap();
     assert_eq!(serde_json::from_str::<HostDetail>(&text).unwrap(), detail);
-    assert!(text.contains(r#""server":"shared""#) && text.contains(r#""type":"Prefix""#) && text.contains(r#""from":"annotation""#), "{text}");
+    assert!(
+        text.contains(r#""server":"shared""#) && text.contains(r#""type":"Prefix""#) && text.contains(r#""from":"annotation""#),
+        "{text}"
+    );
     let row = TrafficRow { key: "a".into(), namespace: None, traffic: Traffic { requests: 1, ..Traffic::default() } };
     let text = serde_json::to_string(&row).unwrap();
     assert_eq!(serde_json::from_str::<TrafficRow>(&text).unwrap(), row);

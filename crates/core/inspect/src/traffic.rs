@@ -182,7 +182,14 @@ mod tests {
 
     fn counted(host: &str, ingress: &str, requests: u64, durations: &[(usize, u64)]) -> Counted {
         let recent = Recent { requests, errors: 1, bytes: 100 * requests, durations: durations.iter().copied().collect() };
-        Counted { namespace: "n".into(), ingress: ingress.into(), service: "web".into(), host: host.into(), requests: 10 * requests, recent }
+        Counted {
+            namespace: "n".into(),
+            ingress: ingress.into(),
+            service: "web".into(),
+            host: host.into(),
+            requests: 10 * requests,
+            recent,
+        }
     }
 
     #[test]

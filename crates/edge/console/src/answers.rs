@@ -53,7 +53,10 @@ pub fn api(source: Arc<dyn Source>) -> Router {
         .route("/revisions", get(async |State(api): Asking, query: Given| api.list(&query, Question::Revisions).await))
         .route("/revisions/diff", get(diff))
         .route("/traffic", get(traffic))
-        .route("/request", get(async |State(api): Asking, Read(pairs): Given| api.ask(question::asked(&pairs).map(Question::Request)).await))
+        .route(
+            "/request",
+            get(async |State(api): Asking, Read(pairs): Given| api.ask(question::asked(&pairs).map(Question::Request)).await),
+        )
         .route("/workers", get(workers))
         .route("/events", get(events))
         .route("/stream", get(stream::stream))

@@ -115,7 +115,9 @@ async fn browsers_run_nothing_from_elsewhere_and_names_of_other_sites_are_refuse
     let served = served(None).await;
     for path in ["/api/v1/now", "/css/login.css", "/nothing.js"] {
         let answer = served.ask(&format!("GET {path}"), "").await;
-        for expected in ["content-security-policy: default-src 'none'; script-src 'self'", "frame-ancestors 'none'", "nosniff", "no-referrer"] {
+        for expected in
+            ["content-security-policy: default-src 'none'; script-src 'self'", "frame-ancestors 'none'", "nosniff", "no-referrer"]
+        {
             assert!(answer.contains(expected), "{path}: {answer}");
         }
     }

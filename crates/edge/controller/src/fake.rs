@@ -14,7 +14,8 @@ use tokio::sync::{Notify, Semaphore, watch};
 use crate::metrics::{Build, Identity};
 use crate::port::{Loss, Old};
 use crate::{
-    Addresses, Adopted, Applied, ApplyError, Channel, Handle, Journal, LiveError, LiveState, Metrics, Nginx, Pace, Parts, Posted, Reporter, Tasks,
+    Addresses, Adopted, Applied, ApplyError, Channel, Handle, Journal, LiveError, LiveState, Metrics, Nginx, Pace, Parts, Posted, Reporter,
+    Tasks,
 };
 
 type Judge = dyn Fn(&Fixed) -> Result<(), ApplyError> + Send;

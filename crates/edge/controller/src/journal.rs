@@ -150,7 +150,7 @@ impl Journal {
         let why = match reasons {
             [] => String::new(),
             [one] => format!("{one}: "),
-            [first, others @ ..] => format!("{first}, and {} more reasons: ", others.len()),
+            [first, others @ ..] => format!("{first}, and {}: ", counted(others.len(), "other reason")),
         };
         let (event_kind, text) = match (&result, kind) {
             (Ok(_), RevisionKind::Adopted) => (EventKind::NginxStarted, "NGINX ran with this configuration already".to_owned()),

@@ -141,8 +141,22 @@ pub struct Parts<N, L, S> {
 
 /// Starts the tasks. They run until the set is aborted.
 pub fn spawn<N: Nginx, L: Channel, S: Channel>(parts: Parts<N, L, S>, tasks: &mut Tasks) -> Handle {
-    let Parts { settings, snapshots, staples, issuers, nginx, live, stream_map, addresses, confirmed, report, metrics, journal, pace, reviewer } =
-        parts;
+    let Parts {
+        settings,
+        snapshots,
+        staples,
+        issuers,
+        nginx,
+        live,
+        stream_map,
+        addresses,
+        confirmed,
+        report,
+        metrics,
+        journal,
+        pace,
+        reviewer,
+    } = parts;
     let (built_tx, built) = watch::channel(None);
     let (loaded_tx, loaded) = watch::channel(Loaded::default());
     let (status_tx, status) = watch::channel(LiveStatus::of([L::NAME].into_iter().chain(stream_map.iter().map(|_| S::NAME))));

@@ -110,7 +110,9 @@ async fn every_question_about_a_running_controller_has_its_answer() -> anyhow::R
     for path in ["ingresses", "hosts", "settings", "problems", "revisions", &url] {
         assert_eq!(console.by_socket(path).await?, console.api(path).await?, "{path}");
     }
-    for (path, status) in [("hosts/unknown.example.com", 404), ("backends/none", 404), ("request?url=nothing", 400), ("hosts?limit=-1", 400)] {
+    for (path, status) in
+        [("hosts/unknown.example.com", 404), ("backends/none", 404), ("request?url=nothing", 400), ("hosts?limit=-1", 400)]
+    {
         let answer = console.get(&format!("/api/v1/{path}")).await?;
         assert!(answer.status == status && answer.text().contains("\"error\""), "{path}: {}", answer.text());
     }

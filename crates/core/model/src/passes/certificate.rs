@@ -36,11 +36,7 @@ pub(crate) struct Certificate {
 impl Certificate {
     /// Stands in where no fallback was given: no handshake can use it.
     pub(crate) fn empty() -> Self {
-        Self {
-            id: "none".into(),
-            record: Arc::new(CertificateRecord { pair: PemPair::default(), other: None }),
-            facts: Arc::default(),
-        }
+        Self { id: "none".into(), record: Arc::new(CertificateRecord { pair: PemPair::default(), other: None }), facts: Arc::default() }
     }
 
     /// Reads a TLS Secret. The error says what is wrong with it.

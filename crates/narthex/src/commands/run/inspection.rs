@@ -122,7 +122,9 @@ impl Source for Inspection {
             // One that is busy or gone has no dictionaries to show.
             let state = self.live.state().await.ok();
             let mut workers: Vec<Worker> = processes.workers.iter().map(|worker| self.worker(worker)).collect();
-            workers.sort_by(|one, other| other.start.unwrap_or_default().total_cmp(&one.start.unwrap_or_default()).then(one.pid.cmp(&other.pid)));
+            workers.sort_by(|one, other| {
+                other.start.unwrap_or_default().total_cmp(&one.start.unwrap_or_default()).then(one.pid.cmp(&other.pid))
+            });
             Ok(Workers {
                 masters: processes.masters.into_iter().map(|(pid, start)| Master { pid, start }).collect(),
                 workers,

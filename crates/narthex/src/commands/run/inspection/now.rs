@@ -51,7 +51,8 @@ impl Inspection {
     fn reloads(&self) -> Reloads {
         let families = self.metrics.registry().gather();
         let of = |name: &str| families.iter().find(|family| family.name() == name);
-        let of_reloads = |result: &str| of("narthex_reloads_total").map(|family| sums(family, "reason", Some(("result", result)))).unwrap_or_default();
+        let of_reloads =
+            |result: &str| of("narthex_reloads_total").map(|family| sums(family, "reason", Some(("result", result)))).unwrap_or_default();
         Reloads {
             done: of_reloads("success"),
             failed: of_reloads("failure"),
