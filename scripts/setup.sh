@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what a target needs and this machine lacks. Quick when nothing is missing.
-# Usage: setup.sh PART...   with PART: downloads, nginx, nextest, lint, go, bench, musl, image, container, debian13, pages
+# Usage: setup.sh PART...   with PART: downloads, nginx, nextest, browser, lint, go, bench, musl, image, container, debian13, pages, prometheus
 set -euo pipefail
 
 say() { printf 'setup: %s\n' "$*" >&2; }
@@ -66,6 +66,13 @@ for part in "$@"; do
         CARGO_PROFILE_DEV_DEBUG=0 cargo install --locked --quiet --debug --no-default-features --features default-no-update cargo-nextest
       }
       ;;
+    browser)
+      # The console is tested in it.
+      missing=()
+      command -v chromium >/dev/null || missing+=(chromium)
+      command -v chromedriver >/dev/null || missing+=(chromium-driver)
+      [ ${#missing[@]} -eq 0 ] || apt_install "${missing[@]}" fonts-dejavu-core
+      ;;
     lint)
       need_cargo
       rustup component add rustfmt clippy >/dev/null 2>&1 || true
@@ -107,6 +114,13 @@ for part in "$@"; do
       command -v systemd-analyze >/dev/null || missing+=(systemd)
       command -v diff >/dev/null || missing+=(diffutils)
       [ ${#missing[@]} -eq 0 ] || apt_install "${missing[@]}"
+      ;;
+    prometheus)
+      if ! command -v prometheus >/dev/null || ! command -v promtool >/dev/null; then
+        apt_install prometheus
+        # Debian starts its own after the installation, and the exporter beside it.
+        if [ "$(id -u)" = 0 ] && command -v systemctl >/dev/null; then systemctl disable --now prometheus prometheus-node-exporter >/dev/null 2>&1 || true; fi
+      fi
       ;;
     *) fail "unknown part $part" ;;
   esac

@@ -4,6 +4,7 @@
 
 mod account;
 mod answers;
+pub mod browser;
 mod ending;
 pub mod helm;
 pub mod hostile;

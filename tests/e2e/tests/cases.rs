@@ -8,10 +8,12 @@ mod cases {
     mod auth;
     mod away;
     mod bproto;
+    mod browser;
     mod can;
     mod class;
     mod clock;
     mod comp;
+    mod console;
     mod cors;
     mod defb;
     mod dictionaries;

@@ -13,11 +13,13 @@
 //! The lanes have separate clocks: a pending, slow or failing reload never delays an endpoint or a route.
 //! Knows sources and NGINX through traits ([`port`]) only.
 
+mod arrivals;
 mod ask;
 mod build;
 #[cfg(test)]
 mod fake;
 mod fixed_lane;
+pub mod journal;
 mod live_lane;
 mod loaded;
 pub mod metrics;
@@ -33,9 +35,12 @@ use model::{BuildOptions, Builder, Built, ConfigValues, KeyValue, Snapshot, Stre
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
+use arrivals::Arrivals;
 use fixed_lane::Subject;
+use live_lane::Counted;
 
 pub use ask::{Attempt, ReloadRequests};
+pub use journal::Journal;
 pub use live_lane::LiveStatus;
 pub use loaded::{Loaded, Locations};
 pub use metrics::Metrics;
@@ -126,6 +131,8 @@ pub struct Parts<N, L, S> {
     pub report: Arc<dyn Reporter>,
     /// The metrics.
     pub metrics: Metrics,
+    /// The journal.
+    pub journal: Journal,
     /// The pace.
     pub pace: Pace,
     /// Receives the builder after each build, to review objects with; `None` where none are reviewed.
@@ -134,8 +141,22 @@ pub struct Parts<N, L, S> {
 
 /// Starts the tasks. They run until the set is aborted.
 pub fn spawn<N: Nginx, L: Channel, S: Channel>(parts: Parts<N, L, S>, tasks: &mut Tasks) -> Handle {
-    let Parts { settings, snapshots, staples, issuers, nginx, live, stream_map, addresses, confirmed, report, metrics, pace, reviewer } =
-        parts;
+    let Parts {
+        settings,
+        snapshots,
+        staples,
+        issuers,
+        nginx,
+        live,
+        stream_map,
+        addresses,
+        confirmed,
+        report,
+        metrics,
+        journal,
+        pace,
+        reviewer,
+    } = parts;
     let (built_tx, built) = watch::channel(None);
     let (loaded_tx, loaded) = watch::channel(Loaded::default());
     let (status_tx, status) = watch::channel(LiveStatus::of([L::NAME].into_iter().chain(stream_map.iter().map(|_| S::NAME))));
@@ -148,15 +169,25 @@ pub fn spawn<N: Nginx, L: Channel, S: Channel>(parts: Parts<N, L, S>, tasks: &mu
     let (passed, asked) = watch::channel(0);
     let dictionaries = nginx.adopted().map(|adopted| adopted.dictionaries);
     let inputs = build::Inputs { snapshots, staples, issuers, feedback, asked: requests.numbers(), dictionaries };
-    tasks.spawn(build::run(builder, inputs, build::Outputs { built: built_tx, passed, reviewer }, report.clone(), metrics.clone()));
+    let (arrivals, counted) = (Arrivals::default(), Counted::default());
+    let outputs = build::Outputs { built: built_tx, arrivals: arrivals.clone(), passed, reviewer, journal: journal.clone() };
+    tasks.spawn(build::run(builder, inputs, outputs, report.clone(), metrics.clone()));
     let (fault_tx, fault) = watch::channel(None);
-    let ends = fixed_lane::Ends { live: status.clone(), loaded: loaded_tx, feedback: feedback_tx, attempts: attempts_tx, fault: fault_tx };
-    let lane = fixed_lane::Lane::new(nginx, ends, report, metrics.clone(), confirmed, pace.reload_interval);
+    let ends = fixed_lane::Ends {
+        live: status.clone(),
+        loaded: loaded_tx,
+        feedback: feedback_tx,
+        attempts: attempts_tx,
+        fault: fault_tx,
+        journal: journal.clone(),
+    };
+    let lane = fixed_lane::Lane::new(nginx, ends, report, metrics.clone(), arrivals.clone(), confirmed, pace.reload_interval);
     tasks.spawn(fixed_lane::run(lane, built.clone(), asked, pace));
+    let observers = live_lane::Observers { status: status_tx, metrics, journal, arrivals, counted };
     if let Some(stream_map) = stream_map {
-        tasks.spawn(live_lane::run(stream_map, built.clone(), loaded.clone(), status_tx.clone(), metrics.clone(), pace));
+        tasks.spawn(live_lane::run(stream_map, built.clone(), loaded.clone(), observers.clone(), pace));
     }
-    tasks.spawn(live_lane::run(live, built.clone(), loaded.clone(), status_tx, metrics, pace));
+    tasks.spawn(live_lane::run(live, built.clone(), loaded.clone(), observers, pace));
     tasks.spawn(resolve::run(built.clone(), addresses));
     Handle { built, loaded, live: status, fault, requests }
 }
