@@ -150,12 +150,20 @@ impl Controller {
         Ok((master, children.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()))
     }
 
+    /// The whole text of `/metrics`.
+    ///
+    /// # Errors
+    /// No answer.
+    pub async fn metrics(&self) -> anyhow::Result<String> {
+        Ok(Request::get(self.health(), "/metrics").timeout(Duration::from_secs(30)).send().await?.text())
+    }
+
     /// The sum of all series of a metric, or one of them by its labels.
     ///
     /// # Errors
     /// No answer.
     pub async fn metric(&self, name: &str) -> anyhow::Result<f64> {
-        let text = Request::get(self.health(), "/metrics").send().await?.text();
+        let text = self.metrics().await?;
         let values = text.lines().filter(|line| line.strip_prefix(name).is_some_and(|rest| rest.starts_with(['{', ' '])));
         Ok(values.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum())
     }

@@ -3,6 +3,7 @@
 pub mod certificates;
 pub mod controller;
 pub mod deaths;
+pub mod exact;
 pub mod follow;
 pub mod hostile;
 pub mod leave;
@@ -10,6 +11,7 @@ pub mod measure;
 pub mod plain;
 pub mod profiles;
 pub mod report;
+pub mod scrape;
 pub mod site;
 pub mod streams;
 pub mod throughput;

@@ -3,7 +3,8 @@
 //! Usage: `bench OUT.md [CRITERION.md]`, or one part alone, without a file: `bench hostile` for what tenants notice of a hostile one,
 //! `bench throughput` for requests a second, `bench webhook` for admission reviews,
 //! `bench streams` for TCP and UDP services, `bench certificates` for 10,000 hosts with TLS,
-//! `bench statuses` for new Ingresses while statuses are written. `BENCH_SIZES=1000,10000` chooses the numbers of Ingresses; none: only
+//! `bench statuses` for new Ingresses while statuses are written, `bench scrape` for `/metrics` of 10,000 hosts, `bench exact` for requests by metrics
+//! and by the client (a minute, or `BENCH_EXACT_SECONDS`). `BENCH_SIZES=1000,10000` chooses the numbers of Ingresses; none: only
 //! plain NGINX is measured.
 
 use std::net::SocketAddr;
@@ -36,7 +37,7 @@ async fn main() -> anyhow::Result<()> {
     let mut args = std::env::args_os().skip(1).map(PathBuf::from);
     let out = args
         .next()
-        .context("usage: bench OUT.md [CRITERION.md], bench hostile, bench throughput, bench webhook, bench streams, bench certificates or bench statuses")?;
+        .context("usage: bench OUT.md [CRITERION.md], bench hostile, bench throughput, bench webhook, bench streams, bench certificates, bench statuses, bench scrape or bench exact")?;
     let mut report = BenchReport::default();
     if out.as_os_str() == "hostile" {
         return bench::hostile::measure(&mut report).await;
@@ -57,7 +58,8 @@ async fn main() -> anyhow::Result<()> {
     let only_statuses = out.as_os_str() == "statuses";
     let only_throughput = out.as_os_str() == "throughput";
     let only_certificates = out.as_os_str() == "certificates";
-    if !(only_throughput || only_webhook || only_statuses || only_certificates) {
+    let (only_scrape, only_exact) = (out.as_os_str() == "scrape", out.as_os_str() == "exact");
+    if !(only_throughput || only_webhook || only_statuses || only_certificates || only_scrape || only_exact) {
         bench::follow::measure(&mut report, &narthex).await?;
         bench::leave::measure(&mut report, &narthex).await?;
     }
@@ -69,6 +71,16 @@ async fn main() -> anyhow::Result<()> {
         world.grow(100).await?;
         let controller = Controller::start(&bed, world.namespace.name()).await?;
         return throughput::measure(&world.namespace, &controller, &ports, &mut report).await;
+    }
+    if only_exact {
+        world.grow(100).await?;
+        let controller = Controller::start(&bed, world.namespace.name()).await?;
+        return bench::exact::measure(&world.namespace, &controller, [world.a, world.b], &mut report).await;
+    }
+    if only_scrape {
+        world.grow(10_000).await?;
+        let controller = Controller::start(&bed, world.namespace.name()).await?;
+        return bench::scrape::measure(&controller, world.count, &mut report).await;
     }
     if only_certificates {
         return bench::certificates::measure(&bed, a.address(), &mut report).await;
@@ -91,8 +103,10 @@ async fn main() -> anyhow::Result<()> {
             world.many_at_once(&controller, &mut report).await?;
             profiles::measure(&world.namespace, &controller, &mut report).await?;
             throughput::measure(&world.namespace, &controller, &ports, &mut report).await?;
+            bench::exact::measure(&world.namespace, &controller, [world.a, world.b], &mut report).await?;
             Deaths { bed: &bed, namespace: &world.namespace, host: world::host(1) }.measure(&mut controller, &mut report).await?;
         } else {
+            bench::scrape::measure(&controller, world.count, &mut report).await?;
             world.new_profiles(&controller, &mut report).await?;
             world.cold_start(&mut controller, &mut report).await?;
             footprint(&controller, &mut report).await?;

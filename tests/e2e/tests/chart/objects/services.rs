@@ -7,6 +7,7 @@ use super::{ARGS, case, check};
 const DEPLOYMENT: &str = "Deployment narthex-controller";
 const SERVICE: &str = "Service narthex-controller";
 const INTERNAL: &str = "Service narthex-controller-internal";
+const METRICS: &str = "Service narthex-controller-metrics";
 
 #[test]
 fn two_services_lead_to_the_controller() -> anyhow::Result<()> {
@@ -103,7 +104,6 @@ fn http_3_has_the_port_of_https_everywhere() -> anyhow::Result<()> {
 
 #[test]
 fn metrics_have_a_port_a_service_and_monitors() -> anyhow::Result<()> {
-    const METRICS: &str = "Service narthex-controller-metrics";
     const MONITOR: &str = "ServiceMonitor narthex-controller";
     const RULE: &str = "PrometheusRule narthex-controller";
     let monitor = json!({"enabled": true, "scrapeTimeout": "5s", "honorLabels": true, "jobLabel": "job", "targetLabels": ["t"], "labelLimit": 7,
@@ -134,5 +134,36 @@ fn metrics_have_a_port_a_service_and_monitors() -> anyhow::Result<()> {
             .adds(&[METRICS, RULE])
             .has(RULE, "/metadata/namespace", json!("there"))
             .has(RULE, "/spec/groups", json!([{"name": "narthex", "rules": [{"alert": "A"}]}])),
+        case(json!({"controller": {"metrics": {"enabled": true, "prometheusRule": {"enabled": true, "defaultRules": true, "rules": [{"alert": "A"}]}}}}))
+            .adds(&[METRICS, RULE])
+            .has(RULE, "/spec/groups/0/rules/0/alert", json!("NarthexConfigurationRefused"))
+            // Templates of Prometheus are none of Helm's.
+            .has(RULE, "/spec/groups/0/rules/0/annotations/summary", json!("{{ $labels.instance }}: NGINX does not take the newest configuration"))
+            .has(RULE, "/spec/groups/1", json!({"name": "narthex-own", "rules": [{"alert": "A"}]})),
+    ])
+}
+
+#[test]
+fn dashboards_are_config_maps_that_a_sidecar_finds() -> anyhow::Result<()> {
+    const MAPS: [&str; 3] = [
+        "ConfigMap narthex-controller-dashboard-health",
+        "ConfigMap narthex-controller-dashboard-reloads",
+        "ConfigMap narthex-controller-dashboard-requests",
+    ];
+    let metrics = |dashboards: Value| json!({"controller": {"metrics": {"enabled": true, "dashboards": dashboards}}});
+    let content = std::fs::read_to_string(e2e::helm::chart().join("dashboards/reloads.json"))?;
+    check(&[
+        case(json!({"controller": {"metrics": {"dashboards": {"enabled": true}}}})),
+        case(metrics(json!({"enabled": true})))
+            .adds(&[METRICS])
+            .adds(&MAPS)
+            .has(MAPS[1], "/metadata/labels/grafana_dashboard", json!("1"))
+            .has(MAPS[1], "/data/narthex-reloads.json", json!(content)),
+        case(metrics(json!({"enabled": true, "namespace": "grafana", "labels": {"board": "yes"}, "annotations": {"folder": "edge"}})))
+            .adds(&[METRICS])
+            .adds(&MAPS)
+            .has(MAPS[0], "/metadata/namespace", json!("grafana"))
+            .has(MAPS[0], "/metadata/labels/board", json!("yes"))
+            .has(MAPS[0], "/metadata/annotations", json!({"folder": "edge"})),
     ])
 }
