@@ -6,6 +6,7 @@
 mod backend;
 mod budget;
 mod certificate;
+mod check;
 mod event;
 mod host;
 mod ingress;
@@ -20,6 +21,7 @@ mod workers;
 pub use backend::{Backend, BackendDetail, Choice, Endpoint};
 pub use budget::{Budget, NamespaceShare};
 pub use certificate::Certificate;
+pub use check::{Check, CheckState, Lease};
 pub use event::{Event, EventKind, Events, Lane};
 pub use host::{Host, HostDetail, HostServerKind, PathMatch, PathRow};
 pub use ingress::{Ingress, IngressState};

@@ -5,6 +5,7 @@ mod certificates;
 mod databases;
 pub(crate) mod descriptors;
 mod health;
+pub(crate) mod last_error;
 mod loopback;
 pub(crate) mod orphans;
 mod place;
@@ -54,7 +55,12 @@ pub(crate) fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
 pub(crate) fn run(args: RunArgs, log: &LogArgs) -> anyhow::Result<ExitCode> {
     crate::logging::init(&args.log(log))?;
     args.idle.announce();
-    runtime()?.block_on(serve(args))
+    let work_dir = args.nginx.work_dir()?;
+    let ended = runtime()?.block_on(serve(args));
+    if let Err(error) = &ended {
+        last_error::note(&work_dir, error);
+    }
+    ended
 }
 
 async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
@@ -75,6 +81,7 @@ async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
         info!(revision = state.revision, "adopted the nginx that an earlier controller left");
     }
     let fallback = crate::fallback::load_or_generate(&paths.work_dir)?;
+    last_error::clear(&paths.work_dir);
 
     let mut tasks = Tasks::new();
     tasks.spawn(orphans::run());
