@@ -3,6 +3,7 @@
 mod api;
 mod cleanup;
 mod compare;
+mod console;
 mod container;
 mod controller;
 mod data_plane;
@@ -34,6 +35,7 @@ use nix::unistd::AccessFlags;
 pub(crate) use api::ApiArgs;
 pub(crate) use cleanup::CleanupArgs;
 pub(crate) use compare::{AskArgs, CompareArgs};
+pub(crate) use console::ConsoleArgs;
 pub(crate) use container::{DbgArgs, DbgBackends, DbgCerts, DbgSubject, WaitShutdownArgs};
 pub(crate) use controller::{ModelArgs, SourceArgs, StatusArgs, key};
 pub(crate) use data_plane::DataPlaneArgs;
@@ -232,6 +234,8 @@ pub(crate) struct RunArgs {
     pub(crate) disable_sync_events: bool,
     #[command(flatten)]
     pub(crate) loopback: LoopbackArgs,
+    #[command(flatten)]
+    pub(crate) console: ConsoleArgs,
     #[command(flatten)]
     pub(crate) http: HttpArgs,
     #[command(flatten)]

@@ -47,6 +47,7 @@ pub(crate) struct Palette {
 
 impl Palette {
     /// No colours.
+    #[cfg(test)]
     pub(crate) const PLAIN: Self = Self { colours: false };
 
     /// Colours where standard output is a terminal, unless `NO_COLOR` is set to anything or `TERM` is `dumb`.

@@ -1,8 +1,19 @@
 //! Backends and their endpoints.
 
-use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-use crate::{Problem, Traffic};
+use model::{Alternative, BackendRecord, Built, ObjectKey, ObjectRef};
+use serde::{Deserialize, Serialize};
+use settings::LoadBalance;
+
+use crate::host::own_hosts;
+use crate::list::{List, Query};
+use crate::state::State;
+use crate::{Problem, Traffic, TrafficBy};
+
+/// The key of the default backend.
+const DEFAULT: &str = "-";
 
 /// A port of a Service.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -79,4 +90,123 @@ pub struct Choice {
     /// The cookie that decides next.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cookie: Option<String>,
+}
+/// Ingresses of a backend that are named.
+const NAMED: usize = 20;
+
+/// The users of backends: paths, and the Ingresses that these are of.
+#[derive(Default)]
+struct Uses<'a>(BTreeMap<&'a str, Use<'a>>);
+
+#[derive(Default)]
+struct Use<'a> {
+    paths: usize,
+    ingresses: BTreeSet<(&'a str, &'a str)>,
+}
+
+impl<'a> Uses<'a> {
+    /// Cost: the number of routes.
+    fn of(built: &'a Built) -> Self {
+        let mut uses = Self::default();
+        for (_, record) in own_hosts(&built.model.live) {
+            for route in &record.routes {
+                let used = uses.0.entry(key_of(&route.backend)).or_default();
+                used.paths += 1;
+                if used.ingresses.len() < NAMED && !route.ingress.is_empty() {
+                    used.ingresses.insert((&route.namespace, &route.ingress));
+                }
+            }
+        }
+        uses
+    }
+}
+
+/// The backends, in order of their names. Cost: all routes.
+pub fn backends(state: &State<'_>, query: &Query) -> List<Backend> {
+    let uses = Uses::of(state.built);
+    let matches = |(key, _): &(&Arc<str>, &Arc<BackendRecord>)| {
+        query.has_name(&[key]) && query.has_namespace(key.split_once('/').map(|(namespace, _)| namespace).into_iter())
+    };
+    let matching: Vec<_> = state.built.model.live.backends.iter().filter(matches).collect();
+    query.page(matching, |(key, record)| Backend::new(state, &uses, key, record))
+}
+
+/// Everything about one backend, by its key. `None`: there is none.
+pub fn backend(state: &State<'_>, key: &str) -> Option<BackendDetail> {
+    let record = state.built.model.live.backends.get(key)?;
+    let backend = Backend::new(state, &Uses::of(state.built), key, record);
+    let service = ObjectKey::new(backend.namespace.as_str(), backend.service.as_str());
+    let findings = state.findings();
+    let problems = findings.of(&ObjectRef::namespaced("Service", &service));
+    Some(BackendDetail {
+        endpoints: endpoints(record),
+        choices: choices(record),
+        problems: problems.iter().map(|found| Problem::new(state, found)).collect(),
+        backend,
+    })
+}
+
+impl Backend {
+    fn new(state: &State<'_>, uses: &Uses<'_>, key: &str, record: &BackendRecord) -> Self {
+        let (namespace, service, port) = parts(key);
+        let used = uses.0.get(key);
+        Self {
+            name: key.to_owned(),
+            namespace: namespace.to_owned(),
+            service: service.to_owned(),
+            port: port.to_owned(),
+            balancing: balancing(record),
+            endpoints: record.endpoints.len(),
+            ingresses: used.iter().flat_map(|used| &used.ingresses).map(|(namespace, name)| format!("{namespace}/{name}")).collect(),
+            used_by_paths: used.map_or(0, |used| used.paths),
+            traffic: state.traffic.and_then(|traffic| traffic.of(TrafficBy::Backend, &format!("{namespace}/{service}"))),
+        }
+    }
+}
+
+/// The key in the table of backends of what a route names.
+pub(crate) const fn key_of(backend: &str) -> &str {
+    if backend.is_empty() { DEFAULT } else { backend }
+}
+
+/// Namespace, Service and port of a key.
+fn parts(key: &str) -> (&str, &str, &str) {
+    let Some((namespace, rest)) = key.split_once('/') else { return ("", "", "") };
+    let (service, port) = rest.split_once(':').unwrap_or((rest, ""));
+    (namespace, service, port)
+}
+
+fn balancing(record: &BackendRecord) -> String {
+    match (&record.affinity, &record.hash) {
+        (Some(_), _) => "cookie".to_owned(),
+        (None, Some(_)) => "hash".to_owned(),
+        (None, None) => record.load_balance.to_string(),
+    }
+}
+
+fn endpoints(record: &BackendRecord) -> Vec<Endpoint> {
+    let is_even = record.hash.is_none() && record.affinity.is_none() && record.load_balance == LoadBalance::RoundRobin;
+    let sum: u64 = record.endpoints.iter().map(|endpoint| u64::from(endpoint.weight)).sum();
+    let share = |weight: u32| (is_even || record.endpoints.len() == 1).then(|| f64::from(weight) / sum.max(1) as f64);
+    let endpoint = |endpoint: &model::live::Endpoint| Endpoint {
+        address: endpoint.address.to_string(),
+        port: endpoint.port,
+        weight: f64::from(endpoint.weight),
+        share: share(endpoint.weight),
+    };
+    record.endpoints.iter().map(endpoint).collect()
+}
+
+/// The backends that get a part of the requests of one.
+pub(crate) fn choices(record: &BackendRecord) -> Vec<Choice> {
+    let choice = |canary: &Alternative| {
+        let wanted = canary.canary_by_header_value.as_ref().or(canary.canary_by_header_pattern.as_ref());
+        Choice {
+            backend: canary.backend.to_string(),
+            weight: f64::from(canary.canary_weight) / f64::from(canary.canary_weight_total.max(1)),
+            header: canary.canary_by_header.as_ref().map(|name| wanted.map_or(name.to_string(), |value| format!("{name}: {value}"))),
+            cookie: canary.canary_by_cookie.as_ref().map(ToString::to_string),
+        }
+    };
+    record.alternative.as_deref().map(choice).into_iter().collect()
 }

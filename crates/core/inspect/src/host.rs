@@ -1,10 +1,19 @@
 //! Hosts and their paths.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
+use model::live::NO_CERTIFICATE;
+use model::{HostRecord, Live, ObjectKey, ProfileId, Route};
 use serde::{Deserialize, Serialize};
 
-use crate::{Certificate, Choice, EffectiveSetting, Problem, Traffic};
+use crate::backend::{choices, key_of};
+use crate::certificate::certificate;
+use crate::ingress::created;
+use crate::list::{List, Query};
+use crate::setting::effective_settings;
+use crate::state::{Findings, State};
+use crate::{Certificate, Choice, EffectiveSetting, Problem, Traffic, TrafficBy};
 
 /// A name that requests are for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -121,4 +130,123 @@ pub enum PathMatch {
     Prefix,
     /// A regular expression.
     Regex,
+}
+
+/// Key of the record of names that are patterns.
+const PATTERNS: &str = "~";
+/// Paths of a host that are given.
+const PATHS: usize = 1000;
+/// Ingresses of a host whose settings are given.
+const WITH_SETTINGS: usize = 50;
+
+/// The hosts that have a record of their own, without aliases.
+pub(crate) fn own_hosts(live: &Live) -> impl Iterator<Item = (&Arc<str>, &Arc<HostRecord>)> {
+    let is_own =
+        |(host, record): &(&Arc<str>, &Arc<HostRecord>)| &***host != PATTERNS && record.name.as_ref().is_none_or(|name| name == *host);
+    live.hosts.iter().filter(is_own)
+}
+
+/// The hosts, in order of their names. Cost: their number, and with a namespace that of all routes.
+pub fn hosts(state: &State<'_>, query: &Query) -> List<Host> {
+    let matches = |(host, record): &(&Arc<str>, &Arc<HostRecord>)| {
+        query.has_name(&[host]) && query.has_namespace(record.routes.iter().map(|route| &route.namespace))
+    };
+    let matching: Vec<_> = own_hosts(&state.built.model.live).filter(matches).collect();
+    let findings = state.findings();
+    query.page(matching, |(host, record)| Host::new(state, &findings, host, record))
+}
+
+/// Everything about one host. `None`: it has no rules.
+pub fn host(state: &State<'_>, name: &str) -> Option<HostDetail> {
+    let live = &state.built.model.live;
+    let record = live.hosts.get(name).filter(|_| name != PATTERNS)?;
+    let findings = state.findings();
+    let mut owners: Vec<ObjectKey> = owners(record).into_iter().collect();
+    owners.truncate(WITH_SETTINGS);
+    let problems = owners.iter().flat_map(|owner| findings.of_ingress(owner)).map(|found| Problem::new(state, found));
+    let rows = paths(record);
+    Some(HostDetail {
+        host: name.to_owned(),
+        aliases: aliases(live, name),
+        certificate: digest(state, name).and_then(|digest| certificate(state, digest)),
+        server: if state.built.model.fixed.host_servers.contains_key(name) { HostServerKind::Own } else { HostServerKind::Shared },
+        passthrough: live.passthrough_map.contains_key(name),
+        held: (state.is_held)(name, record),
+        redirect_to: record.redirect_to.as_deref().map(str::to_owned),
+        paths_total: rows.len(),
+        paths: rows.into_iter().take(PATHS).map(|(kind, path, route)| PathRow::new(state, &findings, kind, path, route)).collect(),
+        settings: owners.iter().map(|owner| (owner.to_string(), effective_settings(state, &findings, owner))).collect(),
+        problems: problems.collect(),
+        traffic: state.traffic.and_then(|traffic| traffic.of(TrafficBy::Host, name)),
+    })
+}
+
+impl Host {
+    fn new(state: &State<'_>, findings: &Findings, host: &str, record: &HostRecord) -> Self {
+        let owners = owners(record);
+        let mut namespaces: Vec<String> = owners.iter().map(|owner| owner.namespace.to_string()).collect();
+        namespaces.dedup();
+        Self {
+            host: host.to_owned(),
+            namespaces,
+            paths: record.routes.len(),
+            certificate: digest(state, host).map(str::to_owned),
+            passthrough: state.built.model.live.passthrough_map.contains_key(host),
+            held: (state.is_held)(host, record),
+            problems: owners.iter().map(|owner| findings.of_ingress(owner).len()).sum(),
+            traffic: state.traffic.and_then(|traffic| traffic.of(TrafficBy::Host, host)),
+        }
+    }
+}
+
+impl PathRow {
+    fn new(state: &State<'_>, findings: &Findings, matches: PathMatch, path: &str, route: &Route) -> Self {
+        let key = ObjectKey { namespace: route.namespace.clone(), name: route.ingress.clone() };
+        let is_ruled = !key.name.is_empty();
+        let backend = state.built.model.live.backends.get(key_of(&route.backend));
+        Self {
+            path: path.to_owned(),
+            matches,
+            created: state.snapshot.ingresses.get(&key).and_then(|ingress| created(ingress)),
+            backend: (!route.backend.is_empty()).then(|| route.backend.to_string()),
+            canary: backend.map(|record| choices(record)).unwrap_or_default(),
+            profile: (route.profile != ProfileId::default()).then(|| route.profile.0.to_string()),
+            problems: if is_ruled { findings.of_ingress(&key).len() } else { 0 },
+            ingress: is_ruled.then(|| key.to_string()),
+        }
+    }
+}
+
+/// The Ingresses that have a path of a host, in order.
+fn owners(record: &HostRecord) -> BTreeSet<ObjectKey> {
+    let of = |route: &Arc<Route>| ObjectKey { namespace: route.namespace.clone(), name: route.ingress.clone() };
+    record.routes.iter().filter(|route| !route.ingress.is_empty()).map(of).collect()
+}
+
+/// Content address of the certificate of a name: its own, else that of the wildcard above it.
+fn digest<'a>(state: &State<'a>, host: &str) -> Option<&'a str> {
+    let servers = &state.built.model.live.servers;
+    let above = || host.split_once('.').and_then(|(_, rest)| servers.get(format!("*.{rest}").as_str()));
+    servers.get(host).or_else(above).map(|digest| &**digest).filter(|digest| *digest != NO_CERTIFICATE)
+}
+
+/// Other names of a host, in order.
+fn aliases(live: &Live, host: &str) -> Vec<String> {
+    let is_alias = |(name, record): &(&Arc<str>, &Arc<HostRecord>)| ***name != *host && record.name.as_deref() == Some(host);
+    let literal = live.hosts.iter().filter(is_alias).map(|(name, _)| name.to_string());
+    let patterns = live.hosts.get(PATTERNS).and_then(|record| record.patterns.as_ref());
+    let suffixes = patterns.iter().flat_map(|patterns| &patterns.suffixes).filter(|(_, of)| ***of == *host);
+    let regexes = patterns.iter().flat_map(|patterns| &patterns.regexes).filter(|(_, of)| **of == *host);
+    literal.chain(suffixes.map(|(suffix, _)| format!("*{suffix}"))).chain(regexes.map(|(regex, _)| format!("~{regex}"))).collect()
+}
+
+/// The matches of a record in the order in which they are tried.
+fn paths(record: &HostRecord) -> Vec<(PathMatch, &str, &Route)> {
+    let route = |at: u32| record.routes.get(at as usize).map(|route| &**route);
+    let mut prefixes: Vec<(&Arc<str>, u32)> = record.prefix.iter().map(|(path, at)| (path, *at)).collect();
+    prefixes.sort_by_key(|(path, _)| (std::cmp::Reverse(path.len()), *path));
+    let exact = record.exact.iter().map(|(path, at)| (PathMatch::Exact, &**path, *at));
+    let prefixes = prefixes.into_iter().map(|(path, at)| (PathMatch::Prefix, &**path, at));
+    let regexes = record.regex.iter().map(|(path, at)| (PathMatch::Regex, &**path, *at));
+    exact.chain(prefixes).chain(regexes).filter_map(|(kind, path, at)| Some((kind, path, route(at)?))).collect()
 }

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use model::Built;
 use serde::{Deserialize, Serialize};
 
+use crate::host::own_hosts;
 use crate::{Check, Lease};
 
 /// The present state of a controller and its NGINX.
@@ -183,4 +185,44 @@ pub struct Quantiles {
     pub p99: f64,
     /// Number of durations that these are of.
     pub count: u64,
+}
+
+impl Counts {
+    /// The numbers of a build. `problems`: of present findings. Cost: the number of hosts and backends.
+    pub fn of(built: &Built, problems: usize) -> Self {
+        let live = &built.model.live;
+        Self {
+            ingresses: built.ingresses().count(),
+            hosts: own_hosts(live).count(),
+            paths: own_hosts(live).map(|(_, record)| record.routes.len()).sum(),
+            backends: live.backends.len(),
+            endpoints: live.backends.values().map(|record| record.endpoints.len()).sum(),
+            certificates: live.certificates.len(),
+            problems,
+            quarantined: built.quarantined.len(),
+        }
+    }
+}
+
+impl Quantiles {
+    /// Of these durations, in whatever order.
+    pub fn of(mut seconds: Vec<f64>) -> Self {
+        seconds.sort_by(f64::total_cmp);
+        let Some(last) = seconds.len().checked_sub(1) else { return Self::default() };
+        let at = |part: f64| seconds[(part * last as f64).round() as usize];
+        Self { p50: at(0.5), p90: at(0.9), p99: at(0.99), count: seconds.len() as u64 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_of_the_durations_that_there_are() {
+        assert_eq!(Quantiles::of(Vec::new()), Quantiles::default());
+        assert_eq!(Quantiles::of(vec![3.0]), Quantiles { p50: 3.0, p90: 3.0, p99: 3.0, count: 1 });
+        let many = Quantiles::of((1..=101).rev().map(f64::from).collect());
+        assert_eq!(many, Quantiles { p50: 51.0, p90: 91.0, p99: 100.0, count: 101 });
+    }
 }

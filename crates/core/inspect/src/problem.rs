@@ -1,6 +1,10 @@
 //! Findings about the cluster's state.
 
+use model::{ObjectKey, Problem as Found, ProblemKind};
 use serde::{Deserialize, Serialize};
+
+use crate::list::{List, Query};
+use crate::state::State;
 
 /// A present finding about one object.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -20,10 +24,10 @@ pub struct Problem {
     /// Where in it; empty for the whole object.
     #[serde(default)]
     pub field: String,
-    /// What stands there. Absent: it is no annotation.
+    /// What stands there. Absent: it is neither an annotation nor a key of the ConfigMap.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
-    /// What may stand there. Absent: it is no annotation that is known.
+    /// What may stand there. Absent likewise, and where the name is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected: Option<String>,
     /// One sentence: the value, what was expected, and what happens instead.
@@ -39,8 +43,122 @@ pub struct Problem {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Severity {
-    /// Something is not served, or not as its object asks.
+    /// Requests fail, or what an object asks for is not served.
     Error,
-    /// All is served; something is surprising, or will go wrong.
+    /// All is served, not all of it as its object asks, or it is surprising.
     Warning,
+}
+
+/// The longest value that is quoted, in characters.
+const LONGEST: usize = 500;
+
+/// The present findings, the worst first.
+pub fn problems(state: &State<'_>, query: &Query, kind: Option<&str>) -> List<Problem> {
+    let matches = |found: &Found| {
+        let object = found.object.to_string();
+        kind.is_none_or(|kind| found.kind.label() == kind)
+            && query.has_namespace(found.object.namespace.iter())
+            && query.has_name(&[&object, &found.field, &found.detail])
+    };
+    let mut matching: Vec<Found> = state.problems().into_iter().filter(matches).collect();
+    matching.sort_by_key(|found| severity(found.kind));
+    query.page(matching, |found| Problem::new(state, &found))
+}
+
+impl Problem {
+    /// A finding with what the objects and the tables say of it.
+    pub(crate) fn new(state: &State<'_>, found: &Found) -> Self {
+        let named = named(state, found);
+        Self {
+            kind: found.kind.label().to_owned(),
+            severity: severity(found.kind),
+            object: found.object.to_string(),
+            namespace: found.object.namespace.as_deref().map(str::to_owned),
+            name: found.object.name.to_string(),
+            field: found.field.clone(),
+            value: named.as_ref().and_then(|named| named.value).map(shortened),
+            expected: named.and_then(|named| named.expected).map(|text| text.replace('`', "")),
+            detail: found.detail.clone(),
+            fix: fix(found.kind).to_owned(),
+            since: (state.since)(found),
+        }
+    }
+}
+
+/// An annotation or a key of the ConfigMap that a finding is about.
+struct Named<'a> {
+    value: Option<&'a str>,
+    expected: Option<&'static str>,
+}
+
+fn named<'a>(state: &State<'a>, found: &Found) -> Option<Named<'a>> {
+    let inner = |head: &str| found.field.strip_prefix(head)?.strip_suffix("\"]");
+    let key = ObjectKey { namespace: found.object.namespace.clone()?, name: found.object.name.clone() };
+    if found.object.kind == "Ingress"
+        && let Some(name) = inner("metadata.annotations[\"")
+    {
+        let value = state.snapshot.ingresses.get(&key).and_then(|ingress| ingress.annotations.get(name)).map(String::as_str);
+        let bare = name.strip_prefix(state.prefix)?.strip_prefix('/')?;
+        return Some(Named { value, expected: settings::annotation(bare).map(|(entry, _)| entry.value) });
+    }
+    let name = inner("data[\"").filter(|_| found.object.kind == "ConfigMap" && state.configmap == Some(&key))?;
+    let map = state.snapshot.config_maps.get(&key);
+    let value = map.and_then(|map| map.data.as_ref()?.get(name)).map(String::as_str);
+    let entry = settings::CONFIG_KEYS.iter().find(|entry| entry.name.eq_ignore_ascii_case(name));
+    Some(Named { value, expected: entry.map(|entry| entry.value) })
+}
+
+fn shortened(value: &str) -> String {
+    match value.char_indices().nth(LONGEST) {
+        Some((at, _)) => format!("{}...", &value[..at]),
+        None => value.to_owned(),
+    }
+}
+
+/// How bad a finding of a kind is.
+pub(crate) const fn severity(kind: ProblemKind) -> Severity {
+    match kind {
+        ProblemKind::Refused
+        | ProblemKind::AnnotationParsingFailed
+        | ProblemKind::ServiceMissing
+        | ProblemKind::PortMissing
+        | ProblemKind::NoEndpoints
+        | ProblemKind::ExternalName
+        | ProblemKind::LocalEndpoint
+        | ProblemKind::Certificate
+        | ProblemKind::Unreadable
+        | ProblemKind::NoRoom
+        | ProblemKind::Quarantined => Severity::Error,
+        ProblemKind::InvalidValue
+        | ProblemKind::Unclaimed
+        | ProblemKind::UnknownAnnotation
+        | ProblemKind::Conflict
+        | ProblemKind::Configuration
+        | ProblemKind::Surprise => Severity::Warning,
+    }
+}
+
+/// What to do about a finding of a kind: a sentence without a final period.
+pub const fn fix(kind: ProblemKind) -> &'static str {
+    match kind {
+        ProblemKind::InvalidValue => "write a value of the expected form, or remove the annotation",
+        ProblemKind::Refused => "correct what the detail names; the webhook would refuse such an Ingress before it is stored",
+        ProblemKind::Unclaimed => "name an IngressClass whose controller is this one in spec.ingressClassName",
+        ProblemKind::AnnotationParsingFailed => "correct the annotation; its paths stay closed until then, as it protects them",
+        ProblemKind::UnknownAnnotation => "correct the name of the annotation, or remove it: it has no effect",
+        ProblemKind::Conflict => "give one of the two objects another host, path or name, or remove it: the older one wins",
+        ProblemKind::ServiceMissing => "create the Service, or correct its name in the rule",
+        ProblemKind::PortMissing => "add the port to the Service, or correct it in the rule",
+        ProblemKind::NoEndpoints => "look at the Pods of the Service: its selector matches none, or none is ready",
+        ProblemKind::ExternalName => "correct spec.externalName, or the DNS that resolves it",
+        ProblemKind::LocalEndpoint => "let the Service point to addresses of Pods; --allow-local-endpoints permits others",
+        ProblemKind::Certificate => "put a valid certificate for the host, with its chain and key, into the TLS Secret",
+        ProblemKind::Unreadable => "correct the syntax of the file, the document or the object",
+        ProblemKind::NoRoom => "remove objects of this namespace that are not needed, or raise the budget (narthex_budget names it)",
+        ProblemKind::Quarantined => {
+            "correct what NGINX complains about: the Ingress is tried again as soon as it changes, and from time to time"
+        }
+        ProblemKind::Configuration => "correct the value of the key, or remove it from the ConfigMap",
+        ProblemKind::Surprise => "decide whether it is meant so; the detail names the alternative",
+    }
 }

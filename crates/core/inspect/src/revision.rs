@@ -41,6 +41,8 @@ pub enum RevisionKind {
     Start,
     /// By a reload.
     Reload,
+    /// It ran before the controller did.
+    Adopted,
 }
 
 /// The difference between two texts.

@@ -12,6 +12,7 @@ use tracing::{info, warn};
 
 use crate::Feedback;
 use crate::fixed_lane::Subject;
+use crate::journal::Journal;
 use crate::metrics::{Metrics, Stage};
 use crate::port::Reporter;
 
@@ -42,12 +43,13 @@ pub(crate) struct Outputs {
     pub(crate) passed: watch::Sender<u64>,
     /// The builder as it was after the newest build, where reviews are wanted.
     pub(crate) reviewer: Option<watch::Sender<Option<Arc<Builder>>>>,
+    pub(crate) journal: Journal,
 }
 
 pub(crate) async fn run(
     mut builder: Builder,
     inputs: Inputs,
-    Outputs { built, passed, reviewer }: Outputs,
+    Outputs { built, passed, reviewer, journal }: Outputs,
     report: Arc<dyn Reporter>,
     metrics: Metrics,
 ) -> &'static str {
@@ -57,6 +59,7 @@ pub(crate) async fn run(
     hours.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut known = BTreeSet::new();
     let mut served = Vec::new();
+    let mut before: Option<Snapshot> = None;
     loop {
         let mut number = None;
         tokio::select! {
@@ -96,10 +99,12 @@ pub(crate) async fn run(
         if let Some(snapshot) = newest {
             let (staples, issuers) = (staples.borrow_and_update().clone(), issuers.borrow_and_update().clone());
             let snapshot = Snapshot { time: Some(this_hour()), staples, issuers, ..(*snapshot).clone() };
+            journal.changed(before.as_ref(), &snapshot);
             let started = Instant::now();
             let result = builder.build(&snapshot);
             metrics.stage(Stage::Build, started.elapsed());
-            tell(&result, &snapshot, &mut known, &mut served, &*report, &metrics);
+            tell(&result, &snapshot, &mut known, &mut served, &*report, &metrics, &journal);
+            before = Some(snapshot);
             built.send_replace(Some(Arc::new(result)));
             if let Some(reviewer) = &reviewer {
                 // It shares everything with the next one; what that changes is copied then.
@@ -131,13 +136,16 @@ fn tell(
     served: &mut Vec<ObjectKey>,
     report: &dyn Reporter,
     metrics: &Metrics,
+    journal: &Journal,
 ) {
     let problems: BTreeSet<Problem> = snapshot.problems.iter().cloned().chain(built.problems()).collect();
     if problems != *known {
-        for problem in problems.difference(known) {
+        let (new, gone): (Vec<&Problem>, Vec<&Problem>) = (problems.difference(known).collect(), ended(known, &problems));
+        journal.problems(&new, &gone);
+        for problem in new {
             warn!(object = %problem.object, field = problem.field, kind = problem.kind.label(), "{}", problem.detail);
         }
-        for problem in ended(known, &problems) {
+        for problem in gone {
             info!(object = %problem.object, field = problem.field, kind = problem.kind.label(), "no longer a problem");
         }
         metrics.problems(&problems);

@@ -14,7 +14,8 @@ use tokio::sync::{Notify, Semaphore, watch};
 use crate::metrics::{Build, Identity};
 use crate::port::{Loss, Old};
 use crate::{
-    Addresses, Adopted, Applied, ApplyError, Channel, Handle, LiveError, LiveState, Metrics, Nginx, Pace, Parts, Posted, Reporter, Tasks,
+    Addresses, Adopted, Applied, ApplyError, Channel, Handle, Journal, LiveError, LiveState, Metrics, Nginx, Pace, Parts, Posted, Reporter,
+    Tasks,
 };
 
 type Judge = dyn Fn(&Fixed) -> Result<(), ApplyError> + Send;
@@ -282,6 +283,7 @@ pub(crate) struct Bed {
     pub(crate) files: Fake,
     pub(crate) snapshots: watch::Sender<Option<Arc<Snapshot>>>,
     pub(crate) handle: Handle,
+    pub(crate) journal: Journal,
     metrics: Metrics,
     _tasks: Tasks,
 }
@@ -304,7 +306,7 @@ impl Bed {
     fn with(world: World, permits: usize, tcp_services: Option<ObjectKey>) -> Self {
         let (fake, files) = (Fake::new(world, permits), Fake::new(World::default(), 0));
         let metrics = Metrics::new(&Identity::default(), &Build::default());
-        let snapshots = watch::Sender::new(None);
+        let (snapshots, journal) = (watch::Sender::new(None), Journal::default());
         let mut tasks = Tasks::new();
         let parts = Parts {
             settings: BuildOptions {
@@ -323,11 +325,12 @@ impl Bed {
             issuers: watch::Sender::default().subscribe(),
             report: Arc::new(fake.clone()),
             metrics: metrics.clone(),
+            journal: journal.clone(),
             pace: Pace::default(),
             reviewer: None,
         };
         let handle = crate::spawn(parts, &mut tasks);
-        Self { fake, files, snapshots, handle, metrics, _tasks: tasks }
+        Self { fake, files, snapshots, handle, journal, metrics, _tasks: tasks }
     }
 
     /// A source with this global setting.

@@ -21,6 +21,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use inspect::RevisionKind;
 use model::dictionaries::{Dictionaries, Formers};
 use model::plan::{Reason, reasons};
 use model::{Built, ConfigValues, Fixed};
@@ -29,6 +30,7 @@ use tokio::time::{Instant, sleep_until};
 use tracing::{debug, error, info, warn};
 
 use crate::ask::Attempt;
+use crate::journal::{Attempted, Journal};
 use crate::metrics::{Metrics, Stage};
 use crate::port::{Adopted, Applied, ApplyError, Loss, Nginx, Reporter};
 use crate::{Feedback, LiveStatus, Loaded, Locations, Pace};
@@ -193,6 +195,7 @@ pub(crate) struct Ends {
     pub(crate) attempts: watch::Sender<Option<Arc<Attempt>>>,
     /// The reason why the wanted configuration can't be applied, for as long as it can't.
     pub(crate) fault: watch::Sender<Option<String>>,
+    pub(crate) journal: Journal,
 }
 
 impl<N: Nginx> Lane<N> {
@@ -318,6 +321,7 @@ impl<N: Nginx> Lane<N> {
         let old = self.nginx.old().await;
         self.generations.see(&old, &causes.namespaces);
         let result = applied.as_ref().map(|applied| applied.revision.clone()).map_err(Clone::clone);
+        self.note(&applied, &words, &causes, running.is_none(), started.elapsed());
         let outcome = match applied {
             Ok(applied) => {
                 self.confirmed(&applied, &labels, &words.join("; "), started.elapsed());
@@ -358,6 +362,18 @@ impl<N: Nginx> Lane<N> {
         outcome
     }
 
+    /// Writes an attempt into the journal, unless there was nothing to do.
+    fn note(&self, applied: &Result<Applied, ApplyError>, reasons: &[String], causes: &Causes, is_first: bool, took: Duration) {
+        let (kind, result) = match applied {
+            Ok(applied) if applied.unchanged && is_first => (RevisionKind::Adopted, Ok(&*applied.revision)),
+            Ok(applied) if applied.unchanged => return,
+            Ok(applied) => (if applied.started { RevisionKind::Start } else { RevisionKind::Reload }, Ok(&*applied.revision)),
+            Err(error) => (if is_first || self.down() { RevisionKind::Start } else { RevisionKind::Reload }, Err(error.to_string())),
+        };
+        let namespaces = causes.namespaces.iter().map(ToString::to_string).collect();
+        self.ends.journal.attempted(Attempted { kind, result, reasons, namespaces, effect: took, took });
+    }
+
     /// Counts and reports what NGINX confirmed.
     fn confirmed(&self, applied: &Applied, labels: &[&'static str], words: &str, took: Duration) {
         self.metrics.stage(Stage::Reload, took);
@@ -394,6 +410,7 @@ impl<N: Nginx> Lane<N> {
                 self.lost = None;
                 if started {
                     self.metrics.started();
+                    self.ends.journal.restarted();
                     info!("nginx was started again");
                     self.ends.loaded.send_modify(|loaded| loaded.starts += 1);
                 } else {

@@ -18,6 +18,7 @@ mod build;
 #[cfg(test)]
 mod fake;
 mod fixed_lane;
+pub mod journal;
 mod live_lane;
 mod loaded;
 pub mod metrics;
@@ -36,6 +37,7 @@ use tokio::task::JoinSet;
 use fixed_lane::Subject;
 
 pub use ask::{Attempt, ReloadRequests};
+pub use journal::Journal;
 pub use live_lane::LiveStatus;
 pub use loaded::{Loaded, Locations};
 pub use metrics::Metrics;
@@ -126,6 +128,8 @@ pub struct Parts<N, L, S> {
     pub report: Arc<dyn Reporter>,
     /// The metrics.
     pub metrics: Metrics,
+    /// The journal.
+    pub journal: Journal,
     /// The pace.
     pub pace: Pace,
     /// Receives the builder after each build, to review objects with; `None` where none are reviewed.
@@ -134,8 +138,22 @@ pub struct Parts<N, L, S> {
 
 /// Starts the tasks. They run until the set is aborted.
 pub fn spawn<N: Nginx, L: Channel, S: Channel>(parts: Parts<N, L, S>, tasks: &mut Tasks) -> Handle {
-    let Parts { settings, snapshots, staples, issuers, nginx, live, stream_map, addresses, confirmed, report, metrics, pace, reviewer } =
-        parts;
+    let Parts {
+        settings,
+        snapshots,
+        staples,
+        issuers,
+        nginx,
+        live,
+        stream_map,
+        addresses,
+        confirmed,
+        report,
+        metrics,
+        journal,
+        pace,
+        reviewer,
+    } = parts;
     let (built_tx, built) = watch::channel(None);
     let (loaded_tx, loaded) = watch::channel(Loaded::default());
     let (status_tx, status) = watch::channel(LiveStatus::of([L::NAME].into_iter().chain(stream_map.iter().map(|_| S::NAME))));
@@ -147,15 +165,30 @@ pub fn spawn<N: Nginx, L: Channel, S: Channel>(parts: Parts<N, L, S>, tasks: &mu
     let requests = ReloadRequests::new(attempts);
     let (passed, asked) = watch::channel(0);
     let inputs = build::Inputs { snapshots, staples, issuers, feedback, asked: requests.numbers() };
-    tasks.spawn(build::run(builder, inputs, build::Outputs { built: built_tx, passed, reviewer }, report.clone(), metrics.clone()));
+    tasks.spawn(build::run(
+        builder,
+        inputs,
+        build::Outputs { built: built_tx, passed, reviewer, journal: journal.clone() },
+        report.clone(),
+        metrics.clone(),
+    ));
     let (fault_tx, fault) = watch::channel(None);
-    let ends = fixed_lane::Ends { live: status.clone(), loaded: loaded_tx, feedback: feedback_tx, attempts: attempts_tx, fault: fault_tx };
+    let ends = fixed_lane::Ends {
+        live: status.clone(),
+        loaded: loaded_tx,
+        feedback: feedback_tx,
+        attempts: attempts_tx,
+        fault: fault_tx,
+        journal: journal.clone(),
+    };
     let lane = fixed_lane::Lane::new(nginx, ends, report, metrics.clone(), confirmed, pace.reload_interval);
     tasks.spawn(fixed_lane::run(lane, built.clone(), asked, pace));
     if let Some(stream_map) = stream_map {
-        tasks.spawn(live_lane::run(stream_map, built.clone(), loaded.clone(), status_tx.clone(), metrics.clone(), pace));
+        let observers = live_lane::Observers { status: status_tx.clone(), metrics: metrics.clone(), journal: journal.clone() };
+        tasks.spawn(live_lane::run(stream_map, built.clone(), loaded.clone(), observers, pace));
     }
-    tasks.spawn(live_lane::run(live, built.clone(), loaded.clone(), status_tx, metrics, pace));
+    let observers = live_lane::Observers { status: status_tx, metrics, journal };
+    tasks.spawn(live_lane::run(live, built.clone(), loaded.clone(), observers, pace));
     tasks.spawn(resolve::run(built.clone(), addresses));
     Handle { built, loaded, live: status, fault, requests }
 }

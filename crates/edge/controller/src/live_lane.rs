@@ -27,6 +27,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 use tracing::{debug, info, warn};
 
+use crate::journal::{Journal, Summary};
 use crate::metrics::{Metrics, Stage};
 use crate::port::{Channel, LiveError, LiveState};
 use crate::{Loaded, Pace};
@@ -40,17 +41,23 @@ const LAST_RETRY: Duration = Duration::from_secs(5);
 /// Time for which a delta is sent before a newer build counts.
 const SLICE: Duration = Duration::from_millis(20);
 
+/// The receivers of what the lane does.
+pub(crate) struct Observers {
+    pub(crate) status: watch::Sender<LiveStatus>,
+    pub(crate) metrics: Metrics,
+    pub(crate) journal: Journal,
+}
+
 pub(crate) async fn run<C: Channel>(
     channel: C,
     mut built: watch::Receiver<Option<Arc<Built>>>,
     mut loaded: watch::Receiver<Loaded>,
-    status: watch::Sender<LiveStatus>,
-    metrics: Metrics,
+    Observers { status, metrics, journal }: Observers,
     pace: Pace,
 ) -> &'static str {
     let (foreign, refused) = (BTreeSet::new(), Refused::default());
     let audited = Instant::now();
-    let mut lane = Lane { channel, held: Live::default(), digest: 0, known: false, audited, foreign, refused, starts: 0, metrics };
+    let mut lane = Lane { channel, held: Live::default(), digest: 0, known: false, audited, foreign, refused, starts: 0, metrics, journal };
     let (mut retry, mut failing) = (FIRST_RETRY, false);
     let mut next_post = Instant::now();
     loop {
@@ -67,12 +74,14 @@ pub(crate) async fn run<C: Channel>(
         let wait = match outcome {
             Ok(()) => {
                 if failing {
+                    lane.journal.channel(C::NAME, None);
                     info!(channel = C::NAME, "live updates are confirmed again");
                 }
                 (retry, failing) = (FIRST_RETRY, false);
                 lane.next().map(|at| at.saturating_duration_since(Instant::now()))
             }
             Err(error) => {
+                lane.journal.channel(C::NAME, Some(&error.to_string()));
                 if failing {
                     debug!(channel = C::NAME, %error, retry_in = ?retry, "live update failed again");
                 } else {
@@ -107,6 +116,7 @@ struct Lane<C> {
     refused: Refused,
     starts: u64,
     metrics: Metrics,
+    journal: Journal,
 }
 
 /// The part of a delta that was posted.
@@ -172,12 +182,14 @@ impl<C: Channel> Lane<C> {
         }
         // Comparing again costs as much as it did for this turn.
         let until = Instant::now() + SLICE.max(2 * started.elapsed());
+        let before = self.held.clone();
         let sent = self.send(&now, live, || newer.has_changed().unwrap_or(false) && Instant::now() >= until).await?;
         if !now.is_empty() {
             self.metrics.stage(Stage::Live, started.elapsed());
             for table in sent.tables {
                 self.metrics.avoided(table);
             }
+            self.journal.posted(Summary::of(&now[..sent.records], &before, live), started.elapsed());
             debug!(records = sent.records, of = now.len(), seconds = started.elapsed().as_secs_f64(), "live update confirmed");
         }
         self.remove_foreign(live).await?;
@@ -196,6 +208,9 @@ impl<C: Channel> Lane<C> {
                 ),
                 None => info!("nginx has room for every record again"),
             }
+        }
+        if !later.is_empty() && status.borrow().channel(C::NAME).is_none_or(|channel| channel.held != later.len()) {
+            self.journal.held(later.iter().map(|op| &*op.key));
         }
         let reached = ChannelStatus { synced: true, held: later.len(), held_profiles, without_room };
         status.send_if_modified(|status| status.set(C::NAME, reached));

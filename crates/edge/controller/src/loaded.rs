@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use model::{Fixed, HostServer, Op, ProfileId};
+use model::{Fixed, HostRecord, HostServer, Op, ProfileId};
 
 /// The configuration that NGINX is known to run.
 #[derive(Debug, Clone, Default)]
@@ -56,6 +56,11 @@ impl Locations {
 }
 
 impl Loaded {
+    /// Whether the routes of a host wait for a reload: its server block lacks a profile that they use.
+    pub fn holds_back(&self, host: &str, record: &HostRecord) -> bool {
+        !self.locations.have(host, &record.profiles())
+    }
+
     /// Whether NGINX can serve a record as soon as it has it. A new host that the server block of a pattern would catch waits until it is named beside
     /// that, unless the block does nothing else with its requests than the default server.
     pub(crate) fn serves(&self, op: &Op, wanted: &Fixed) -> bool {

@@ -23,6 +23,7 @@ use crate::data_plane::{DataPlane, DataPlaneError};
 use crate::error::ApplyError;
 use crate::exit;
 use crate::live::{Held, LiveClient};
+use crate::processes::Processes;
 use crate::procfs::{self, Identity, Worker};
 use crate::state::NginxState;
 use crate::usage::Usage;
@@ -42,6 +43,19 @@ impl Place {
         match self {
             Self::Here(binary) => Usage::read(paths, binary),
             Self::DataPlane(socket) => DataPlane::new(socket).usage().await.ok().flatten(),
+        }
+    }
+}
+
+impl Place {
+    /// The processes of the NGINX of this work directory; `None` if its container does not answer.
+    pub async fn processes(&self, paths: &Paths) -> Option<Processes> {
+        match self {
+            Self::Here(binary) => {
+                let (paths, binary) = (paths.clone(), binary.clone());
+                tokio::task::spawn_blocking(move || Processes::read(&paths, &binary)).await.ok()
+            }
+            Self::DataPlane(socket) => DataPlane::new(socket).processes().await.ok(),
         }
     }
 }

@@ -76,47 +76,58 @@ pub struct ConfQuery<'a> {
 /// Answers such a question; the error is for the operator.
 pub type ConfSource = Arc<dyn Fn(Question<'_>) -> Result<String, String> + Send + Sync>;
 
-/// Serves until `shutdown` resolves.
+/// Serves these questions, and what else there is, until `shutdown` resolves.
 ///
 /// # Errors
 /// When the listener fails.
-pub async fn serve_conf(listener: UnixListener, source: ConfSource, shutdown: impl Future<Output = ()> + Send + 'static) -> io::Result<()> {
+pub async fn serve_conf(
+    listener: UnixListener,
+    source: ConfSource,
+    others: Router,
+    shutdown: impl Future<Output = ()> + Send + 'static,
+) -> io::Result<()> {
     let app =
         Router::new().route("/conf", get(conf)).route("/certificate", get(certificate)).route("/request", get(request)).with_state(source);
-    axum::serve(listener, app).with_graceful_shutdown(shutdown).await
+    axum::serve(listener, app.merge(others)).with_graceful_shutdown(shutdown).await
 }
 
 type Pairs = Query<Vec<(String, String)>>;
 
 async fn conf(State(source): State<ConfSource>, Query(query): Pairs) -> Response {
-    let host = value(&query, "host");
-    let query = ConfQuery { host, path: value(&query, "path"), json: value(&query, "format") == Some("json") };
-    answer(source(Question::Conf(query)))
+    let asked = move || {
+        let (host, path) = (value(&query, "host"), value(&query, "path"));
+        source(Question::Conf(ConfQuery { host, path, json: value(&query, "format") == Some("json") }))
+    };
+    answer(asked).await
 }
 
 async fn certificate(State(source): State<ConfSource>, Query(query): Pairs) -> Response {
-    answer(source(Question::Certificate(value(&query, "host").unwrap_or_default())))
+    answer(move || source(Question::Certificate(value(&query, "host").unwrap_or_default()))).await
 }
 
 async fn request(State(source): State<ConfSource>, Query(query): Pairs) -> Response {
-    let headers: Vec<&str> = query.iter().filter(|(key, _)| key == "header").map(|(_, value)| value.as_str()).collect();
-    let query = RequestQuery {
-        url: value(&query, "url").unwrap_or_default(),
-        method: value(&query, "method").unwrap_or("GET"),
-        headers: &headers,
-        client: value(&query, "client"),
-        json: value(&query, "format") == Some("json"),
+    let asked = move || {
+        let headers: Vec<&str> = query.iter().filter(|(key, _)| key == "header").map(|(_, value)| value.as_str()).collect();
+        source(Question::Request(RequestQuery {
+            url: value(&query, "url").unwrap_or_default(),
+            method: value(&query, "method").unwrap_or("GET"),
+            headers: &headers,
+            client: value(&query, "client"),
+            json: value(&query, "format") == Some("json"),
+        }))
     };
-    answer(source(Question::Request(query)))
+    answer(asked).await
 }
 
 fn value<'a>(query: &'a [(String, String)], wanted: &str) -> Option<&'a str> {
     query.iter().find(|(key, _)| key == wanted).map(|(_, value)| value.as_str())
 }
 
-fn answer(answer: Result<String, String>) -> Response {
-    match answer {
-        Ok(text) => crate::plain(StatusCode::OK, text),
-        Err(why) => crate::plain(StatusCode::NOT_FOUND, why),
+/// On a thread of its own: text of all hosts is a second's work, which the lanes are not to wait for.
+async fn answer(asked: impl FnOnce() -> Result<String, String> + Send + 'static) -> Response {
+    match tokio::task::spawn_blocking(asked).await {
+        Ok(Ok(text)) => crate::plain(StatusCode::OK, text),
+        Ok(Err(why)) => crate::plain(StatusCode::NOT_FOUND, why),
+        Err(error) => crate::plain(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()),
     }
 }

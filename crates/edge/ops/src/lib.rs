@@ -31,6 +31,7 @@ pub use process::ProcessMetrics;
 pub use profiler::serve_profiler;
 pub use readiness::{Finding, Readiness, ReadinessCheck};
 pub use requests::{Labels, NativeOptions, RequestMetrics, RequestOptions, Taken};
+pub use server::serve_bounded;
 pub use status::{Status, serve_status};
 pub use streams::StreamMetrics;
 
@@ -62,7 +63,7 @@ pub async fn serve(listener: TcpListener, ops: Ops) -> Infallible {
     if path != READY {
         app = app.route(READY, get(ready));
     }
-    server::serve(listener, app.with_state(ops)).await
+    server::serve_bounded(listener, app.with_state(ops), "health").await
 }
 
 /// Ticks of a second in what the kernel tells programs: the same on every architecture.
@@ -79,7 +80,7 @@ pub async fn serve_health(listener: TcpListener, health: Arc<Health>, paths: &[&
         let answer = move |Query(query): Query<Vec<(String, String)>>| std::future::ready(summary(&health, path, &query));
         app = app.route(path, get(answer));
     }
-    server::serve(listener, app).await
+    server::serve_bounded(listener, app, "health").await
 }
 
 async fn ready(State(ops): State<Ops>) -> Response {

@@ -50,7 +50,7 @@ pub async fn serve_profiler(listener: TcpListener, arguments: Vec<String>) -> In
         .route("/debug/pprof", get(async || plain(StatusCode::OK, index())))
         .route("/debug/pprof/{name}", get(page.clone()).post(page))
         .fallback(async || plain(StatusCode::NOT_FOUND, "no such path: see /debug/pprof/\n".into()));
-    server::serve(listener, app).await
+    server::serve_bounded(listener, app, "profiler").await
 }
 
 fn page(name: &str, arguments: &[String]) -> Response {

@@ -4,8 +4,10 @@ mod families;
 mod line;
 mod native;
 mod series;
+mod traffic;
 
 use std::collections::{BTreeMap, HashSet};
+use std::time::Instant;
 
 pub use line::Labels;
 use line::Line;
@@ -13,6 +15,7 @@ pub use native::NativeOptions;
 pub(crate) use native::{Sparse, ZERO_THRESHOLD};
 use parking_lot::Mutex;
 use series::{HISTOGRAMS, Series};
+use traffic::Traffic;
 
 use crate::exposition::Exposition;
 
@@ -59,6 +62,7 @@ impl RequestOptions {
 pub struct RequestMetrics {
     options: RequestOptions,
     counted: Mutex<Counted>,
+    traffic: Mutex<Traffic>,
 }
 
 #[derive(Debug, Default)]
@@ -82,7 +86,7 @@ pub struct Taken {
 impl RequestMetrics {
     /// Nothing was counted yet.
     pub fn new(options: RequestOptions) -> Self {
-        Self { options, counted: Mutex::default() }
+        Self { options, counted: Mutex::default(), traffic: Mutex::new(Traffic::new()) }
     }
 
     /// Adds an answer to `GET /requests` (`docs/live-protocol.md`): a number, then batches, each of which begins with what names its bounds.
@@ -90,8 +94,8 @@ impl RequestMetrics {
     pub fn take(&self, answer: &str, known: impl Fn(&Labels) -> bool) -> Option<Taken> {
         let (number, lines) = answer.split_once('\n')?;
         let mut taken = Taken { number: number.to_owned(), unreadable: None, without_histograms: 0 };
-        let mut counted = self.counted.lock();
-        let mut comparable = false;
+        let (mut counted, mut traffic) = (self.counted.lock(), self.traffic.lock());
+        let (mut comparable, time) = (false, Instant::now());
         for text in lines.lines() {
             if text.starts_with('"') {
                 comparable = serde_json::from_str::<String>(text).is_ok_and(|key| key == self.options.key);
@@ -99,7 +103,8 @@ impl RequestMetrics {
             }
             match text.parse::<Line>() {
                 Ok(line) if known(&line.labels) => {
-                    counted.add(&self.options, &line, comparable);
+                    let host = counted.add(&self.options, &line, comparable);
+                    traffic.add(&line, host, comparable, time);
                     taken.without_histograms += if comparable { 0 } else { line.count };
                 }
                 Ok(_) => {}
@@ -112,6 +117,17 @@ impl RequestMetrics {
     /// Forgets the series of what is not `known` any more.
     pub fn retain(&self, known: impl Fn(&Labels) -> bool) {
         self.counted.lock().series.retain(|_, series| known(&series.labels));
+        self.traffic.lock().retain(&known);
+    }
+
+    /// What was counted by rule, and the requests of the last seconds, whose number is given.
+    pub fn traffic(&self) -> (Vec<inspect::Counted>, f64) {
+        self.traffic.lock().counted(Instant::now())
+    }
+
+    /// The bounds of durations, in seconds.
+    pub fn time_bounds(&self) -> &[f64] {
+        &self.options.time
     }
 
     /// Appends the families.
@@ -122,7 +138,8 @@ impl RequestMetrics {
 }
 
 impl Counted {
-    fn add(&mut self, options: &RequestOptions, line: &Line, comparable: bool) {
+    /// Adds a line. Its label `host`.
+    fn add<'a>(&mut self, options: &RequestOptions, line: &'a Line, comparable: bool) -> &'a str {
         let host = self.host(&line.labels);
         let labels = families::labels(options, line, host);
         if !self.series.contains_key(labels.as_str()) {
@@ -132,6 +149,7 @@ impl Counted {
         if let Some(series) = self.series.get_mut(labels.as_str()) {
             series.add(line, comparable);
         }
+        host
     }
 
     /// The label of the host. Those that clients make up have labels of their own up to a number.

@@ -19,8 +19,8 @@ const IDLE: Duration = Duration::from_secs(15);
 /// After an error of the listener, which a lack of descriptors is.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Serves for ever.
-pub(crate) async fn serve(listener: TcpListener, router: Router) -> Infallible {
+/// Serves for ever, with a bounded number of connections. `port`: what the port is, for the log.
+pub async fn serve_bounded(listener: TcpListener, router: Router, port: &'static str) -> Infallible {
     let mut connections = JoinSet::new();
     let mut oldest: VecDeque<AbortHandle> = VecDeque::new();
     let mut is_short = false;
@@ -29,7 +29,7 @@ pub(crate) async fn serve(listener: TcpListener, router: Router) -> Infallible {
         let stream = match listener.accept().await {
             Ok((stream, _)) => stream,
             Err(error) => {
-                log_once(&mut is_short, &error);
+                log_once(&mut is_short, port, &error);
                 tokio::time::sleep(PAUSE).await;
                 continue;
             }
@@ -49,9 +49,9 @@ pub(crate) async fn serve(listener: TcpListener, router: Router) -> Infallible {
     }
 }
 
-fn log_once(is_short: &mut bool, error: &io::Error) {
+fn log_once(is_short: &mut bool, port: &str, error: &io::Error) {
     if !std::mem::replace(is_short, true) {
-        tracing::warn!(%error, "a connection to the health port could not be accepted");
+        tracing::warn!(%error, "a connection to the {port} port could not be accepted");
     }
 }
 
@@ -67,7 +67,7 @@ mod tests {
     async fn idle_connections_keep_no_probe_out() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let server = tokio::spawn(serve(listener, Router::new().route("/healthz", get(async || "ok"))));
+        let server = tokio::spawn(serve_bounded(listener, Router::new().route("/healthz", get(async || "ok")), "health"));
         let mut idle = Vec::new();
         for _ in 0..3 * MOST_CONNECTIONS {
             idle.push(TcpStream::connect(address).await.unwrap());

@@ -51,7 +51,7 @@ pub async fn serve_status(listener: TcpListener, health_path: &str, status: Sour
     if !TAKEN.contains(&health_path.as_str()) {
         app = app.route(&health_path, get(alive));
     }
-    server::serve(listener, app.fallback(unknown).with_state(status)).await
+    server::serve_bounded(listener, app.fallback(unknown).with_state(status), "status").await
 }
 
 const INITIALISED: &str = "/is-dynamic-lb-initialized";

@@ -11,7 +11,7 @@ mod problems;
 use std::path::Path;
 use std::process::ExitCode;
 
-use inspect::{Budget, Ingress, List, Now, Problem, Workers};
+use inspect::{Budget, Ingress, IngressState, List, Now, Problem, Workers};
 
 use crate::api::{Api, Query};
 use crate::args::{DoctorArgs, Format};
@@ -64,7 +64,8 @@ async fn examine(work_dir: &Path) -> (String, Vec<Finding>) {
 async fn facts(api: &Api) -> anyhow::Result<Facts> {
     let now = api.get("now", &Query::new()).await?;
     let problems: List<Problem> = api.list("problems", &Query::new(), MOST).await?;
-    let strangers: List<Ingress> = api.list("ingresses", &vec![("state", "not-ours")], MOST).await?;
+    let mut strangers: List<Ingress> = api.list("ingresses", &vec![("state", "not-ours")], MOST).await?;
+    strangers.items.retain(|ingress| ingress.state == IngressState::NotOurs);
     let budgets: List<Budget> = api.list("budgets", &Query::new(), MOST).await?;
     let workers = api.get("workers", &Query::new()).await?;
     Ok(Facts { now, problems: problems.items, strangers: strangers.items, budgets: budgets.items, workers })

@@ -5,6 +5,7 @@ mod certificates;
 mod databases;
 pub(crate) mod descriptors;
 mod health;
+mod inspection;
 pub(crate) mod last_error;
 mod loopback;
 pub(crate) mod orphans;
@@ -28,8 +29,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
+use console::Console;
 use controller::metrics::Identity;
-use controller::{Metrics, Pace, Parts, Tasks};
+use controller::{Journal, Metrics, Pace, Parts, Tasks};
+use inspect::SourceKind;
 use model::BuildOptions;
 use nginx::{Place, Supervisor};
 use ops::Ops;
@@ -41,6 +44,7 @@ use tracing::{error, info, warn};
 use crate::args::{LogArgs, RunArgs};
 use crate::commands::{conf, http};
 use adapter::{LivePort, NginxPort};
+use inspection::Inspection;
 use loopback::NginxStatus;
 use requests::{Collector, Sources};
 use state_metrics::{Leadership, Orphans};
@@ -74,6 +78,7 @@ async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
     // Bound first: a taken port is a quick, clear end.
     let ops_listener = bind_ops(&args).await?;
     let loopback = loopback::bind(&args).await?;
+    let console_listener = inspection::bind(&args.console).await?;
     let reload_listener = http::bind(&args.http).await?;
     let options = nginx_options(&args, place.clone(), &paths, &capabilities);
     let supervisor = Supervisor::open(options.clone()).await?;
@@ -100,12 +105,13 @@ async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
     source.snapshots = databases::join(&settings, args.databases.options(), source.snapshots, &mut tasks);
     let identity = identity(&settings);
     let metrics = Metrics::new(&identity, &crate::commands::version::build());
+    let (journal, started) = (Journal::default(), inspection::time());
 
     let (staples, issuers) = (watch::Sender::default(), watch::Sender::default());
     let control = supervisor.live();
     let live = LivePort(supervisor.live());
     let confirmed = adapter::confirmed(&supervisor);
-    let nginx = NginxPort { supervisor, capabilities: capabilities.clone(), paths: paths.clone() };
+    let nginx = NginxPort { supervisor, capabilities: capabilities.clone(), paths: paths.clone(), journal: journal.clone() };
     let parts = Parts {
         settings: (*settings).clone(),
         snapshots: source.snapshots,
@@ -118,6 +124,7 @@ async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
         confirmed,
         report: source.report,
         metrics: metrics.clone(),
+        journal: journal.clone(),
         pace,
         reviewer: webhook.as_ref().map(webhook::Webhook::reviewer),
     };
@@ -131,7 +138,7 @@ async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
         webhook.spawn(&args.webhook, &metrics, &identity, &mut tasks);
     }
 
-    let sources = Sources { live: control.clone(), built: handle.built.clone(), paths: paths.clone(), place };
+    let sources = Sources { live: control.clone(), built: handle.built.clone(), paths: paths.clone(), place: place.clone() };
     let collector = settings.counting.as_ref().map(|counting| Collector::new(&args.model.metrics, counting, &identity, sources));
     let collector = collector.map(Arc::new);
     if let Some(collector) = &collector {
@@ -149,12 +156,14 @@ async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
     let process: Arc<dyn ops::Fetched> = Arc::new(ops::ProcessMetrics);
     let leader = source.status.as_ref().map(source::Status::leader);
     let state = state_metrics(&handle, leader, &args.status.election_id, &identity);
+    let readiness = Arc::new(health::readiness(handle.clone(), stopping.clone(), answering, source.feeds));
     let ops = Ops {
         health_path: args.model.health_check_path.clone(),
         health: Arc::new(health::alive(handle.clone(), stopping.clone())),
-        ready: Arc::new(health::readiness(handle.clone(), stopping.clone(), answering, source.feeds)),
+        ready: readiness.clone(),
         registry: metrics.registry().clone(),
         fetched: collector
+            .clone()
             .map(|collector| collector as Arc<dyn ops::Fetched>)
             .into_iter()
             .chain([certificates, process])
@@ -166,8 +175,33 @@ async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
     let mut operators = Tasks::new();
     operators.spawn(async move { match ops::serve(ops_listener, ops).await {} });
     // Also for `narthex wait-shutdown`, which finds a controller that drains by it.
+    let (major, minor, patch) = capabilities.version;
+    let inspection = Arc::new(Inspection {
+        handle: handle.clone(),
+        snapshots: snapshots.clone(),
+        journal,
+        metrics: metrics.clone(),
+        collector,
+        live: control.clone(),
+        place,
+        paths: paths.clone(),
+        options: settings.clone(),
+        flags: crate::commands::settings::flags_of_run(),
+        identity,
+        nginx: format!("{major}.{minor}.{patch}"),
+        source: if args.source.manifests.is_some() { SourceKind::Directory } else { SourceKind::Cluster },
+        lease: source.status.as_ref().map(source::Status::lease),
+        readiness,
+        started,
+        traffic: Default::default(),
+    });
     let conf = conf_source(&paths, &capabilities, handle.clone(), snapshots);
-    conf_socket(&paths, conf.clone(), &mut operators)?;
+    conf_socket(&paths, conf.clone(), console::api(inspection.clone()), &mut operators)?;
+    if let Some(listener) = console_listener {
+        info!(address = %listener.local_addr()?, "console");
+        let console = Console { source: inspection, token_file: args.console.console_token_file.clone() };
+        operators.spawn(async move { match console::serve(listener, console).await {} });
+    }
     let status = NginxStatus { live: control.clone(), handle: handle.clone(), source: conf, walk: Mutex::default() };
     loopback.spawn(args.model.health_check_path.clone(), status, &mut operators);
     tasks.spawn(traces::run(control.clone(), handle.built.clone()));
@@ -275,7 +309,7 @@ fn pace(rate: f64) -> anyhow::Result<Pace> {
 fn operators_ports(args: &RunArgs) -> Vec<(u16, &'static str)> {
     let listen = args.http.listen.as_deref().and_then(|address| address.rsplit(':').next()?.parse().ok());
     let ports = [Some((args.healthz_port, "--healthz-port")), listen.map(|port| (port, "--listen"))];
-    ports.into_iter().flatten().chain(loopback::ports(args)).collect()
+    ports.into_iter().flatten().chain(loopback::ports(args)).chain(inspection::port(&args.console)).collect()
 }
 
 async fn bind_ops(args: &RunArgs) -> anyhow::Result<TcpListener> {
@@ -328,14 +362,14 @@ fn conf_source(
     })
 }
 
-/// The socket that `narthex conf` and `narthex explain request` ask.
-fn conf_socket(paths: &Paths, source: ops::ConfSource, tasks: &mut Tasks) -> anyhow::Result<()> {
+/// The socket that `narthex conf`, `narthex explain request` and commands over the inspection API ask.
+fn conf_socket(paths: &Paths, source: ops::ConfSource, api: axum::Router, tasks: &mut Tasks) -> anyhow::Result<()> {
     let path = paths.work_dir.join(conf::SOCKET);
     // A leftover of an earlier run; the work directory's lock excludes another user.
     let _ = std::fs::remove_file(&path);
     let listener = UnixListener::bind(&path).with_context(|| format!("can't listen on {}", path.display()))?;
     tasks.spawn(async move {
-        if let Err(error) = ops::serve_conf(listener, source, std::future::pending()).await {
+        if let Err(error) = ops::serve_conf(listener, source, api, std::future::pending()).await {
             error!(%error, "the socket of `narthex conf` stopped");
         }
         "conf socket"

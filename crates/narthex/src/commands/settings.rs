@@ -31,7 +31,8 @@ pub(crate) fn settings(args: &SettingsArgs, log: &LogArgs) -> anyhow::Result<Exi
     }
     let world = world(args, log, &options)?;
     let built = Builder::new(options.clone()).build(&world);
-    let all = Settings { keys: keys::rows(&world, &options, &built), flags: flags::rows()?, others: keys::others(&options, &built) };
+    let all =
+        Settings { keys: keys::rows(&world, &options, &built), flags: flags::rows("settings")?, others: keys::others(&options, &built) };
     let is_sound = all.others.is_empty() && all.keys.iter().all(|row| row.problems.is_empty());
     let shown = if args.all { all } else { all.other_than_default() };
     match args.format {
@@ -39,6 +40,11 @@ pub(crate) fn settings(args: &SettingsArgs, log: &LogArgs) -> anyhow::Result<Exi
         Format::Text => output::text(shown.text())?,
     }
     Ok(if is_sound { ExitCode::SUCCESS } else { ExitCode::from(crate::FAILED) })
+}
+
+/// The flags of the running controller, with their values.
+pub(crate) fn flags_of_run() -> Vec<inspect::Setting> {
+    flags::rows("run").unwrap_or_default().into_iter().map(flags::FlagRow::setting).collect()
 }
 
 /// What the source holds now, with the databases of this machine.

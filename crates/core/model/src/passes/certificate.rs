@@ -31,19 +31,12 @@ pub(crate) struct Certificate {
     pub(crate) id: Arc<str>,
     pub(crate) record: Arc<CertificateRecord>,
     pub(crate) facts: Arc<CertificateFacts>,
-    /// Names it is valid for, lower-case: the alternative names, or else the common name.
-    names: Vec<String>,
 }
 
 impl Certificate {
     /// Stands in where no fallback was given: no handshake can use it.
     pub(crate) fn empty() -> Self {
-        Self {
-            id: "none".into(),
-            record: Arc::new(CertificateRecord { pair: PemPair::default(), other: None }),
-            facts: Arc::default(),
-            names: Vec::new(),
-        }
+        Self { id: "none".into(), record: Arc::new(CertificateRecord { pair: PemPair::default(), other: None }), facts: Arc::default() }
     }
 
     /// Reads a TLS Secret. The error says what is wrong with it.
@@ -68,9 +61,8 @@ impl Certificate {
             return Err("its tls.key does not belong to its tls.crt".into());
         }
         let facts = Arc::new(CertificateFacts::of(&parsed, &chain[1..]));
-        let names = names(&parsed);
         let id = address(&[pair.chain.as_bytes(), pair.key.as_bytes()]);
-        Ok(Self { id, record: Arc::new(CertificateRecord { pair, other: None }), facts, names })
+        Ok(Self { id, record: Arc::new(CertificateRecord { pair, other: None }), facts })
     }
 
     /// The same, from this Secret.
@@ -88,7 +80,7 @@ impl Certificate {
     /// Whether it is valid for a host (exact, or by a wildcard for one label; a wildcard host by the equal wildcard).
     pub(crate) fn covers(&self, host: &str) -> bool {
         let parent = host.split_once('.').map(|(_, parent)| parent);
-        self.names.iter().any(|name| name == host || (name.strip_prefix("*.").is_some() && name.strip_prefix("*.") == parent))
+        self.facts.names.iter().any(|name| name == host || (name.strip_prefix("*.").is_some() && name.strip_prefix("*.") == parent))
     }
 }
 

@@ -16,6 +16,7 @@ use super::protocol::{Answer, Envelope, Fault, LONGEST_ANSWER, Outcome, Request,
 use super::server::EXIT_PATIENCE;
 use crate::error::ApplyError;
 use crate::process::{Order, Tested};
+use crate::processes::Processes;
 use crate::procfs::{Identity, Worker};
 use crate::usage::Usage;
 
@@ -143,6 +144,10 @@ impl DataPlane {
 
     pub(crate) async fn usage(&self) -> Result<Option<Usage>, DataPlaneError> {
         self.get(Request::Usage).await
+    }
+
+    pub(crate) async fn processes(&self) -> Result<Processes, DataPlaneError> {
+        self.get(Request::Processes).await
     }
 
     pub(crate) async fn test(&self, limit: Duration) -> Result<Tested, ApplyError> {

@@ -69,6 +69,8 @@ pub(crate) enum Request {
     Listener { port: u16 },
     /// [`crate::Usage`], or null.
     Usage,
+    /// [`crate::Processes`].
+    Processes,
     /// Whether the container was asked to end.
     Ending,
 }

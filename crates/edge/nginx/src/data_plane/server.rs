@@ -23,6 +23,7 @@ use super::protocol::{Answer, Envelope, Fault, LONGEST_OUTPUT, LONGEST_REQUEST, 
 use crate::error::{ApplyError, OpenError};
 use crate::live::LiveClient;
 use crate::process::{Local, Order, local};
+use crate::processes::Processes;
 use crate::procfs::{self, Identity, Worker};
 use crate::usage::Usage;
 use crate::{exit, workdir};
@@ -200,6 +201,7 @@ impl DataPlaneServer {
             Request::Accepting { master } => ok(&local::accepting(master)),
             Request::Parent { pid } => ok(&procfs::parent(pid)),
             Request::Listener { port } => ok(&local::listener_on(port)),
+            Request::Processes => ok(&Processes::read(local.paths(), local.binary())),
             Request::Usage => ok(&Usage::read(local.paths(), local.binary())),
             Request::Ending => ok(&self.0.ending.load(Ordering::Relaxed)),
         }

@@ -64,7 +64,7 @@ fn controllers() -> Vec<(i32, String)> {
 pub(super) type Check = fn(&Signs) -> Option<Finding>;
 
 /// All of them.
-pub(super) const CHECKS: &[Check] = &[silent, port, ended, killed, elsewhere, nothing];
+pub(super) const CHECKS: &[Check] = &[incomplete, silent, port, ended, killed, elsewhere, nothing];
 
 fn served(signs: &Signs) -> Option<String> {
     signs.nginx.map(|pid| format!("its NGINX (pid {pid}) goes on with the last configuration"))
@@ -72,6 +72,13 @@ fn served(signs: &Signs) -> Option<String> {
 
 fn evidence(first: impl Into<String>, signs: &Signs) -> Vec<String> {
     std::iter::once(first.into()).chain(served(signs)).collect()
+}
+
+/// It has not read everything yet.
+fn incomplete(signs: &Signs) -> Option<Finding> {
+    let remedy = "check the API server and the rights of the controller's ServiceAccount; its log names what is missing";
+    let what = "the controller has not read all objects yet: the API server does not answer, or does not allow it";
+    signs.error.contains("source is not complete").then(|| Finding::new(Level::Error, what, vec![signs.error.clone()], remedy))
 }
 
 /// It runs and does not answer, or not as it should.
@@ -143,6 +150,8 @@ mod tests {
         let error = "can't listen on port 10254 for health and metrics, which --healthz-port sets: Address already in use";
         let port = Signs { last_error: Some(error.into()), holder: Some("python3 (pid 8)".into()), ..killed.clone() };
         assert_eq!(found(&port), "the controller has ended: port 10254 is taken, by python3 (pid 8)");
+        let early = Signs { error: "the source is not complete yet".into(), ..killed.clone() };
+        assert!(found(&early).starts_with("the controller has not read all objects yet"));
         let slow = Signs { error: "no answer within 30s".into(), ..killed };
         assert_eq!(found(&slow), "the controller does not answer as it should");
     }

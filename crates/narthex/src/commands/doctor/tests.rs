@@ -71,7 +71,6 @@ fn stranger(class: Option<&str>, reason: Option<&str>) -> Ingress {
         state: IngressState::NotOurs,
         reason: reason.map(Into::into),
         problems: 0,
-        addresses: Vec::new(),
     }
 }
 

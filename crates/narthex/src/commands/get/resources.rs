@@ -109,7 +109,6 @@ pub(super) const RESOURCES: &[Resource] = &[
                 ),
                 col("PROBLEMS", "/problems", Faults),
                 col("AGE", "/created", Age),
-                wide("ADDRESSES", "/addresses", List(3)),
                 wide("TLS", "/tls", List(3)),
                 wide("REASON", "/reason", Text),
             ],

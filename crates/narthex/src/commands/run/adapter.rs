@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use cluster::chain;
 use controller::port::{Loss, Old};
-use controller::{Adopted, Applied, ApplyError, Channel, LiveError, LiveState, Locations, Nginx, Posted};
+use controller::{Adopted, Applied, ApplyError, Channel, Journal, LiveError, LiveState, Locations, Nginx, Posted};
 use model::dictionaries::{Dictionaries, Place};
 use model::live::Medium;
 use model::{ConfigValues, Data, Fixed, ProfileId, StreamPort, Table};
@@ -25,6 +25,7 @@ pub(super) struct NginxPort {
     pub(super) supervisor: Supervisor,
     pub(super) capabilities: Capabilities,
     pub(super) paths: Paths,
+    pub(super) journal: Journal,
 }
 
 impl NginxPort {
@@ -40,7 +41,10 @@ impl Nginx for NginxPort {
         loop {
             let files = self.render(&fixed)?;
             let error = match self.supervisor.apply(&files).await {
-                Ok(done) => return Ok(Applied { closed, ..applied(done) }),
+                Ok(done) => {
+                    self.journal.text(&done.revision, files.conf());
+                    return Ok(Applied { closed, ..applied(done) });
+                }
                 Err(error) => error,
             };
             let unopened: Vec<StreamPort> =
@@ -61,7 +65,9 @@ impl Nginx for NginxPort {
 
     async fn reload(&mut self, fixed: &Fixed) -> Result<Applied, ApplyError> {
         let files = self.render(fixed)?;
-        self.supervisor.reload(&files).await.map(applied).map_err(|error| refine(error, &files))
+        let done = self.supervisor.reload(&files).await.map_err(|error| refine(error, &files))?;
+        self.journal.text(&done.revision, files.conf());
+        Ok(applied(done))
     }
 
     fn patience(&self) -> Duration {

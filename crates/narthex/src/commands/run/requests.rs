@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use controller::metrics::Identity;
+use inspect::TrafficTable;
 use model::options::RequestCounting;
 use model::{Built, ObjectKey};
 use nginx::{Connections, LiveClient, LiveError, Place, Usage};
@@ -105,6 +106,12 @@ impl Collector {
             }
             progress.done = taken.number;
         }
+    }
+
+    /// The requests of the last seconds.
+    pub(super) fn traffic(&self) -> TrafficTable {
+        let (counted, seconds) = self.requests.traffic();
+        TrafficTable::new(&counted, seconds, self.requests.time_bounds())
     }
 
     async fn write(&self, out: &mut Exposition) {

@@ -3,6 +3,7 @@
 use anyhow::Context;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, CommandFactory};
+use inspect::{Origin, Setting, SettingScope};
 use serde::Serialize;
 
 use super::Cells;
@@ -31,22 +32,29 @@ impl FlagRow {
         self.from != "default"
     }
 
+    /// The same for the inspection API.
+    pub(super) fn setting(self) -> Setting {
+        let Self { flag: name, value, default, from, .. } = self;
+        let from = if from == "default" { Origin::Default } else { Origin::Flag };
+        Setting { name, value, default, from, scope: SettingScope::Start, annotations: 0, problem: None }
+    }
+
     pub(super) fn cells(&self) -> Cells {
         let remarks = self.inert.filter(|_| self.is_given()).map(|why| format!("without effect: {why}"));
         ([self.flag.clone(), self.value.clone(), self.from.to_owned(), self.default.clone()], remarks.into_iter().collect())
     }
 }
 
-/// All flags of `run`, in the order of its help.
+/// All flags of `run`, in the order of its help, as `command` was given them.
 ///
 /// # Errors
 /// The command line is none of ours; it was parsed once before.
-pub(super) fn rows() -> anyhow::Result<Vec<FlagRow>> {
+pub(super) fn rows(of: &str) -> anyhow::Result<Vec<FlagRow>> {
     let words = crate::entry::command_line(std::env::args_os());
     let mut command = Cli::command();
     let matches = command.try_get_matches_from_mut(words).context("the command line")?;
-    let own = matches.subcommand_matches("settings").context("the command line is that of another command")?;
-    let arguments = command.find_subcommand("settings").context("there is the command")?.get_arguments();
+    let own = matches.subcommand_matches(of).context("the command line is that of another command")?;
+    let arguments = command.find_subcommand(of).context("there is the command")?.get_arguments();
     let named = arguments.filter_map(|argument| Some((argument.get_long()?, argument)));
     Ok(named.filter(|(name, _)| !OWN.contains(name)).map(|(name, argument)| row(name, argument, own)).collect())
 }

@@ -1,4 +1,4 @@
-//! What is known of a certificate besides its names.
+//! What is known of a certificate.
 
 use std::sync::Arc;
 
@@ -22,11 +22,15 @@ pub enum Chain {
     Broken(u32),
 }
 
-/// What is known of a certificate besides its names.
+/// What is known of a certificate.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CertificateFacts {
     /// The Secret that it is from; of several with the same content one of them. `None`: it was generated.
     pub secret: Option<ObjectKey>,
+    /// Names that it is valid for, in lower case: the alternative names, or else the common name.
+    pub names: Vec<String>,
+    /// When it begins, in seconds since 1970.
+    pub not_before: i64,
     /// When it ends, in seconds since 1970.
     pub not_after: i64,
     /// The attribute `serialNumber` of its issuer, which is mostly absent.
@@ -58,6 +62,8 @@ impl CertificateFacts {
         let (public_key_algorithm, key_bits) = key(certificate);
         Self {
             secret: None,
+            names: super::names(certificate),
+            not_before: certificate.validity().not_before.timestamp(),
             not_after: certificate.validity().not_after.timestamp(),
             issuer_serial_number: first(Box::new(serial.filter_map(|value| value.as_str().ok()))),
             issuer_organization: first(Box::new(issuer.iter_organization().filter_map(|value| value.as_str().ok()))),
