@@ -91,8 +91,8 @@ mod tests {
 
     #[test]
     fn a_document_is_indented_by_two_spaces() {
-        let value = json!({"host": "a.example", "empty": [], "paths": [{"path": "/", "n": 1}, {"path": "/x", "tags": ["yes", "b"]}]});
-        let expected = "empty: []\nhost: a.example\npaths:\n- n: 1\n  path: /\n- path: /x\n  tags:\n  - \"yes\"\n  - b\n";
+        let value = json!({"host": "a.example", "empty": [], "paths": [{"path": "/", "count": 1}, {"path": "/x", "tags": ["yes", "b"]}]});
+        let expected = "empty: []\nhost: a.example\npaths:\n- count: 1\n  path: /\n- path: /x\n  tags:\n  - \"yes\"\n  - b\n";
         assert_eq!(document(&value), expected);
         assert_eq!(document(&json!([])), "[]\n");
         assert_eq!(document(&json!([[1], {"a": {"b": null}}])), "- - 1\n- a:\n    b: null\n");

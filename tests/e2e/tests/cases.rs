@@ -14,6 +14,7 @@ mod cases {
     mod comp;
     mod cors;
     mod defb;
+    mod doctor;
     mod dictionaries;
     mod dyn_config;
     mod err;

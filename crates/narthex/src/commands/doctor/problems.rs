@@ -8,6 +8,10 @@ use super::{Facts, Finding, Level};
 
 /// The beginning of what a finding says about a part that NGINX does not have.
 const LACKS: &str = "NGINX lacks ";
+/// That of a setting that is written in the right way and does not work.
+const REFUSES: &str = "NGINX refuses ";
+/// What is said of it then.
+const REFUSED: &str = "NGINX refuses a setting: its last accepted value is used, else the default";
 
 /// What the findings of a kind have in common.
 struct Kind {
@@ -63,16 +67,27 @@ const KINDS: &[Kind] = &[
     kind("Surprise", "something works in a way that surprises", "things work in a way that surprises"),
 ];
 
-/// A finding for each part that NGINX lacks, and for each kind and severity.
+/// A finding for each part that NGINX lacks, for settings that it refuses, and for each kind and severity.
 pub(super) fn findings(facts: &Facts) -> Vec<Finding> {
     let mut groups: BTreeMap<(usize, Severity, &str), Vec<&Problem>> = BTreeMap::new();
     for problem in &facts.problems {
-        let lacks = problem.detail.find(LACKS).map_or("", |at| lacking(&problem.detail[at..]));
         let order = KINDS.iter().position(|kind| kind.name == problem.kind).unwrap_or(KINDS.len());
-        let key = if lacks.is_empty() { (order + 1, problem.severity, "") } else { (0, Severity::Error, lacks) };
+        let key = match by_nginx(problem) {
+            "" => (order + 1, problem.severity, ""),
+            cause => (0, Severity::Error, cause),
+        };
         groups.entry(key).or_default().push(problem);
     }
-    groups.into_iter().map(|((_, severity, lacks), problems)| finding(severity, lacks, &problems)).collect()
+    groups.into_iter().map(|((_, severity, cause), problems)| finding(severity, cause, &problems)).collect()
+}
+
+/// The cause that NGINX is, whatever object asks for it; empty where it is none.
+fn by_nginx(problem: &Problem) -> &str {
+    match problem.detail.find(LACKS) {
+        Some(at) => lacking(&problem.detail[at..]),
+        None if problem.kind == "Configuration" && problem.detail.contains(REFUSES) => REFUSED,
+        None => "",
+    }
 }
 
 /// What NGINX lacks, up to the consequence.
@@ -80,16 +95,16 @@ fn lacking(detail: &str) -> &str {
     detail.split([';', ':']).next().unwrap_or(detail)
 }
 
-fn finding(severity: Severity, lacks: &str, problems: &[&Problem]) -> Finding {
+fn finding(severity: Severity, cause: &str, problems: &[&Problem]) -> Finding {
     let level = match severity {
         Severity::Error => Level::Error,
         Severity::Warning => Level::Warning,
     };
-    let what = match (lacks, KINDS.iter().find(|kind| kind.name == problems[0].kind), problems) {
+    let what = match (cause, KINDS.iter().find(|kind| kind.name == problems[0].kind), problems) {
         ("", Some(kind), [_]) => kind.one.to_owned(),
         ("", Some(kind), _) => format!("{} {}", problems.len(), kind.many),
         ("", None, _) => problems[0].detail.clone(),
-        (lacks, ..) => lacks.to_owned(),
+        (cause, ..) => cause.to_owned(),
     };
     Finding::new(level, what, problems.iter().map(|problem| evidence(problem)).collect(), problems[0].fix.clone())
 }

@@ -15,11 +15,12 @@ fn path(work_dir: &Path) -> PathBuf {
 
 /// Notes it where there is a work directory that no other controller uses.
 pub(super) fn note(work_dir: &Path, error: &anyhow::Error) {
-    if UnixStream::connect(work_dir.join(conf::SOCKET)).is_ok() {
-        return;
+    let path = path(work_dir);
+    let is_there = path.parent().is_some_and(Path::is_dir);
+    if is_there && UnixStream::connect(work_dir.join(conf::SOCKET)).is_err() {
+        // The log has it in any case.
+        let _ = ngx_proc::files::write(&path, 0o600, cluster::chain(error.as_ref()).as_bytes());
     }
-    // The log has it in any case.
-    let _ = ngx_proc::files::write(&path(work_dir), 0o600, cluster::chain(error.as_ref()).as_bytes());
 }
 
 /// Forgets it: a controller runs.
