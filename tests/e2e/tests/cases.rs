@@ -14,8 +14,8 @@ mod cases {
     mod comp;
     mod cors;
     mod defb;
-    mod doctor;
     mod dictionaries;
+    mod doctor;
     mod dyn_config;
     mod err;
     mod faults;

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context, ensure};
 use e2e::{Case, Controller, PATIENCE, rule};
+use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::networking::v1::Ingress;
 use k8s_openapi::api::rbac::v1::RoleBinding;
 use nix::sys::signal::Signal;
@@ -95,7 +96,8 @@ async fn a_secret_that_is_no_certificate() -> anyhow::Result<()> {
     let case = Case::new("doctor-secret").await?;
     let _servers = case.echo(1).await?;
     let controller = sound(&case).await?;
-    let secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: bad}\ntype: kubernetes.io/tls\nstringData: {tls.crt: none, tls.key: none}\n";
+    let secret =
+        "apiVersion: v1\nkind: Secret\nmetadata: {name: bad}\ntype: kubernetes.io/tls\nstringData: {tls.crt: none, tls.key: none}\n";
     case.apply(secret).await?;
     case.patch::<Ingress>(HOST, json!({"spec": {"tls": [{"hosts": [HOST], "secretName": "bad"}]}})).await?;
     names(controller.work_dir(), ERRORS, "a certificate can't be used", "bad").await
@@ -220,7 +222,12 @@ async fn a_leader_that_is_lost() -> anyhow::Result<()> {
     let account = case.kubeconfig_of("doctor").await?;
     let launch = case.controller().flag("--publish-status-address=192.0.2.1").flag("--election-ttl=4s");
     let controller = launch.env("POD_NAME", "controller").env("POD_NAMESPACE", case.ns()).start_as(account.path()).await?;
-    super::status::status_is(&case, HOST, &["192.0.2.1"]).await?;
+    poll(PATIENCE, || async {
+        let lease = case.namespace.api::<Lease>().get("ingress-controller-leader").await?;
+        ensure!(lease.spec.and_then(|spec| spec.holder_identity).as_deref() == Some("controller"), "it does not lead yet");
+        Ok(())
+    })
+    .await?;
     case.delete::<RoleBinding>("lease").await?;
     names(controller.work_dir(), ERRORS, "the leader is lost", "ingress-controller-leader").await
 }
