@@ -41,7 +41,7 @@ debian13: bed ## What meets NGINX, with NGINX 1.26 in a root of Debian 13
 	@scripts/debian13.sh test
 
 e2e: bed ## End-to-end tests against a real API server and NGINX
-	@scripts/setup.sh nginx nextest pages
+	@scripts/setup.sh nginx nextest pages prometheus
 	@scripts/e2e.sh
 
 lint: ## Format, clippy, Lua, shell, dependency and repository checks

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what a target needs and this machine lacks. Quick when nothing is missing.
-# Usage: setup.sh PART...   with PART: downloads, nginx, nextest, lint, go, bench, musl, image, container, debian13, pages
+# Usage: setup.sh PART...   with PART: downloads, nginx, nextest, lint, go, bench, musl, image, container, debian13, pages, prometheus
 set -euo pipefail
 
 say() { printf 'setup: %s\n' "$*" >&2; }
@@ -107,6 +107,13 @@ for part in "$@"; do
       command -v systemd-analyze >/dev/null || missing+=(systemd)
       command -v diff >/dev/null || missing+=(diffutils)
       [ ${#missing[@]} -eq 0 ] || apt_install "${missing[@]}"
+      ;;
+    prometheus)
+      if ! command -v prometheus >/dev/null || ! command -v promtool >/dev/null; then
+        apt_install prometheus
+        # Debian starts its own after the installation, and the exporter beside it.
+        if [ "$(id -u)" = 0 ] && command -v systemctl >/dev/null; then systemctl disable --now prometheus prometheus-node-exporter >/dev/null 2>&1 || true; fi
+      fi
       ;;
     *) fail "unknown part $part" ;;
   esac

@@ -77,8 +77,8 @@
 {{- if and $c.scope.namespace (not $c.scope.enabled) }}
 - controller.scope.namespace has an effect with controller.scope.enabled only
 {{- end }}
-{{- range $which := list "serviceMonitor" "prometheusRule" }}
-{{- if and (get $c.metrics $which).enabled (not $c.metrics.enabled) }}
+{{- range $which := list "serviceMonitor" "prometheusRule" "dashboards" }}
+{{- if and (default dict (get $c.metrics $which)).enabled (not $c.metrics.enabled) }}
 - controller.metrics.{{ $which }}.enabled is true, but controller.metrics.enabled is false
 {{- end }}
 {{- end }}

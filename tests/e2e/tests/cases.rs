@@ -12,6 +12,7 @@ mod cases {
     mod class;
     mod clock;
     mod comp;
+    mod console;
     mod cors;
     mod defb;
     mod dictionaries;

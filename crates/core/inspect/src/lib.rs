@@ -34,3 +34,7 @@ pub use setting::{EffectiveSetting, Origin, Setting, SettingScope, settings};
 pub use state::State;
 pub use traffic::{Counted, Recent, Traffic, TrafficBy, TrafficRow, TrafficTable, traffic};
 pub use workers::{Dictionary, Generation, Master, Worker, Workers};
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that panics has failed")]
+mod tests;

@@ -37,7 +37,7 @@ pub struct Worker {
     pub revision: Option<String>,
     /// Whether it takes connections.
     pub generation: Generation,
-    /// Connections of clients that it holds; absent where that is not known.
+    /// Open connections, of clients and to endpoints; absent where the kernel does not let us see it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connections: Option<u64>,
     /// Whether it ends as soon as its connections do.

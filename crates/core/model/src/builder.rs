@@ -287,6 +287,7 @@ impl Builder {
         self.build_backends(&dirty);
         self.settle_endpoints();
         self.state.built.usage = self.state.usage();
+        self.state.built.tenants = self.state.tenants();
         self.set_passthrough_map(&dirty);
         self.set_stream_services(changes, &dirty);
         self.forget_last_readable();

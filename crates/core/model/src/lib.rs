@@ -35,7 +35,7 @@ pub use key::{BackendId, BackendPort, ObjectKey, ObjectRef};
 pub use last_readable::LastReadable;
 pub use live::{
     AddressLists, Alternative, AuthCache, BackendRecord, CertificateRecord, Delta, Errors, ExternalCheck, HashRule, HostRecord, Limits,
-    Live, Op, PasswordCheck, Policy, Route, Stickiness, Table, UsersRecord, by_namespace,
+    Live, Op, PasswordCheck, Policy, Route, Stickiness, Table, UsersRecord, by_namespace, owners,
 };
 pub use modules::Module;
 pub use ngx_value::Snippet;

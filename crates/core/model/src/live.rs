@@ -29,7 +29,7 @@ pub use route::{
     Tracing,
 };
 pub use tables::{Live, Medium, Row, Table, declarations};
-pub use turns::by_namespace;
+pub use turns::{by_namespace, owners};
 pub use users::UsersRecord;
 
 /// Stands for no certificate at all: that of the wildcard above does not count for the name.

@@ -8,6 +8,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use imbl::OrdMap;
+
 mod claims;
 mod memory;
 
@@ -165,6 +167,28 @@ pub struct Usage {
     pub capacity: Weight,
     /// Ingresses, Secrets and ports of Services of which something is held back, by number.
     pub held: usize,
+}
+
+/// The sums of one kind of objects, by namespace.
+pub(crate) type Sums = OrdMap<Arc<str>, Weight>;
+
+/// What the objects of each namespace ask for. Cloning is cheap.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Tenants([Sums; 3]);
+
+impl Tenants {
+    pub(crate) const fn of(sums: [Sums; 3]) -> Self {
+        Self(sums)
+    }
+
+    /// By namespace, what several objects of it have in common counted once. Cost: the number of namespaces.
+    pub fn sums(&self) -> BTreeMap<&Arc<str>, Weight> {
+        let mut all: BTreeMap<&Arc<str>, Weight> = BTreeMap::new();
+        for (namespace, sum) in self.0.iter().flatten() {
+            all.entry(namespace).or_default().add(sum);
+        }
+        all
+    }
 }
 
 /// The largest amount that each may have so that all together fit: those that ask for less leave the rest to the others.

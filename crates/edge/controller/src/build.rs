@@ -11,6 +11,7 @@ use tokio::time::MissedTickBehavior;
 use tracing::{info, warn};
 
 use crate::Feedback;
+use crate::arrivals::Arrivals;
 use crate::fixed_lane::Subject;
 use crate::journal::Journal;
 use crate::metrics::{Metrics, Stage};
@@ -39,6 +40,8 @@ pub(crate) struct Inputs {
 /// The result of a build.
 pub(crate) struct Outputs {
     pub(crate) built: watch::Sender<Option<Arc<Built>>>,
+    /// When what it was made of came in.
+    pub(crate) arrivals: Arrivals,
     /// The numbers, once what was there before they were given out is built.
     pub(crate) passed: watch::Sender<u64>,
     /// The builder as it was after the newest build, where reviews are wanted.
@@ -49,7 +52,7 @@ pub(crate) struct Outputs {
 pub(crate) async fn run(
     mut builder: Builder,
     inputs: Inputs,
-    Outputs { built, passed, reviewer, journal }: Outputs,
+    Outputs { built, arrivals, passed, reviewer, journal }: Outputs,
     report: Arc<dyn Reporter>,
     metrics: Metrics,
 ) -> &'static str {
@@ -95,6 +98,7 @@ pub(crate) async fn run(
                 },
             },
         }
+        let seen = tokio::time::Instant::now();
         let newest = snapshots.borrow_and_update().clone();
         if let Some(snapshot) = newest {
             let (staples, issuers) = (staples.borrow_and_update().clone(), issuers.borrow_and_update().clone());
@@ -105,7 +109,9 @@ pub(crate) async fn run(
             metrics.stage(Stage::Build, started.elapsed());
             tell(&result, &snapshot, &mut known, &mut served, &*report, &metrics, &journal);
             before = Some(snapshot);
-            built.send_replace(Some(Arc::new(result)));
+            let result = Arc::new(result);
+            arrivals.add(&result, seen);
+            built.send_replace(Some(result));
             if let Some(reviewer) = &reviewer {
                 // It shares everything with the next one; what that changes is copied then.
                 reviewer.send_replace(Some(Arc::new(builder.clone())));

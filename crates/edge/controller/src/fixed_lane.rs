@@ -21,7 +21,6 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use inspect::RevisionKind;
 use model::dictionaries::{Dictionaries, Formers};
 use model::plan::{Reason, reasons};
 use model::{Built, ConfigValues, Fixed};
@@ -29,9 +28,10 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 use tracing::{debug, error, info, warn};
 
+use crate::arrivals::{Arrivals, Progress};
 use crate::ask::Attempt;
-use crate::journal::{Attempted, Journal};
-use crate::metrics::{Metrics, Stage};
+use crate::journal::Journal;
+use crate::metrics::{Metrics, Stage, Way};
 use crate::port::{Adopted, Applied, ApplyError, Loss, Nginx, Reporter};
 use crate::{Feedback, LiveStatus, Loaded, Locations, Pace};
 use causes::Causes;
@@ -86,7 +86,10 @@ pub(crate) async fn run<N: Nginx>(
                 if changed.is_err() { return "fixed lane" }
                 let wanted = built.borrow_and_update().clone();
                 let asked = *asked.borrow() > lane.answered;
-                if let Some(wanted) = &wanted { lane.follow(wanted) }
+                if let Some(wanted) = &wanted {
+                    lane.follow(wanted);
+                    lane.arrived(wanted);
+                }
                 due = match &wanted {
                     Some(wanted) if asked || lane.differs(wanted) => Some(soon(due, lane.earliest(wanted))),
                     // What failed is not wanted any more.
@@ -162,6 +165,10 @@ pub(crate) struct Lane<N> {
     ends: Ends,
     report: Arc<dyn Reporter>,
     metrics: Metrics,
+    arrivals: Arrivals,
+    progress: Progress,
+    /// When the oldest change was seen that needs a reload.
+    waiting_since: Option<Instant>,
     /// The loss that is not repaired yet.
     lost: Option<Loss>,
     /// The values of the ConfigMap that NGINX confirmed last.
@@ -204,6 +211,7 @@ impl<N: Nginx> Lane<N> {
         ends: Ends,
         report: Arc<dyn Reporter>,
         metrics: Metrics,
+        arrivals: Arrivals,
         confirmed: ConfigValues,
         interval: Duration,
     ) -> Self {
@@ -213,6 +221,9 @@ impl<N: Nginx> Lane<N> {
             ends,
             report,
             metrics,
+            arrivals,
+            progress: Progress::default(),
+            waiting_since: None,
             lost: None,
             confirmed,
             keys: None,
@@ -241,7 +252,7 @@ impl<N: Nginx> Lane<N> {
             if !reads_ours {
                 warn!(revision, "nginx reads records of another format; it gets none before it is reloaded");
             }
-            self.ends.loaded.send_replace(Loaded { starts: u64::from(reads_ours), revision, locations, fixed: None });
+            self.ends.loaded.send_replace(Loaded { starts: u64::from(reads_ours), revision, locations, ..Loaded::default() });
         }
     }
 
@@ -252,6 +263,13 @@ impl<N: Nginx> Lane<N> {
     fn changed(&self, wanted: &Built) -> bool {
         let loaded = self.ends.loaded.borrow();
         loaded.fixed.as_ref().is_none_or(|running| !reasons(running, &self.placed(wanted, Formers::GiveWay)).is_empty())
+    }
+
+    /// Notes since when a change waits for a reload.
+    fn arrived(&mut self, wanted: &Arc<Built>) {
+        let seen = self.arrivals.since(&self.progress, wanted);
+        self.arrivals.done(&mut self.progress, wanted);
+        self.waiting_since = self.waiting_since.or(seen).filter(|_| self.changed(wanted));
     }
 
     /// Before when a reload for a build does not begin.
@@ -324,7 +342,7 @@ impl<N: Nginx> Lane<N> {
         self.note(&applied, &words, &causes, running.is_none(), started.elapsed());
         let outcome = match applied {
             Ok(applied) => {
-                self.confirmed(&applied, &labels, &words.join("; "), started.elapsed());
+                self.confirmed(&applied, &labels, &causes, &words.join("; "), started.elapsed());
                 self.sound();
                 self.lost = None;
                 if self.confirmed != *wanted.basis.values() {
@@ -339,7 +357,8 @@ impl<N: Nginx> Lane<N> {
                 let is_copied = self.dictionaries.move_to(&fixed);
                 self.dictionaries = Dictionaries::of(&fixed);
                 let starts = loaded.starts + u64::from(applied.started || loaded.starts == 0 || is_copied);
-                self.ends.loaded.send_replace(Loaded { starts, revision: applied.revision, locations, fixed: Some(fixed) });
+                let earlier = loaded.left_behind(&old.workers);
+                self.ends.loaded.send_replace(Loaded { starts, revision: applied.revision, locations, fixed: Some(fixed), earlier });
                 self.left_out(applied.closed).await;
                 self.before = Some(wanted.clone());
                 self.keys.iter_mut().for_each(KeySearch::begin);
@@ -347,7 +366,7 @@ impl<N: Nginx> Lane<N> {
                 TurnOutcome::Done
             }
             Err(error) => {
-                self.metrics.reload_failed(&labels);
+                self.metrics.reload_failed(&labels, causes.charged());
                 if differs {
                     self.blame(&fixed, running, wanted, error).await
                 } else {
@@ -362,21 +381,10 @@ impl<N: Nginx> Lane<N> {
         outcome
     }
 
-    /// Writes an attempt into the journal, unless there was nothing to do.
-    fn note(&self, applied: &Result<Applied, ApplyError>, reasons: &[String], causes: &Causes, is_first: bool, took: Duration) {
-        let (kind, result) = match applied {
-            Ok(applied) if applied.unchanged && is_first => (RevisionKind::Adopted, Ok(&*applied.revision)),
-            Ok(applied) if applied.unchanged => return,
-            Ok(applied) => (if applied.started { RevisionKind::Start } else { RevisionKind::Reload }, Ok(&*applied.revision)),
-            Err(error) => (if is_first || self.down() { RevisionKind::Start } else { RevisionKind::Reload }, Err(error.to_string())),
-        };
-        let namespaces = causes.namespaces.iter().map(ToString::to_string).collect();
-        self.ends.journal.attempted(Attempted { kind, result, reasons, namespaces, effect: took, took });
-    }
-
     /// Counts and reports what NGINX confirmed.
-    fn confirmed(&self, applied: &Applied, labels: &[&'static str], words: &str, took: Duration) {
+    fn confirmed(&mut self, applied: &Applied, labels: &[&'static str], causes: &Causes, words: &str, took: Duration) {
         self.metrics.stage(Stage::Reload, took);
+        let since = self.waiting_since.take();
         let revision = &applied.revision;
         if applied.started {
             self.metrics.started();
@@ -386,7 +394,8 @@ impl<N: Nginx> Lane<N> {
             self.metrics.running(revision);
             info!(revision, "nginx runs this configuration already");
         } else {
-            self.metrics.reloaded(labels, revision);
+            self.metrics.reloaded(labels, causes.charged(), revision, took);
+            since.into_iter().for_each(|since| self.metrics.took_effect(Way::Reload, since.elapsed()));
             info!(revision, reasons = words, seconds = applied.duration.as_secs_f64(), "Backend successfully reloaded");
             self.report.reload(Ok(words));
         }

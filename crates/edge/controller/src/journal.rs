@@ -242,12 +242,6 @@ impl Journal {
         self.0.state.lock().texts.get(revision)
     }
 
-    /// The revision of the worker of a generation that began at this time: the first one that was confirmed after it.
-    pub fn revision_at(&self, began: f64) -> Option<String> {
-        let state = self.0.state.lock();
-        state.revisions.iter().find(|revision| revision.ok && revision.at >= began).map(|revision| revision.revision.clone())
-    }
-
     /// When a present finding was new.
     pub fn since(&self, problem: &Problem) -> Option<f64> {
         self.0.state.lock().since.get(&(problem.object.clone(), problem.field.clone(), problem.kind.label())).copied()

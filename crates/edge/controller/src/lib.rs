@@ -13,6 +13,7 @@
 //! The lanes have separate clocks: a pending, slow or failing reload never delays an endpoint or a route.
 //! Knows sources and NGINX through traits ([`port`]) only.
 
+mod arrivals;
 mod ask;
 mod build;
 #[cfg(test)]
@@ -34,7 +35,9 @@ use model::{BuildOptions, Builder, Built, ConfigValues, KeyValue, Snapshot, Stre
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
+use arrivals::Arrivals;
 use fixed_lane::Subject;
+use live_lane::Counted;
 
 pub use ask::{Attempt, ReloadRequests};
 pub use journal::Journal;
@@ -138,22 +141,8 @@ pub struct Parts<N, L, S> {
 
 /// Starts the tasks. They run until the set is aborted.
 pub fn spawn<N: Nginx, L: Channel, S: Channel>(parts: Parts<N, L, S>, tasks: &mut Tasks) -> Handle {
-    let Parts {
-        settings,
-        snapshots,
-        staples,
-        issuers,
-        nginx,
-        live,
-        stream_map,
-        addresses,
-        confirmed,
-        report,
-        metrics,
-        journal,
-        pace,
-        reviewer,
-    } = parts;
+    let Parts { settings, snapshots, staples, issuers, nginx, live, stream_map, addresses, confirmed, report, metrics, journal, pace, reviewer } =
+        parts;
     let (built_tx, built) = watch::channel(None);
     let (loaded_tx, loaded) = watch::channel(Loaded::default());
     let (status_tx, status) = watch::channel(LiveStatus::of([L::NAME].into_iter().chain(stream_map.iter().map(|_| S::NAME))));
@@ -165,13 +154,9 @@ pub fn spawn<N: Nginx, L: Channel, S: Channel>(parts: Parts<N, L, S>, tasks: &mu
     let requests = ReloadRequests::new(attempts);
     let (passed, asked) = watch::channel(0);
     let inputs = build::Inputs { snapshots, staples, issuers, feedback, asked: requests.numbers() };
-    tasks.spawn(build::run(
-        builder,
-        inputs,
-        build::Outputs { built: built_tx, passed, reviewer, journal: journal.clone() },
-        report.clone(),
-        metrics.clone(),
-    ));
+    let (arrivals, counted) = (Arrivals::default(), Counted::default());
+    let outputs = build::Outputs { built: built_tx, arrivals: arrivals.clone(), passed, reviewer, journal: journal.clone() };
+    tasks.spawn(build::run(builder, inputs, outputs, report.clone(), metrics.clone()));
     let (fault_tx, fault) = watch::channel(None);
     let ends = fixed_lane::Ends {
         live: status.clone(),
@@ -181,13 +166,12 @@ pub fn spawn<N: Nginx, L: Channel, S: Channel>(parts: Parts<N, L, S>, tasks: &mu
         fault: fault_tx,
         journal: journal.clone(),
     };
-    let lane = fixed_lane::Lane::new(nginx, ends, report, metrics.clone(), confirmed, pace.reload_interval);
+    let lane = fixed_lane::Lane::new(nginx, ends, report, metrics.clone(), arrivals.clone(), confirmed, pace.reload_interval);
     tasks.spawn(fixed_lane::run(lane, built.clone(), asked, pace));
+    let observers = live_lane::Observers { status: status_tx, metrics, journal, arrivals, counted };
     if let Some(stream_map) = stream_map {
-        let observers = live_lane::Observers { status: status_tx.clone(), metrics: metrics.clone(), journal: journal.clone() };
-        tasks.spawn(live_lane::run(stream_map, built.clone(), loaded.clone(), observers, pace));
+        tasks.spawn(live_lane::run(stream_map, built.clone(), loaded.clone(), observers.clone(), pace));
     }
-    let observers = live_lane::Observers { status: status_tx, metrics, journal };
     tasks.spawn(live_lane::run(live, built.clone(), loaded.clone(), observers, pace));
     tasks.spawn(resolve::run(built.clone(), addresses));
     Handle { built, loaded, live: status, fault, requests }

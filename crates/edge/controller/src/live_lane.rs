@@ -14,6 +14,7 @@
 //! for the large one of another.
 
 mod batches;
+mod credit;
 mod refused;
 mod status;
 
@@ -27,11 +28,14 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 use tracing::{debug, info, warn};
 
+use crate::arrivals::{Arrivals, Progress};
 use crate::journal::{Journal, Summary};
-use crate::metrics::{Metrics, Stage};
-use crate::port::{Channel, LiveError, LiveState};
+use crate::metrics::{Metrics, Stage, Way};
+use crate::port::{Channel, LiveError, LiveState, Posted};
 use crate::{Loaded, Pace};
 use batches::{BATCH, batches, lines};
+pub(crate) use credit::Counted;
+use credit::Credit;
 use refused::{Refused, listed};
 use status::ChannelStatus;
 pub use status::LiveStatus;
@@ -41,23 +45,29 @@ const LAST_RETRY: Duration = Duration::from_secs(5);
 /// Time for which a delta is sent before a newer build counts.
 const SLICE: Duration = Duration::from_millis(20);
 
-/// The receivers of what the lane does.
+/// The receivers of what the lane does, and what it shares with other channels.
+#[derive(Clone)]
 pub(crate) struct Observers {
     pub(crate) status: watch::Sender<LiveStatus>,
     pub(crate) metrics: Metrics,
     pub(crate) journal: Journal,
+    pub(crate) arrivals: Arrivals,
+    pub(crate) counted: Counted,
 }
 
 pub(crate) async fn run<C: Channel>(
     channel: C,
     mut built: watch::Receiver<Option<Arc<Built>>>,
     mut loaded: watch::Receiver<Loaded>,
-    Observers { status, metrics, journal }: Observers,
+    Observers { status, metrics, journal, arrivals, counted }: Observers,
     pace: Pace,
 ) -> &'static str {
     let (foreign, refused) = (BTreeSet::new(), Refused::default());
     let audited = Instant::now();
-    let mut lane = Lane { channel, held: Live::default(), digest: 0, known: false, audited, foreign, refused, starts: 0, metrics, journal };
+    let (progress, credit) = (Progress::default(), Credit::new(counted));
+    let held = Live::default();
+    let mut lane =
+        Lane { channel, held, digest: 0, known: false, audited, foreign, refused, starts: 0, metrics, journal, arrivals, progress, credit };
     let (mut retry, mut failing) = (FIRST_RETRY, false);
     let mut next_post = Instant::now();
     loop {
@@ -117,14 +127,17 @@ struct Lane<C> {
     starts: u64,
     metrics: Metrics,
     journal: Journal,
+    arrivals: Arrivals,
+    progress: Progress,
+    credit: Credit,
 }
 
 /// The part of a delta that was posted.
 struct Sent {
     /// Number of its changes, from its beginning.
     records: usize,
-    /// Tables of which NGINX took records.
-    tables: BTreeSet<Table>,
+    /// NGINX took one of them.
+    accepted: bool,
 }
 
 impl<C: Channel> Lane<C> {
@@ -154,7 +167,7 @@ impl<C: Channel> Lane<C> {
     /// Applies as much of `target` as the loaded profiles allow.
     async fn turn(
         &mut self,
-        target: &Built,
+        target: &Arc<Built>,
         loaded: &Loaded,
         newer: &watch::Receiver<Option<Arc<Built>>>,
         status: &watch::Sender<LiveStatus>,
@@ -180,17 +193,25 @@ impl<C: Channel> Lane<C> {
         if batches(&now).nth(1).is_some() {
             now = by_namespace(now, &self.held, live);
         }
+        let avoided = self.credit.of(target, loaded, &now, &later, &self.held);
         // Comparing again costs as much as it did for this turn.
         let until = Instant::now() + SLICE.max(2 * started.elapsed());
         let before = self.held.clone();
         let sent = self.send(&now, live, || newer.has_changed().unwrap_or(false) && Instant::now() >= until).await?;
         if !now.is_empty() {
             self.metrics.stage(Stage::Live, started.elapsed());
-            for table in sent.tables {
-                self.metrics.avoided(table);
+            if let Some(avoided) = avoided.filter(|avoided| sent.accepted && avoided.is_first(target)) {
+                self.metrics.avoided(avoided.change, &avoided.namespaces);
             }
-            self.journal.posted(Summary::of(&now[..sent.records], &before, live), started.elapsed());
+            let effect = self.arrivals.since(&self.progress, target).map_or_else(|| started.elapsed(), |seen| seen.elapsed());
+            self.journal.posted(Summary::of(&now[..sent.records], &before, live), effect);
             debug!(records = sent.records, of = now.len(), seconds = started.elapsed().as_secs_f64(), "live update confirmed");
+        }
+        if sent.records == now.len() {
+            if let Some(seen) = self.arrivals.since(&self.progress, target).filter(|_| sent.accepted) {
+                self.metrics.took_effect(Way::Live, seen.elapsed());
+            }
+            self.arrivals.done(&mut self.progress, target);
         }
         self.remove_foreign(live).await?;
         self.refused.wait(now[..sent.records].iter().any(|op| op.value.is_none()));
@@ -232,8 +253,7 @@ impl<C: Channel> Lane<C> {
             // NGINX's digest counts what it held before; it is compared again only once everything was sent.
             let everything = self.refused.sendable(Live::default().delta(&wanted));
             for batch in batches(&everything) {
-                let posted = self.channel.post(lines(batch)).await.inspect_err(|_| self.count(batch, false))?;
-                self.count(batch, true);
+                let posted = self.post(batch).await?;
                 batch.iter().filter(|op| posted.refused.contains(&listed(op))).for_each(|op| self.refused.add(op));
             }
             let nowhere = Live::default();
@@ -270,14 +290,13 @@ impl<C: Channel> Lane<C> {
 
     /// Posts a delta until its end, or until `stop` after a post.
     async fn send(&mut self, delta: &Delta, live: &Live, stop: impl Fn() -> bool) -> Result<Sent, LiveError> {
-        let mut sent = Sent { records: 0, tables: BTreeSet::new() };
+        let mut sent = Sent { records: 0, accepted: false };
         for batch in batches(delta) {
             if sent.records > 0 && stop() {
                 break;
             }
             sent.records += batch.len();
-            let posted = self.channel.post(lines(batch)).await.inspect_err(|_| self.count(batch, false))?;
-            self.count(batch, true);
+            let posted = self.post(batch).await?;
             let mut comparable = true;
             for op in batch {
                 if posted.refused.contains(&listed(op)) {
@@ -289,7 +308,7 @@ impl<C: Channel> Lane<C> {
                 comparable &= !self.foreign.remove(&listed(op));
                 self.digest = self.digest.wrapping_add(u64::from(op.new_crc())).wrapping_sub(u64::from(op.old_crc));
                 self.held.accept(op, live);
-                sent.tables.insert(op.table);
+                sent.accepted = true;
             }
             let (nginx, expected) = (posted.state.digest, self.digest);
             if comparable && nginx != expected {
@@ -318,6 +337,16 @@ impl<C: Channel> Lane<C> {
             state = Some(self.channel.post(batch.concat()).await?.state);
         }
         Ok(state)
+    }
+
+    /// Posts some changes, and counts them.
+    async fn post(&self, batch: &[Op]) -> Result<Posted, LiveError> {
+        let lines = lines(batch);
+        let bytes = lines.len();
+        let posted = self.channel.post(lines).await;
+        self.metrics.posted(bytes, posted.is_ok());
+        self.count(batch, posted.is_ok());
+        posted
     }
 
     fn count(&self, batch: &[Op], ok: bool) {

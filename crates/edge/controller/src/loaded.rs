@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use model::{Fixed, HostRecord, HostServer, Op, ProfileId};
 
+use crate::port::WorkerId;
+
 /// The configuration that NGINX is known to run.
 #[derive(Debug, Clone, Default)]
 pub struct Loaded {
@@ -16,6 +18,8 @@ pub struct Loaded {
     pub locations: Locations,
     /// The text they run; `None` of an NGINX that ran before this process did, until a text of ours is applied.
     pub fixed: Option<Fixed>,
+    /// The revisions of workers that the last reload, and those before it, left behind. Some of them may have ended since.
+    pub earlier: Arc<BTreeMap<WorkerId, Arc<str>>>,
 }
 
 /// The named locations of an NGINX: profiles of the default server, and of server blocks of single hosts.
@@ -61,6 +65,12 @@ impl Loaded {
         !self.locations.have(host, &record.profiles())
     }
 
+    /// The revisions of old workers after a reload: those that this state does not know yet ran its revision.
+    pub(crate) fn left_behind(&self, old: &BTreeSet<WorkerId>) -> Arc<BTreeMap<WorkerId, Arc<str>>> {
+        let ran = |worker: &WorkerId| self.earlier.get(worker).cloned().unwrap_or_else(|| self.revision.as_str().into());
+        Arc::new(old.iter().map(|worker| (*worker, ran(worker))).collect())
+    }
+
     /// Whether NGINX can serve a record as soon as it has it. A new host that the server block of a pattern would catch waits until it is named beside
     /// that, unless the block does nothing else with its requests than the default server.
     pub(crate) fn serves(&self, op: &Op, wanted: &Fixed) -> bool {
@@ -88,6 +98,14 @@ mod tests {
 
     fn ids(names: &[&str]) -> BTreeSet<ProfileId> {
         names.iter().map(|name| ProfileId((*name).into())).collect()
+    }
+
+    #[test]
+    fn a_worker_keeps_the_revision_that_it_ran_until_it_has_ended() {
+        let of = |revision: &str, earlier| Loaded { revision: revision.into(), earlier, ..Loaded::default() };
+        let first = of("one", Arc::default()).left_behind(&[(7, 1), (8, 1)].into());
+        let second = of("two", first).left_behind(&[(8, 1), (9, 2)].into());
+        assert_eq!(*second, [((8, 1), Arc::from("one")), ((9, 2), Arc::from("two"))].into());
     }
 
     #[test]

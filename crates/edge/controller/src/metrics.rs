@@ -1,13 +1,19 @@
 //! The controller's metrics. `nginx_ingress_controller_*` are the predecessor's, with its constant labels; `narthex_*` are ours.
 
+mod namespaces;
+
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use model::{Problem, ProblemKind, Resource, Table, Usage, Weight};
 use prometheus::core::{AtomicU64, Collector, GenericCounterVec};
-use prometheus::{Gauge, GaugeVec, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry};
+use prometheus::{
+    Gauge, GaugeVec, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry,
+};
 
 use crate::LiveStatus;
+use namespaces::Namespaces;
 
 /// Constant labels of the predecessor's metrics.
 #[derive(Debug, Clone, Default)]
@@ -55,13 +61,39 @@ impl Stage {
     }
 }
 
+/// A way for a change to NGINX.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// As records.
+    Live,
+    /// As text.
+    Reload,
+}
+
+impl Way {
+    const fn label(self) -> &'static str {
+        match self {
+            Self::Live => "live",
+            Self::Reload => "reload",
+        }
+    }
+}
+
+/// Upper bounds of the histograms of what takes between a tenth of a millisecond and ten seconds.
+const SECONDS: [f64; 16] = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
+
 /// Handles on all metrics. Clones share them.
 #[derive(Clone)]
 pub struct Metrics {
     registry: Registry,
+    namespaces: Namespaces,
     reloads: IntCounterVec,
+    reload_seconds: Histogram,
     avoided: IntCounterVec,
+    time_to_effect: HistogramVec,
     live_updates: IntCounterVec,
+    live_posts: IntCounterVec,
+    live_posted_bytes: IntCounter,
     stage_seconds: HistogramVec,
     problems: IntGaugeVec,
     ingresses: IntGauge,
@@ -94,13 +126,31 @@ impl Metrics {
         let valid = "metric names and labels are literals";
         let metrics = Self {
             registry: Registry::new(),
-            reloads: IntCounterVec::new(ours("reloads_total", "Reloads of NGINX by reason and result."), &["reason", "result"])
-                .expect(valid),
-            avoided: IntCounterVec::new(
-                ours("reloads_avoided_total", "Changes that were posted live and for which NGINX alone would need a reload."),
-                &["change"],
+            namespaces: Namespaces::default(),
+            reloads: IntCounterVec::new(
+                ours("reloads_total", "Reloads of NGINX by reason, result and namespace."),
+                &["namespace", "reason", "result"],
             )
             .expect(valid),
+            reload_seconds: Histogram::with_opts(
+                HistogramOpts::from(ours("reload_seconds", "Seconds that each confirmed reload took: test, signal, confirmation."))
+                    .buckets(SECONDS.to_vec()),
+            )
+            .expect(valid),
+            avoided: IntCounterVec::new(
+                ours("reloads_avoided_total", "Live updates for which NGINX alone would need a reload, by change and namespace."),
+                &["change", "namespace"],
+            )
+            .expect(valid),
+            time_to_effect: HistogramVec::new(
+                HistogramOpts::from(ours("time_to_effect_seconds", "Seconds from seeing a change to the confirmation of NGINX, by lane."))
+                    .buckets(SECONDS.into_iter().chain([30.0, 60.0]).collect()),
+                &["lane"],
+            )
+            .expect(valid),
+            live_posts: IntCounterVec::new(ours("live_posts_total", "Posts of records to NGINX by result."), &["result"]).expect(valid),
+            live_posted_bytes: IntCounter::with_opts(ours("live_posted_bytes_total", "Bytes of records that were posted to NGINX."))
+                .expect(valid),
             live_updates: IntCounterVec::new(
                 ours("live_updates_total", "Records posted to NGINX by kind and result."),
                 &["kind", "result"],
@@ -108,7 +158,7 @@ impl Metrics {
             .expect(valid),
             stage_seconds: HistogramVec::new(
                 HistogramOpts::from(ours("stage_seconds", "Seconds spent in each stage from an event to its effect."))
-                    .buckets(vec![0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0]),
+                    .buckets(SECONDS.to_vec()),
                 &["stage"],
             )
             .expect(valid),
@@ -149,7 +199,11 @@ impl Metrics {
         };
         let collectors: Vec<Box<dyn Collector>> = vec![
             Box::new(metrics.reloads.clone()),
+            Box::new(metrics.reload_seconds.clone()),
             Box::new(metrics.avoided.clone()),
+            Box::new(metrics.time_to_effect.clone()),
+            Box::new(metrics.live_posts.clone()),
+            Box::new(metrics.live_posted_bytes.clone()),
             Box::new(metrics.live_updates.clone()),
             Box::new(metrics.stage_seconds.clone()),
             Box::new(metrics.problems.clone()),
@@ -228,11 +282,10 @@ impl Metrics {
         self.success.with_label_values::<&str>(&[]).inc();
     }
 
-    /// A reload was confirmed.
-    pub fn reloaded(&self, reasons: &[&'static str], revision: &str) {
-        for reason in reasons {
-            self.reloads.with_label_values(&[*reason, "success"]).inc();
-        }
+    /// A reload for these namespaces was confirmed, after this time.
+    pub fn reloaded(&self, reasons: &[&'static str], namespaces: &BTreeSet<Arc<str>>, revision: &str, took: Duration) {
+        self.count_reload(reasons, namespaces, "success");
+        self.reload_seconds.observe(took.as_secs_f64());
         self.success.with_label_values::<&str>(&[]).inc();
         self.reload_timestamp.set(now());
         self.running(revision);
@@ -259,11 +312,9 @@ impl Metrics {
         }
     }
 
-    /// A reload was refused or not confirmed.
-    pub fn reload_failed(&self, reasons: &[&'static str]) {
-        for reason in reasons {
-            self.reloads.with_label_values(&[*reason, "failure"]).inc();
-        }
+    /// A reload for these namespaces was refused or not confirmed.
+    pub fn reload_failed(&self, reasons: &[&'static str], namespaces: &BTreeSet<Arc<str>>) {
+        self.count_reload(reasons, namespaces, "failure");
         self.errors.with_label_values::<&str>(&[]).inc();
         self.reload_successful.set(0);
         self.config_hash.set(0.0);
@@ -274,9 +325,28 @@ impl Metrics {
         self.live_updates.with_label_values(&[table.label(), if ok { "success" } else { "failure" }]).inc_by(records);
     }
 
-    /// A change took effect without a reload.
-    pub fn avoided(&self, table: Table) {
-        self.avoided.with_label_values(&[table.row().change]).inc();
+    /// A post of so many bytes was answered, or not.
+    pub fn posted(&self, bytes: usize, ok: bool) {
+        self.live_posts.with_label_values(&[if ok { "success" } else { "failure" }]).inc();
+        self.live_posted_bytes.inc_by(if ok { bytes as u64 } else { 0 });
+    }
+
+    /// A live update took effect for which NGINX alone would need a reload.
+    pub fn avoided(&self, change: &'static str, namespaces: &BTreeSet<Arc<str>>) {
+        self.namespaces.with(namespaces, |namespace| self.avoided.with_label_values(&[change, namespace]).inc());
+    }
+
+    /// NGINX confirmed a change that was seen so long ago.
+    pub fn took_effect(&self, way: Way, after: Duration) {
+        self.time_to_effect.with_label_values(&[way.label()]).observe(after.as_secs_f64());
+    }
+
+    fn count_reload(&self, reasons: &[&'static str], namespaces: &BTreeSet<Arc<str>>, result: &str) {
+        self.namespaces.with(namespaces, |namespace| {
+            for reason in reasons {
+                self.reloads.with_label_values(&[namespace, reason, result]).inc();
+            }
+        });
     }
 
     /// The newest state is in effect.

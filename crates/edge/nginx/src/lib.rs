@@ -53,4 +53,4 @@ pub use store::StoreError;
 pub use stream_log::StreamLog;
 pub use stream_map::StreamMap;
 pub use supervisor::{Applied, Options, Supervisor};
-pub use usage::Usage;
+pub use usage::{Usage, WorkerUsage};

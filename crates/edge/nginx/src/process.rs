@@ -41,7 +41,10 @@ impl Place {
     /// What the NGINX of this work directory uses; `None` if none runs, or its container does not answer.
     pub async fn usage(&self, paths: &Paths) -> Option<Usage> {
         match self {
-            Self::Here(binary) => Usage::read(paths, binary),
+            Self::Here(binary) => {
+                let (paths, binary) = (paths.clone(), binary.clone());
+                tokio::task::spawn_blocking(move || Usage::read(&paths, &binary)).await.ok().flatten()
+            }
             Self::DataPlane(socket) => DataPlane::new(socket).usage().await.ok().flatten(),
         }
     }

@@ -1,23 +1,29 @@
 //! Resource usage of one NGINX, from `/proc`: its master and the children of that, no others.
 
+pub(crate) mod connections;
+
 use std::fs;
 use std::path::Path;
 
 use render::Paths;
 use serde::{Deserialize, Serialize};
 
-use crate::procfs::{self, Identity};
+use crate::procfs::{self, Identity, Worker};
+use connections::Inodes;
 
 /// Ticks in a second in what the kernel tells programs: the same on every architecture that NGINX is packaged for.
 const TICKS: u64 = 100;
 
 /// Sums over the processes of an NGINX.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Usage {
     /// Number of processes.
     pub processes: u64,
     /// Workers of earlier configurations, which finish what they have begun.
     pub old_workers: u64,
+    /// The workers, old ones included.
+    #[serde(default)]
+    pub workers: Vec<WorkerUsage>,
     /// Processor seconds, user and system, of these and of workers that have ended.
     pub cpu_seconds: f64,
     /// Bytes read from storage, of the same; 0 where the kernel does not let us see it.
@@ -32,14 +38,37 @@ pub struct Usage {
     pub oldest_start_seconds: f64,
 }
 
+/// One worker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkerUsage {
+    /// Process id.
+    pub pid: i32,
+    /// Start time in clock ticks since boot.
+    pub start: u64,
+    /// It runs an earlier configuration, and finishes what it has begun.
+    pub leaving: bool,
+    /// Open connections, of clients and to endpoints, of one that is leaving; `None` of others, and where the kernel does not let us see it.
+    pub connections: Option<u64>,
+}
+
+impl WorkerUsage {
+    fn read(worker: &Worker, others: &Inodes) -> Self {
+        let Worker { id: Identity { pid, start }, leaving } = *worker;
+        Self { pid, start, leaving, connections: if leaving { connections::count(pid, others) } else { None } }
+    }
+}
+
 impl Usage {
     /// Usage of the NGINX that runs on a work directory. `None` if there is none.
     pub fn read(paths: &Paths, binary: &Path) -> Option<Self> {
         let master: i32 = fs::read_to_string(paths.pid()).ok()?.trim().parse().ok()?;
         procfs::is_master(master, binary, &paths.conf()).then_some(())?;
         let master = procfs::identity(master)?;
-        let old_workers = procfs::workers(master.pid).iter().filter(|worker| worker.leaving).count() as u64;
-        let mut usage = Self { old_workers, ..Self::default() };
+        let workers = procfs::workers(master.pid);
+        let old_workers = workers.iter().filter(|worker| worker.leaving).count() as u64;
+        let others = if old_workers > 0 { Inodes::of_others(master.pid) } else { Inodes::default() };
+        let workers = workers.iter().map(|worker| WorkerUsage::read(worker, &others)).collect();
+        let mut usage = Self { old_workers, workers, ..Self::default() };
         // What a master has waited for counts as its children's: so the sum never falls when workers are replaced.
         usage.add(master, true);
         for child in procfs::children(master.pid).into_iter().filter_map(procfs::identity) {

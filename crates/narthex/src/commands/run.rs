@@ -4,6 +4,7 @@ mod adapter;
 mod certificates;
 mod databases;
 pub(crate) mod descriptors;
+mod figures;
 mod health;
 mod inspection;
 pub(crate) mod last_error;
@@ -19,6 +20,7 @@ mod source;
 mod state_metrics;
 mod stream_map;
 mod streams;
+mod tenants;
 mod traces;
 mod webhook;
 
@@ -49,6 +51,7 @@ use loopback::NginxStatus;
 use requests::{Collector, Sources};
 use state_metrics::{Leadership, Orphans};
 use stream_map::StreamMapPort;
+use tenants::Tenants;
 
 /// The runtime of every subcommand that needs one.
 pub(crate) fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
@@ -138,7 +141,8 @@ async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
         webhook.spawn(&args.webhook, &metrics, &identity, &mut tasks);
     }
 
-    let sources = Sources { live: control.clone(), built: handle.built.clone(), paths: paths.clone(), place: place.clone() };
+    let (built, loaded) = (handle.built.clone(), handle.loaded.clone());
+    let sources = Sources { live: control.clone(), built, loaded, paths: paths.clone(), place: place.clone() };
     let collector = settings.counting.as_ref().map(|counting| Collector::new(&args.model.metrics, counting, &identity, sources));
     let collector = collector.map(Arc::new);
     if let Some(collector) = &collector {
@@ -341,7 +345,8 @@ fn state_metrics(
     let labels = format!("{constant},{}", ops::labels(&[("name", lease)]));
     let leadership = leads.map(|leads| Arc::new(Leadership { leads, labels, led: AtomicBool::default() }) as Arc<dyn ops::Fetched>);
     let orphans = Orphans { built: handle.built.clone(), constant, seen: Default::default() };
-    leadership.into_iter().chain([Arc::new(orphans) as Arc<dyn ops::Fetched>])
+    let tenants = Tenants { built: handle.built.clone() };
+    leadership.into_iter().chain([Arc::new(orphans) as Arc<dyn ops::Fetched>, Arc::new(tenants)])
 }
 
 /// The answers to `narthex conf`, `narthex dbg` and `narthex explain request`.

@@ -50,7 +50,7 @@ async fn a_file_that_the_configuration_refers_to_is_served_when_the_answer_comes
         assert_eq!(served(&bed).await, text);
         assert!(bed.workers().is_disjoint(&workers));
     }
-    assert_eq!(bed.metric("narthex_reloads_total{reason=\"asked\"", "success").await, 2.0);
+    assert_eq!(bed.metric("narthex_reloads_total{namespace=\"\",reason=\"asked\"", "success").await, 2.0);
     assert_eq!(bed.metric("nginx_ingress_controller_success", "").await, 3.0);
     assert_eq!(bed.ask("GET", "/readyz").send().await.unwrap().status, 200);
 }
@@ -67,7 +67,7 @@ async fn what_nginx_refuses_is_answered_and_costs_nobody_their_routes() {
     assert_eq!((bed.workers(), served(&bed).await.as_str()), (workers, "v0"));
     assert_eq!(bed.target("a.example.com").await.unwrap(), "https://one.example.com");
     assert_eq!(json(&bed.ask("GET", "/status").send().await.unwrap())["result"], "rejected");
-    assert_eq!(bed.metric("narthex_reloads_total{reason=\"asked\"", "failure").await, 1.0);
+    assert_eq!(bed.metric("narthex_reloads_total{namespace=\"\",reason=\"asked\"", "failure").await, 1.0);
     answer(&bed, "v1");
     let (status, body) = bed.reload().await;
     assert_eq!((status, served(&bed).await.as_str()), (200, "v1"), "{body:#}");
@@ -98,7 +98,7 @@ async fn many_callers_share_few_reloads() {
         assert_eq!(response.status, 200, "{}", response.text());
     }
     assert_eq!(served(&bed).await, "v1");
-    let reloads = bed.metric("narthex_reloads_total{reason=\"asked\"", "success").await;
+    let reloads = bed.metric("narthex_reloads_total{namespace=\"\",reason=\"asked\"", "success").await;
     assert!((1.0..=10.0).contains(&reloads), "{reloads} reloads for 50 callers");
 }
 
@@ -119,7 +119,7 @@ async fn only_who_may_reloads_whatever_headers_claim() {
     assert_eq!(outside.send().await.unwrap().status, 403);
     assert_eq!(from([127, 0, 0, 2]).send().await.unwrap().status, 401);
     assert_eq!(from([127, 0, 0, 2]).header("Authorization", "Bearer wrong").send().await.unwrap().status, 401);
-    assert_eq!(bed.metric("narthex_reloads_total{reason=\"asked\"", "").await, 0.0);
+    assert_eq!(bed.metric("narthex_reloads_total{namespace=\"\",reason=\"asked\"", "").await, 0.0);
     let inside = from([127, 0, 0, 2]).header("Authorization", "Bearer secret").send().await.unwrap();
     assert_eq!(inside.status, 200, "{}", inside.text());
 }

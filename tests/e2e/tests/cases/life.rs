@@ -210,6 +210,6 @@ async fn a_hangup_has_nothing_to_read_in_a_cluster_and_a_reload_is_asked_for_by_
     assert_eq!(controller.reloads().await?, 0.0);
     let response = Request::new("POST", socket, "/reload").host("n").timeout(PATIENCE).send().await?;
     assert_eq!(response.status, 200, "{}", response.text());
-    assert_eq!(controller.metric("narthex_reloads_total{reason=\"asked\",result=\"success\"}").await?, 1.0);
+    assert_eq!(controller.metric("narthex_reloads_total{namespace=\"\",reason=\"asked\",result=\"success\"}").await?, 1.0);
     Ok(())
 }

@@ -1,10 +1,12 @@
 //! OBS: the debug tool, Events, traces and request metrics.
 
+mod avoided;
 mod dbg;
 mod events;
 mod families;
 mod geoip;
 mod metrics;
+mod prometheus;
 mod status_port;
 
 use e2e::{Case, Controller, PATIENCE, rule};

@@ -20,7 +20,7 @@ use crate::plan::Reason;
 use crate::problem::Problem;
 use crate::profile::ProfileId;
 use crate::rule::RuleSet;
-use crate::shares::Usage;
+use crate::shares::{Tenants, Usage};
 
 /// One build's result. Cloning is cheap.
 #[derive(Debug, Clone, Default)]
@@ -37,6 +37,8 @@ pub struct Built {
     pub refused_certificates: Arc<BTreeSet<Arc<str>>>,
     /// What all objects ask for of what is finite.
     pub usage: Usage,
+    /// The same by namespace.
+    pub tenants: Tenants,
     /// What is known of the certificates that hosts have, by the content address of the key pair.
     pub certificates: OrdMap<Arc<str>, Arc<CertificateFacts>>,
     /// Certificates in use that their issuer's does not follow in their Secret.

@@ -13,7 +13,7 @@ use super::state::{BuilderState, set};
 use crate::key::ObjectKey;
 use crate::problem::{Problem, ProblemKind};
 use crate::rule::{Field, Origin, RuleSet};
-use crate::shares::{self, Resource, Usage};
+use crate::shares::{self, Resource, Tenants, Usage};
 
 /// Bytes of the record of one host: a worker that parses a larger one answers no request meanwhile.
 const HOST: u64 = 3 << 20;
@@ -97,6 +97,11 @@ impl Builder {
 }
 
 impl BuilderState {
+    /// What the objects of each namespace ask for.
+    pub(super) fn tenants(&self) -> Tenants {
+        Tenants::of([self.shares.sums(), self.secret_shares.sums(), self.backend_shares.sums()])
+    }
+
     /// What all objects ask for, and what there is.
     pub(super) fn usage(&self) -> Usage {
         let mut asked = self.shares.asked();

@@ -81,6 +81,11 @@ fn above(name: &str) -> String {
     format!("*.{}", name.split_once('.').map_or("", |(_, parent)| parent))
 }
 
+/// The namespace of each of these changes. Empty where there is none.
+pub fn owners<'a>(ops: impl Iterator<Item = &'a Op>, before: &'a Live, after: &'a Live) -> impl Iterator<Item = &'a str> {
+    ops.map(move |op| owner(op, before, after))
+}
+
 /// The namespace of a record. Empty where there is none, as for what is stored by its content.
 fn owner<'a>(op: &'a Op, before: &'a Live, after: &'a Live) -> &'a str {
     match op.table {

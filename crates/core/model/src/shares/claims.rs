@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use imbl::OrdMap;
 
-use super::{Claim, Common, Resource, Weight, share, whole_records};
+use super::{Claim, Common, Resource, Sums, Weight, share, whole_records};
 use crate::builder::index::Counted;
 use crate::key::{BackendId, ObjectKey};
 
@@ -101,11 +101,13 @@ pub(crate) struct Shares<K: Owned, O: Ord + Clone> {
     used: Weight,
     common: Counted<Common>,
     namespaces: OrdMap<Arc<str>, Namespace<K, O>>,
+    /// That of each namespace.
+    sums: Sums,
 }
 
 impl<K: Owned, O: Ord + Clone> Default for Shares<K, O> {
     fn default() -> Self {
-        Self { used: Weight::default(), common: Counted::default(), namespaces: OrdMap::new() }
+        Self { used: Weight::default(), common: Counted::default(), namespaces: OrdMap::new(), sums: Sums::new() }
     }
 }
 
@@ -113,6 +115,11 @@ impl<K: Owned, O: Ord + Clone> Shares<K, O> {
     /// What all objects ask for. What is common counts once.
     pub(crate) const fn asked(&self) -> Weight {
         self.used
+    }
+
+    /// What the objects of each namespace ask for. What is common in one counts once there.
+    pub(crate) fn sums(&self) -> Sums {
+        self.sums.clone()
     }
 
     /// Takes what an object asks for, or that it is gone. Cost: a few look-ups for each thing in common.
@@ -144,6 +151,10 @@ impl<K: Owned, O: Ord + Clone> Shares<K, O> {
         }
         if namespace.claims.is_empty() {
             self.namespaces.remove(key.owner());
+            self.sums.remove(key.owner());
+        } else {
+            let sum = namespace.sum;
+            self.sums.insert(key.owner().clone(), sum);
         }
     }
 

@@ -60,6 +60,14 @@ impl Causes {
     }
 }
 
+impl Causes {
+    /// The namespaces that a reload is counted for: none where something else needs it as well.
+    pub(super) fn charged(&self) -> &BTreeSet<Arc<str>> {
+        static NONE: BTreeSet<Arc<str>> = BTreeSet::new();
+        if self.general { &NONE } else { &self.namespaces }
+    }
+}
+
 impl Turn {
     const fn namespace(&self) -> &Arc<str> {
         match self {

@@ -1,11 +1,29 @@
 //! What people see of the lane: why the wanted configuration is not applied, and that it is again.
 
+use std::time::Duration;
+
+use inspect::RevisionKind;
 use tracing::{debug, error, info, warn};
 
+use super::causes::Causes;
 use super::{Lane, TurnOutcome};
-use crate::port::Nginx;
+use crate::journal::Attempted;
+use crate::port::{Applied, ApplyError, Nginx};
 
 impl<N: Nginx> Lane<N> {
+    /// Writes an attempt into the journal, unless there was nothing to do.
+    pub(super) fn note(&self, applied: &Result<Applied, ApplyError>, reasons: &[String], causes: &Causes, is_first: bool, took: Duration) {
+        let (kind, result) = match applied {
+            Ok(applied) if applied.unchanged && is_first => (RevisionKind::Adopted, Ok(&*applied.revision)),
+            Ok(applied) if applied.unchanged => return,
+            Ok(applied) => (if applied.started { RevisionKind::Start } else { RevisionKind::Reload }, Ok(&*applied.revision)),
+            Err(error) => (if is_first || self.down() { RevisionKind::Start } else { RevisionKind::Reload }, Err(error.to_string())),
+        };
+        let effect = self.waiting_since.map_or(took, |since| since.elapsed());
+        let namespaces = causes.namespaces.iter().map(ToString::to_string).collect();
+        self.ends.journal.attempted(Attempted { kind, result, reasons, namespaces, effect, took });
+    }
+
     /// The consequence while a configuration is not applied; for messages.
     pub(super) async fn instead(&mut self) -> &'static str {
         if self.nginx.runs().await {

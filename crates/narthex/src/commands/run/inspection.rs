@@ -107,7 +107,7 @@ impl Source for Inspection {
             Question::Certificates(query) => json(&inspect::certificates(&state, query)),
             Question::Problems(query, kind) => json(&inspect::problems(&state, query, kind.as_deref())),
             Question::Settings(query, only_changed) => json(&inspect::settings(&state, &self.flags, query, *only_changed)),
-            Question::Budgets(query) => json(&inspect::budgets(&state, &Default::default(), query)),
+            Question::Budgets(query) => json(&inspect::budgets(&state, &built.tenants.sums(), query)),
             Question::Revisions(query) => json(&List::of(self.journal.revisions(&loaded.revision), query)),
             Question::Diff(from, to) => json(&texts::diff(&self.journal, &loaded.revision, from.as_deref(), to.as_deref())?),
             Question::Traffic(by, query) => match state.traffic {
@@ -159,14 +159,15 @@ impl Inspection {
     }
 
     fn worker(&self, worker: &WorkerProcess) -> Worker {
-        let WorkerProcess { pid, start, leaving, resident_bytes } = *worker;
-        let running = || Some(self.handle.loaded.borrow().revision.clone()).filter(|revision| !revision.is_empty());
+        let WorkerProcess { pid, ticks, start, leaving, resident_bytes, connections } = *worker;
+        let loaded = self.handle.loaded.borrow();
+        let running = || Some(loaded.revision.clone()).filter(|revision| !revision.is_empty());
         Worker {
             pid,
             start,
-            revision: if leaving { start.and_then(|start| self.journal.revision_at(start)) } else { running() },
+            revision: if leaving { loaded.earlier.get(&(pid, ticks)).map(ToString::to_string) } else { running() },
             generation: if leaving { Generation::Old } else { Generation::Current },
-            connections: None,
+            connections,
             closing: leaving,
             resident_bytes,
         }

@@ -5,17 +5,19 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use controller::Loaded;
 use controller::metrics::Identity;
 use inspect::TrafficTable;
 use model::options::RequestCounting;
 use model::{Built, ObjectKey};
-use nginx::{Connections, LiveClient, LiveError, Place, Usage};
-use ops::{Exposition, Family, Labels, NativeOptions, RequestMetrics, RequestOptions};
+use nginx::{LiveClient, LiveError, Place};
+use ops::{Exposition, Labels, NativeOptions, RequestMetrics, RequestOptions};
 use render::Paths;
 use tokio::sync::{Mutex, watch};
 use tokio::time::{MissedTickBehavior, timeout};
 use tracing::{debug, error, info};
 
+use super::figures;
 use super::streams::Streams;
 use crate::args::MetricsArgs;
 
@@ -28,6 +30,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub(super) struct Sources {
     pub(super) live: LiveClient,
     pub(super) built: watch::Receiver<Option<Arc<Built>>>,
+    pub(super) loaded: watch::Receiver<Loaded>,
     pub(super) paths: Paths,
     pub(super) place: Place,
 }
@@ -121,10 +124,14 @@ impl Collector {
         self.requests.write(out);
         self.streams.write(&self.labels, out).await;
         if let Ok(Ok(connections)) = timeout(PATIENCE, self.sources.live.connections()).await {
-            write_connections(&self.labels, &connections, out);
+            figures::write_connections(&self.labels, &connections, out);
+        }
+        if let Ok(Ok(state)) = timeout(PATIENCE, self.sources.live.state()).await {
+            figures::write_dictionaries(&state.dicts, out);
         }
         if let Ok(Some(usage)) = timeout(PATIENCE, self.sources.place.usage(&self.sources.paths)).await {
-            write_usage(&self.labels, &usage, out);
+            figures::write_usage(&self.labels, &usage, out);
+            figures::write_workers(&usage, &self.sources.loaded.borrow(), out);
         }
     }
 }
@@ -143,57 +150,9 @@ fn is_known(built: &Built, labels: &Labels) -> bool {
     built.has_ingress(&ObjectKey::new(&*labels.namespace, &*labels.ingress))
 }
 
-fn write_connections(labels: &str, connections: &Connections, out: &mut Exposition) {
-    let state = |name: &str| format!("{labels},{}", ops::labels(&[("state", name)]));
-    let now = [
-        (state("active"), connections.active as f64),
-        (state("reading"), connections.reading as f64),
-        (state("writing"), connections.writing as f64),
-        (state("waiting"), connections.waiting as f64),
-    ];
-    Family::gauge("nginx_process_connections", "Open connections of clients by what they do.").write(&now, out);
-    let total = [(state("accepted"), connections.accepted as f64), (state("handled"), connections.handled as f64)];
-    Family::counter("nginx_process_connections_total", "Connections since NGINX was started.").write(&total, out);
-    let requests = [(labels.to_owned(), connections.requests as f64)];
-    Family::counter("nginx_process_requests_total", "Requests since NGINX was started, internal ones included.").write(&requests, out);
-}
-
-fn write_usage(labels: &str, usage: &Usage, out: &mut Exposition) {
-    let families = [
-        (Family::gauge("nginx_process_num_procs", "Processes of NGINX."), usage.processes as f64),
-        (
-            Family::gauge("nginx_process_num_old_workers", "Workers of earlier configurations, which finish connections."),
-            usage.old_workers as f64,
-        ),
-        (Family::counter("nginx_process_cpu_seconds_total", "Processor seconds of NGINX, user and system."), usage.cpu_seconds),
-        (Family::counter("nginx_process_read_bytes_total", "Bytes that NGINX read from storage."), usage.read_bytes as f64),
-        (Family::counter("nginx_process_write_bytes_total", "Bytes that NGINX wrote to storage."), usage.write_bytes as f64),
-        (Family::gauge("nginx_process_resident_memory_bytes", "Resident memory of NGINX's processes."), usage.resident_bytes as f64),
-        (Family::gauge("nginx_process_virtual_memory_bytes", "Address space of NGINX's processes."), usage.virtual_bytes as f64),
-        (
-            Family::gauge("nginx_process_oldest_start_time_seconds", "When the oldest process was started, as unix time."),
-            usage.oldest_start_seconds,
-        ),
-    ];
-    for (family, value) in families {
-        family.write(&[(labels.to_owned(), value)], out);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn connections_are_shown_by_their_state() {
-        let mut out = Exposition::new(ops::Form::Text);
-        let connections = Connections { active: 4, reading: 1, writing: 1, waiting: 2, accepted: 9, handled: 8, requests: 70 };
-        write_connections("k=\"v\"", &connections, &mut out);
-        let text = String::from_utf8(out.into_bytes()).unwrap();
-        assert!(text.contains("nginx_ingress_controller_nginx_process_connections{k=\"v\",state=\"waiting\"} 2\n"), "{text}");
-        assert!(text.contains("nginx_ingress_controller_nginx_process_connections_total{k=\"v\",state=\"handled\"} 8\n"), "{text}");
-        assert!(text.contains("nginx_ingress_controller_nginx_process_requests_total{k=\"v\"} 70\n"), "{text}");
-    }
 
     #[test]
     fn without_an_ingress_a_host_decides() {

@@ -12,8 +12,8 @@ const REFUSED: &str = "values don't meet the specifications of the schema";
 
 /// Values with which the others have an effect: what excludes each other is in different ones.
 fn settings() -> anyhow::Result<[Value; 3]> {
-    let monitors =
-        json!({"enabled": true, "serviceMonitor": {"enabled": true}, "prometheusRule": {"enabled": true, "rules": [{"alert": "A"}]}});
+    let monitors = json!({"enabled": true, "serviceMonitor": {"enabled": true}, "prometheusRule": {"enabled": true, "rules": [{"alert": "A"}]},
+            "dashboards": {"enabled": true}});
     let rollout = json!({"enabled": true, "alerts": {"enabled": true, "webhookUrl": "https://a"}, "serviceMonitor": {"enabled": true}});
     let full = with(&file("deployment.yaml")?, json!({"controller": {"metrics": monitors}, "rollout": rollout}));
     let plain = json!({
