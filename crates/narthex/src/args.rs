@@ -12,6 +12,7 @@ mod end;
 mod explain;
 mod geoip;
 mod http;
+mod live;
 mod loopback;
 mod metrics;
 mod migrate;
@@ -42,13 +43,14 @@ pub(crate) use end::EndArgs;
 pub(crate) use explain::{ExplainArgs, ExplainNameArgs, ExplainRequestArgs, Subject};
 pub(crate) use geoip::FetchArgs;
 pub(crate) use http::HttpArgs;
+pub(crate) use live::{DiffArgs, DoctorArgs, EventsArgs, GetArgs, HostLogsArgs, OutputFormat, ResourceName, TopArgs};
 pub(crate) use loopback::{Listening, LoopbackArgs};
 pub(crate) use metrics::MetricsArgs;
 pub(crate) use migrate::{MigrateArgs, MigrateSubject, MigrateValuesArgs, ValuesFormat};
 pub(crate) use plan::{Base, PlanArgs, PlanFormat};
 pub(crate) use plugin::{
-    BackendsArgs, InfoArgs, IngressesArgs, KubectlArgs, LintArgs, LintCommand, LintSubject, Plugin, PluginArgs, PluginCommand, PodArgs,
-    TableFormat,
+    BackendsArgs, InfoArgs, IngressesArgs, KubectlArgs, LintArgs, LintCommand, LintSubject, Plugin, PluginArgs, PluginCommand,
+    PluginDoctorArgs, PodArgs, TableFormat,
 };
 pub(crate) use predecessor::{IdleArgs, reason as flag_reason};
 pub(crate) use rollout::RolloutArgs;
@@ -72,6 +74,8 @@ pub(crate) const HELPER: &str = "within";
   narthex plan before/ after/
   narthex plan --against cluster -f new.yaml
   narthex conf shop.example.com /cart
+  narthex get ingresses -n shop
+  narthex doctor
   narthex watch --config-dir /etc/nginx/conf.d
   narthex explain proxy-body-size
   narthex explain request https://shop.example.com/cart
@@ -132,6 +136,18 @@ pub(crate) enum Command {
     Settings(Box<SettingsArgs>),
     /// Explain what serves a request and why, or an annotation or a key of the ConfigMap: what it takes, its default, how a change of it reaches NGINX
     Explain(ExplainArgs),
+    /// List what a running controller serves, and what is wrong with it
+    Get(GetArgs),
+    /// Say what is wrong with a running controller, how bad that is, and what to do
+    Doctor(DoctorArgs),
+    /// Show live requests, errors and latency by host, Ingress or backend
+    Top(TopArgs),
+    /// Follow the requests of one host
+    Logs(HostLogsArgs),
+    /// Print what the controller did: changes, what was posted live, reloads and why
+    Events(EventsArgs),
+    /// Print what differs between two texts of nginx.conf that were applied
+    Diff(DiffArgs),
     /// Compare what two controllers answer: to probes of every Ingress, and to the requests of an access log
     Compare(Box<CompareArgs>),
     /// Move Ingresses to another class, or a Service to other Pods, in steps that are checked and can be undone
@@ -162,6 +178,12 @@ pub(crate) enum Command {
         /// The shell
         #[arg(value_enum)]
         shell: clap_complete::Shell,
+    },
+    /// Write manual pages: of narthex, of each of its commands, and of kubectl narthex
+    Man {
+        /// Directory for them; without one, that of narthex itself is printed
+        #[arg(value_name = "DIR")]
+        dir: Option<PathBuf>,
     },
 }
 

@@ -1,5 +1,6 @@
 //! The `narthex` command: an ingress controller for Kubernetes on NGINX.
 
+mod api;
 mod args;
 mod commands;
 mod entry;
@@ -7,6 +8,9 @@ mod fallback;
 mod logging;
 mod offline;
 mod output;
+mod sse;
+mod table;
+mod yaml;
 
 use std::process::ExitCode;
 
@@ -53,7 +57,14 @@ fn command(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Migrate(args) => commands::migrate::migrate(&args),
         Command::Switch(args) => commands::switch::switch(&args),
         Command::Version(args) => commands::version::version(&args),
+        Command::Get(args) => commands::get::get(&args),
+        Command::Doctor(args) => commands::doctor::doctor(&args),
+        Command::Top(args) => commands::top::top(&args),
+        Command::Logs(args) => commands::logs::logs(&args),
+        Command::Events(args) => commands::events::events(&args),
+        Command::Diff(args) => commands::diff::diff(&args),
         Command::Completions { shell } => completions(shell),
+        Command::Man { dir } => commands::man::man(dir.as_deref()),
         Command::Kubectl(args) => commands::plugin::plugin(&args),
     }
 }

@@ -9,6 +9,7 @@ local limits = require("narthex.limits.limits")
 local metrics = require("narthex.metrics.metrics")
 local server_name = require("narthex.route.server_name")
 local store = require("narthex.state.store")
+local tap = require("narthex.metrics.tap")
 local tracing = require("narthex.metrics.tracing")
 
 local match = string.match
@@ -37,8 +38,8 @@ local function feed(var)
   end
 end
 
---- Counts the request, feeds the response time to EWMA balancers, counts the end of limited requests, records spans, and ends the
--- request's state. Costs six tests while nothing uses any of it. Phase: log.
+--- Counts the request, feeds the response time to EWMA balancers, counts the end of limited requests, records spans, shows the request to
+-- readers, and ends its state. Costs seven tests while nothing uses any of it. Phase: log.
 function M.log()
   local var = ngx.var
   if metrics.on then
@@ -56,6 +57,9 @@ function M.log()
       limits.leave(state)
       tracing.finish(var, state)
     end
+  end
+  if tap.in_use and not ngx.is_subrequest then
+    tap.write(var)
   end
   context.close(var)
 end

@@ -9,6 +9,7 @@
 local ngx = ngx
 local dictionaries = require("narthex.state.dictionaries")
 local inner = require("narthex.request.inner")
+local tap = require("narthex.metrics.tap")
 
 local exec = ngx.exec
 local http_version = ngx.req.http_version
@@ -33,6 +34,7 @@ end
 function M.leave(revision)
   if revision ~= known_at then
     due, known_at = state:get("closing") > born, revision
+    tap.look()
   end
   if due and http_version() < 2 then
     return exec(CLOSING)

@@ -9,6 +9,7 @@ local dictionaries = require("narthex.state.dictionaries")
 local ffi = require("ffi")
 local metrics_queue = require("narthex.metrics.queue")
 local tables = require("narthex.state.tables")
+local tap = require("narthex.metrics.tap")
 local tracing = require("narthex.metrics.tracing")
 local wire = require("narthex.state.wire")
 
@@ -162,6 +163,15 @@ local function get_requests()
   return say(200, metrics_queue.take(ngx.var.arg_done))
 end
 
+local function post_tap()
+  local name, after = (read_body() or ""):match("^(%S+)\n(%d*)$")
+  if not name or #name > 255 then
+    return say(400, "a name, a line feed, and the number of the last line or nothing\n")
+  end
+  local text, err = tap.take(name, tonumber(after))
+  return say(text and 200 or 507, text or err .. "\n")
+end
+
 local HANDLERS = {
   ["/live"] = { POST = post_live },
   ["/generation"] = { POST = post_generation },
@@ -172,6 +182,7 @@ local HANDLERS = {
   ["/spans"] = { GET = get_spans },
   ["/requests"] = { GET = get_requests },
   ["/record"] = { GET = get_record },
+  ["/tap"] = { POST = post_tap },
 }
 
 --- Answers a request to the control server. Phase: content.

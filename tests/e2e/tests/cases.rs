@@ -17,6 +17,7 @@ mod cases {
     mod cors;
     mod defb;
     mod dictionaries;
+    mod doctor;
     mod dyn_config;
     mod err;
     mod faults;

@@ -2,6 +2,7 @@
 
 mod commands {
     mod fake;
+    mod live;
     mod pages;
     mod plan;
     mod plugin;

@@ -78,7 +78,7 @@ pub fn ingresses(state: &State<'_>, query: &Query) -> List<Ingress> {
 impl Ingress {
     fn new(state: &State<'_>, findings: &Findings, key: &ObjectKey, ingress: &model::Ingress) -> Self {
         let problems = findings.of_ingress(key);
-        let (served, reason) = judged(state, key, problems);
+        let (served, reason) = judged(state, key, ingress, problems);
         let mut hosts: Vec<String> = Vec::new();
         for rule in &ingress.rules {
             let host = if rule.host.is_empty() { "_" } else { &*rule.host };
@@ -110,7 +110,7 @@ pub(crate) fn created(ingress: &model::Ingress) -> Option<f64> {
 }
 
 /// What of an Ingress is served, and why not what it asks for.
-fn judged(state: &State<'_>, key: &ObjectKey, problems: &[Problem]) -> (IngressState, Option<String>) {
+fn judged(state: &State<'_>, key: &ObjectKey, ingress: &model::Ingress, problems: &[Problem]) -> (IngressState, Option<String>) {
     let of = |kind: ProblemKind| problems.iter().find(|problem| problem.kind == kind).map(|problem| problem.detail.clone());
     if let Some(reason) = state.built.quarantined.get(key) {
         return (IngressState::Quarantined, Some(reason.to_string()));
@@ -124,9 +124,21 @@ fn judged(state: &State<'_>, key: &ObjectKey, problems: &[Problem]) -> (IngressS
         Some(reason) if is_served => (IngressState::LastAccepted, Some(reason)),
         Some(reason) => (IngressState::Refused, Some(reason)),
         None if is_served => (IngressState::Served, None),
-        None => {
-            let other = || "its class is not one of this controller, or its namespace is not watched".to_owned();
-            (IngressState::NotOurs, Some(of(ProblemKind::Unclaimed).unwrap_or_else(other)))
+        None => (IngressState::NotOurs, Some(of(ProblemKind::Unclaimed).unwrap_or_else(|| elsewhere(state, ingress)))),
+    }
+}
+
+/// Why an Ingress is not one of this controller.
+fn elsewhere(state: &State<'_>, ingress: &model::Ingress) -> String {
+    let found = ingress.class.as_deref().map(|name| (name, state.snapshot.ingress_classes.as_ref().map(|classes| classes.get(name))));
+    match (found, ingress.annotations.get(CLASS_ANNOTATION)) {
+        (Some((name, Some(None))), _) => format!("the class {name:?} does not exist"),
+        (Some((name, Some(Some(class)))), _) => {
+            let controller = class.spec.as_ref().and_then(|spec| spec.controller.as_deref()).unwrap_or_default();
+            format!("the class {name:?} is of the controller {controller:?}, or the namespace is not watched")
         }
+        (Some((name, None)), _) => format!("the class {name:?} is not known to be one of this controller, or the namespace is not watched"),
+        (None, Some(name)) => format!("{name:?} of the annotation {CLASS_ANNOTATION} is no class of this controller"),
+        (None, None) => "it names no class, and none was the default when it was created".to_owned(),
     }
 }

@@ -6,6 +6,7 @@
 mod backend;
 mod budget;
 mod certificate;
+mod check;
 mod event;
 mod host;
 mod ingress;
@@ -21,6 +22,7 @@ mod workers;
 pub use backend::{Backend, BackendDetail, Choice, Endpoint, backend, backends};
 pub use budget::{Budget, NamespaceShare, budgets};
 pub use certificate::{Certificate, certificates};
+pub use check::{Check, CheckState, Lease};
 pub use event::{Event, EventKind, Events, Lane};
 pub use host::{Host, HostDetail, HostServerKind, PathMatch, PathRow, host, hosts};
 pub use ingress::{Ingress, IngressState, ingresses};

@@ -6,6 +6,7 @@ use model::Built;
 use serde::{Deserialize, Serialize};
 
 use crate::host::own_hosts;
+use crate::{Check, Lease};
 
 /// The present state of a controller and its NGINX.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -50,6 +51,12 @@ pub struct Now {
     /// Whether this replica writes statuses. Absent: there is no Lease.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub leader: Option<bool>,
+    /// The same with the reason where that can't be found out. Absent: there is no Lease.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lease: Option<Lease>,
+    /// The checks of `/readyz`.
+    #[serde(default)]
+    pub checks: Vec<Check>,
 }
 
 /// Where the objects come from.

@@ -39,6 +39,8 @@ pub struct Election;
 pub struct ElectionHandle {
     /// `true` if we lead.
     pub leader: watch::Receiver<bool>,
+    /// Why the lease can't be read or written, as long as that is so.
+    pub trouble: watch::Receiver<Option<String>>,
     stop: oneshot::Sender<oneshot::Sender<()>>,
 }
 
@@ -57,20 +59,21 @@ impl Election {
     /// Starts to run for leader.
     pub fn spawn(client: Client, options: ElectionOptions, tasks: &mut Tasks) -> ElectionHandle {
         let (leader, receiver) = watch::channel(false);
+        let (trouble, troubles) = watch::channel(None);
         let (stop, stopped) = oneshot::channel();
-        let candidate = Candidate { claim: Claim::new(client, options), leader, renewed: None, failing: false };
+        let candidate = Candidate { claim: Claim::new(client, options), leader, trouble, renewed: None };
         tasks.spawn(candidate.run(stopped));
-        ElectionHandle { leader: receiver, stop }
+        ElectionHandle { leader: receiver, trouble: troubles, stop }
     }
 }
 
 struct Candidate {
     claim: Claim,
     leader: watch::Sender<bool>,
+    /// Why the last attempt failed.
+    trouble: watch::Sender<Option<String>>,
     /// The last success while leading.
     renewed: Option<Instant>,
-    /// The last attempt failed.
-    failing: bool,
 }
 
 impl Candidate {
@@ -138,13 +141,13 @@ impl Candidate {
     /// Said once, until it works again.
     fn failed(&mut self, error: &str) {
         self.claim.forget();
-        if !std::mem::replace(&mut self.failing, true) {
+        if self.trouble.send_replace(Some(error.to_owned())).is_none() {
             tracing::warn!(lease = %self.claim.options.lease, error, "the lease can't be read or written; it is tried again");
         }
     }
 
     fn works(&mut self) {
-        if std::mem::take(&mut self.failing) {
+        if self.trouble.send_replace(None).is_some() {
             tracing::info!(lease = %self.claim.options.lease, "the lease can be read and written again");
         }
     }

@@ -2,6 +2,8 @@
 //!
 //! A connection is driven by the request that uses it: no task is left when that has ended or is dropped.
 
+mod stream;
+
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
@@ -11,7 +13,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http_body_util::{BodyExt, Full};
-use hyper::body::Bytes;
 use hyper::client::conn::http1::{self, Connection, SendRequest};
 use hyper::header::HOST;
 use hyper::{Request, http};
@@ -20,7 +21,9 @@ use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
 
+pub use hyper::body::Bytes;
 pub use hyper::{Method, StatusCode};
+pub use stream::Stream;
 
 /// The address of requests.
 #[derive(Debug, Clone)]
@@ -84,14 +87,14 @@ impl fmt::Debug for Client {
     }
 }
 
-trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+trait Socket: AsyncRead + AsyncWrite + Send + Unpin {}
 
-impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Socket for T {}
 
 /// A connection.
 struct Link {
     sender: SendRequest<Full<Bytes>>,
-    connection: Connection<TokioIo<Box<dyn Stream>>, Full<Bytes>>,
+    connection: Connection<TokioIo<Box<dyn Socket>>, Full<Bytes>>,
 }
 
 impl Client {
@@ -145,7 +148,12 @@ impl Client {
                 }
             }
         }
-        let stream: Box<dyn Stream> = match &self.address {
+        self.connect().await
+    }
+
+    /// A new connection.
+    async fn connect(&self) -> Result<Link, Error> {
+        let stream: Box<dyn Socket> = match &self.address {
             Address::Unix(path) => Box::new(UnixStream::connect(path).await.map_err(Error::Connect)?),
             Address::Tcp(address) => Box::new(TcpStream::connect(address).await.map_err(Error::Connect)?),
         };

@@ -124,6 +124,37 @@ async fn what_does_not_come_has_its_reason() {
     assert!(matches!(call(deaf, "/", Duration::from_millis(20)).await, Error::Timeout(_)));
 }
 
+#[tokio::test]
+async fn an_answer_that_goes_on_is_read_part_by_part() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let client = Client::new(Address::Tcp(listener.local_addr().unwrap()));
+    let (parts, mut given) = tokio::sync::mpsc::channel::<&str>(1);
+    tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        stream.read(&mut [0; 4096]).await.unwrap();
+        stream.write_all(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n").await.unwrap();
+        while let Some(part) = given.recv().await {
+            stream.write_all(part.as_bytes()).await.unwrap();
+        }
+    });
+    let mut stream = client.stream(&Call { target: "/", ..Call::default() }, LIMIT).await.unwrap();
+    assert_eq!(stream.status(), StatusCode::OK);
+    for (part, text) in [("3\r\none\r\n", "one"), ("3\r\ntwo\r\n", "two")] {
+        parts.send(part).await.unwrap();
+        assert_eq!(stream.next().await.unwrap().unwrap(), text);
+    }
+    parts.send("0\r\n\r\n").await.unwrap();
+    assert!(stream.next().await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn an_answer_that_breaks_off_is_an_error() {
+    let server = Server::new(&["HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nok"]).await;
+    let mut stream = Client::new(server.address).stream(&Call { target: "/", ..Call::default() }, LIMIT).await.unwrap();
+    assert_eq!(stream.next().await.unwrap().unwrap(), "ok");
+    assert!(matches!(stream.next().await, Err(Error::Broken(_))));
+}
+
 #[test]
 fn text_goes_into_a_query_unharmed() {
     assert_eq!(escape("*.example.com/ü&k"), "%2A.example.com%2F%C3%BC%26k");

@@ -45,7 +45,7 @@ pub use connections::Connections;
 pub use data_plane::{DataPlane, DataPlaneError, DataPlaneServer};
 pub use detect::{DetectError, detect, find_binary};
 pub use error::{ApplyError, Complaint, OpenError, Retry};
-pub use live::{Key, LiveClient, LiveError, RecordError};
+pub use live::{Key, LiveClient, LiveError, RecordError, Tapped};
 pub use process::Place;
 pub use processes::{Processes, WorkerProcess};
 pub use state::{Dictionary, HostServerState, NginxState};

@@ -45,6 +45,25 @@ pub struct Key {
     pub key: String,
 }
 
+/// Requests of a host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tapped {
+    /// The number of the last one, for the next question.
+    pub last: u64,
+    /// Those between the last answer and this one that are lost.
+    pub lost: u64,
+    /// One JSON text each.
+    pub lines: Vec<String>,
+}
+
+impl Tapped {
+    fn parse(text: &str) -> Option<Self> {
+        let (head, lines) = text.split_once('\n')?;
+        let (last, lost) = head.split_once(' ')?;
+        Some(Self { last: last.parse().ok()?, lost: lost.parse().ok()?, lines: lines.lines().map(str::to_owned).collect() })
+    }
+}
+
 /// A request over the control socket failed.
 #[derive(Debug, thiserror::Error)]
 pub enum LiveError {
@@ -245,6 +264,14 @@ impl LiveClient {
     pub async fn requests(&self, done: &str) -> Result<String, LiveError> {
         let target = format!("/requests?done={}", escape(done));
         self.request_any("GET /requests", &target).await?.text()
+    }
+
+    /// The requests of a host since the last answer, from now on if there is none. `*.example.com`: the hosts of a wildcard; `*`: all.
+    pub async fn tap(&self, host: &str, after: Option<u64>) -> Result<Tapped, LiveError> {
+        let after = after.map(|number| number.to_string()).unwrap_or_default();
+        let request = "POST /tap";
+        let text = self.request(request, "/tap", Some(format!("{host}\n{after}")), TIMEOUT).await?.text()?;
+        Tapped::parse(&text).ok_or_else(|| LiveError::Unexpected { request, status: 200, body: text.chars().take(QUOTED).collect() })
     }
 
     /// NGINX's stub status page.

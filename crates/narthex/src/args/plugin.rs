@@ -21,8 +21,11 @@ Examples:
   kubectl narthex conf -n ingress-nginx --host shop.example.com
   kubectl narthex ingresses --all-namespaces
   kubectl narthex lint --all-namespaces -o json
+  kubectl narthex doctor -n ingress-nginx
+  kubectl narthex -n ingress-nginx get hosts shop -o wide
+  kubectl narthex -n ingress-nginx logs shop.example.com
 
-Exit codes: 0 success, 1 findings of lint or a failure, 2 wrong usage; those of kubectl for exec, logs and ssh.")]
+Exit codes: 0 success, 1 findings of lint or a failure, 2 wrong usage; those of kubectl for exec, logs and ssh; those of narthex for get, diff, events, explain, doctor and top.")]
 pub(crate) struct PluginArgs {
     #[command(flatten)]
     pub(crate) kubectl: KubectlArgs,
@@ -112,7 +115,7 @@ impl KubectlArgs {
     }
 }
 
-/// The commands of ingress-nginx's plugin.
+/// The commands of ingress-nginx's plugin, and those of `narthex` about a running controller.
 #[derive(Debug, Subcommand)]
 pub(crate) enum PluginCommand {
     /// Print the backends that NGINX of a controller has now, as JSON
@@ -133,10 +136,44 @@ pub(crate) enum PluginCommand {
         #[command(flatten)]
         pod: PodArgs,
     },
+    /// Print what differs between two texts of nginx.conf that a controller applied
+    Diff {
+        /// As for `narthex diff`
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WORDS")]
+        words: Vec<String>,
+        #[command(flatten)]
+        pod: PodArgs,
+    },
+    /// Say what is wrong with a controller, how bad that is, and what to do: with its Pods, and the webhook as the API server sees it
+    Doctor(PluginDoctorArgs),
+    /// Print what a controller did: changes, what was posted live, reloads and why
+    Events {
+        /// As for `narthex events`
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WORDS")]
+        words: Vec<String>,
+        #[command(flatten)]
+        pod: PodArgs,
+    },
     /// Run a command in the container of a controller
     Exec(ExecArgs),
+    /// Explain what serves a request and why
+    Explain {
+        /// As for `narthex explain`
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WORDS")]
+        words: Vec<String>,
+        #[command(flatten)]
+        pod: PodArgs,
+    },
     /// Print the state of NGINX of a controller, as JSON
     General {
+        #[command(flatten)]
+        pod: PodArgs,
+    },
+    /// List what a controller serves, and what is wrong with it
+    Get {
+        /// As for `narthex get`; flags of this command stand before them
+        #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "WORDS")]
+        words: Vec<String>,
         #[command(flatten)]
         pod: PodArgs,
     },
@@ -148,13 +185,21 @@ pub(crate) enum PluginCommand {
     /// Check Ingresses as a controller does, and the flags of controllers
     #[command(args_conflicts_with_subcommands = true)]
     Lint(Box<LintCommand>),
-    /// Print the log of a controller
+    /// Print the log of a controller, or follow the requests of one host
     Logs(LogsArgs),
     /// Open a shell in the container of a controller
     Ssh {
         /// The shell
         #[arg(long, default_value = "/bin/bash", value_name = "FILE")]
         shell: String,
+        #[command(flatten)]
+        pod: PodArgs,
+    },
+    /// Show live requests, errors and latency by host, Ingress or backend
+    Top {
+        /// As for `narthex top`
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WORDS")]
+        words: Vec<String>,
         #[command(flatten)]
         pod: PodArgs,
     },
@@ -290,7 +335,19 @@ pub(crate) struct LintArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct PluginDoctorArgs {
+    /// Form of the output
+    #[arg(short, long, value_enum, default_value = "table")]
+    pub(crate) output: TableFormat,
+    #[command(flatten)]
+    pub(crate) pod: PodArgs,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct LogsArgs {
+    /// Follow the requests of this host instead
+    #[arg(value_name = "HOST", conflicts_with_all = ["timestamps", "limit_bytes", "previous", "tail", "since_time", "since"])]
+    pub(crate) host: Option<String>,
     /// Go on as long as there are new lines
     #[arg(short = 'f', long)]
     follow: bool,
@@ -358,6 +415,14 @@ mod tests {
         let PluginCommand::Exec(exec) = line(&["exec", "-it", "--pod=p", "--", "ls", "-n", "--pod"]).command else { panic!("exec") };
         assert_eq!((exec.stdin, exec.tty, exec.pod.pod.as_deref()), (true, true, Some("p")));
         assert_eq!(exec.command, ["ls", "-n", "--pod"]);
+    }
+
+    #[test]
+    fn words_for_narthex_keep_their_own_flags() {
+        let args = line(&["get", "-n", "ingress", "--pod=p", "hosts", "-n", "shop", "-o", "wide"]);
+        let PluginCommand::Get { words, pod } = args.command else { panic!("get") };
+        assert_eq!((args.kubectl.namespace.as_deref(), pod.pod.as_deref()), (Some("ingress"), Some("p")));
+        assert_eq!(words, ["hosts", "-n", "shop", "-o", "wide"]);
     }
 
     #[test]

@@ -1,21 +1,23 @@
 //! `kubectl narthex`: a look into the controllers of a cluster, with the commands of ingress-nginx's plugin.
 
 mod complete;
+mod doctor;
 mod info;
 mod ingresses;
 mod kubectl;
 mod lint;
 mod pod;
-mod table;
 
 use std::ffi::OsString;
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 use serde_json::Value;
 
-use crate::args::{BackendsArgs, Plugin, PluginArgs, PluginCommand, TableFormat};
+use crate::args::{BackendsArgs, Plugin, PluginArgs, PluginCommand, PodArgs, TableFormat};
 use crate::output;
+use crate::table::{Cell, Palette, table};
 use kubectl::Kubectl;
 use pod::Target;
 
@@ -56,6 +58,17 @@ pub(crate) fn plugin(args: &PluginArgs) -> anyhow::Result<ExitCode> {
             kubectl.become_it(&exec(&pod::choose(&kubectl, &args.pod)?, &flags, &words))
         }
         PluginCommand::Ssh { shell, pod } => kubectl.become_it(&exec(&pod::choose(&kubectl, pod)?, &["--stdin", "--tty"], &[shell])),
+        PluginCommand::Get { words, pod } => running(&kubectl, pod, "get", words),
+        PluginCommand::Top { words, pod } => running(&kubectl, pod, "top", words),
+        PluginCommand::Events { words, pod } => running(&kubectl, pod, "events", words),
+        PluginCommand::Diff { words, pod } => running(&kubectl, pod, "diff", words),
+        PluginCommand::Explain { words, pod } => running(&kubectl, pod, "explain", words),
+        PluginCommand::Doctor(args) => doctor::print(&kubectl, args),
+        PluginCommand::Logs(args) if args.host.is_some() => {
+            let host: Vec<&str> = args.host.iter().map(String::as_str).collect();
+            let words = [vec![NARTHEX, "logs"], host].concat();
+            kubectl.become_it(&exec(&pod::choose(&kubectl, &args.pod)?, terminal(), &words))
+        }
         PluginCommand::Logs(args) => {
             let (target, flags) = (pod::choose(&kubectl, &args.pod)?, args.words());
             let verb: Vec<&str> = std::iter::once("logs").chain(flags.iter().map(String::as_str)).collect();
@@ -71,6 +84,18 @@ pub(crate) fn plugin(args: &PluginArgs) -> anyhow::Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
     }
+}
+
+/// Runs a command about a running controller in its container.
+fn running(kubectl: &Kubectl, pod: &PodArgs, command: &str, words: &[String]) -> anyhow::Result<ExitCode> {
+    let words: Vec<&str> = [NARTHEX, command].into_iter().chain(words.iter().map(String::as_str)).collect();
+    kubectl.become_it(&exec(&pod::choose(kubectl, pod)?, terminal(), &words))
+}
+
+/// The flags of kubectl that give a command the terminal, where there is one: for colours, and for Ctrl-C.
+fn terminal() -> &'static [&'static str] {
+    let is_one = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    if is_one { &["--stdin", "--tty"] } else { &[] }
 }
 
 /// The words of kubectl that run a command in a container.
@@ -94,13 +119,13 @@ fn backends(kubectl: &Kubectl, args: &BackendsArgs) -> anyhow::Result<ExitCode> 
         Value::Array(all) => all,
         one => vec![one],
     };
-    let rows: Vec<Vec<String>> = all.iter().map(row).collect();
-    output::text(table::table(&["NAME", "PORT", "BALANCER", "ENDPOINTS", "CANARIES"], &rows))?;
+    let rows: Vec<Vec<Cell>> = all.iter().map(row).collect();
+    output::text(table(&["NAME", "PORT", "BALANCER", "ENDPOINTS", "CANARIES"], &rows, Palette::of_stdout()))?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// A backend in the form of `/dbg` as a row.
-fn row(backend: &Value) -> Vec<String> {
+fn row(backend: &Value) -> Vec<Cell> {
     let texts = |list: &Value, shown: fn(&Value) -> String| list.as_array().into_iter().flatten().map(shown).collect::<Vec<_>>().join(",");
     let plain =
         |value: &Value| value.as_str().map_or_else(|| if value.is_null() { String::new() } else { value.to_string() }, str::to_owned);
@@ -109,10 +134,10 @@ fn row(backend: &Value) -> Vec<String> {
         if address.contains(':') { format!("[{address}]:{port}") } else { format!("{address}:{port}") }
     };
     vec![
-        plain(&backend["name"]),
-        plain(&backend["port"]),
-        plain(&backend["load-balance"]),
-        texts(&backend["endpoints"], endpoint),
-        texts(&backend["alternativeBackends"], |name| name.as_str().unwrap_or_default().to_owned()),
+        plain(&backend["name"]).into(),
+        plain(&backend["port"]).into(),
+        plain(&backend["load-balance"]).into(),
+        texts(&backend["endpoints"], endpoint).into(),
+        texts(&backend["alternativeBackends"], |name| name.as_str().unwrap_or_default().to_owned()).into(),
     ]
 }

@@ -7,6 +7,7 @@ pub(crate) mod descriptors;
 mod figures;
 mod health;
 mod inspection;
+pub(crate) mod last_error;
 mod loopback;
 pub(crate) mod orphans;
 mod place;
@@ -61,7 +62,12 @@ pub(crate) fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
 pub(crate) fn run(args: RunArgs, log: &LogArgs) -> anyhow::Result<ExitCode> {
     crate::logging::init(&args.log(log))?;
     args.idle.announce();
-    runtime()?.block_on(serve(args))
+    let work_dir = args.nginx.work_dir()?;
+    let ended = runtime()?.block_on(serve(args));
+    if let Err(error) = &ended {
+        last_error::note(&work_dir, error);
+    }
+    ended
 }
 
 async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
@@ -83,6 +89,7 @@ async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
         info!(revision = state.revision, "adopted the nginx that an earlier controller left");
     }
     let fallback = crate::fallback::load_or_generate(&paths.work_dir)?;
+    last_error::clear(&paths.work_dir);
 
     let mut tasks = Tasks::new();
     tasks.spawn(orphans::run());
@@ -153,10 +160,11 @@ async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
     let process: Arc<dyn ops::Fetched> = Arc::new(ops::ProcessMetrics);
     let leader = source.status.as_ref().map(source::Status::leader);
     let state = state_metrics(&handle, leader, &args.status.election_id, &identity);
+    let readiness = Arc::new(health::readiness(handle.clone(), stopping.clone(), answering, source.feeds));
     let ops = Ops {
         health_path: args.model.health_check_path.clone(),
         health: Arc::new(health::alive(handle.clone(), stopping.clone())),
-        ready: Arc::new(health::readiness(handle.clone(), stopping.clone(), answering, source.feeds)),
+        ready: readiness.clone(),
         registry: metrics.registry().clone(),
         fetched: collector
             .clone()
@@ -186,7 +194,8 @@ async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
         identity,
         nginx: format!("{major}.{minor}.{patch}"),
         source: if args.source.manifests.is_some() { SourceKind::Directory } else { SourceKind::Cluster },
-        leader: source.status.as_ref().map(source::Status::leader),
+        lease: source.status.as_ref().map(source::Status::lease),
+        readiness,
         started,
         traffic: Default::default(),
     });

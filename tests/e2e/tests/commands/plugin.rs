@@ -3,6 +3,8 @@
 //! No kubelet of the bed has containers: [`fake`] stands in for `kubectl exec` and `kubectl logs`, and runs the command beside the
 //! controller of the case. All else that it is asked for is the real kubectl's.
 
+mod doctor;
+
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Output};

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 
 use super::kubectl::Kubectl;
 use super::pod::text;
-use super::table::table;
 use crate::args::{IngressesArgs, TableFormat};
 use crate::output;
+use crate::table::{Cell, Palette, table};
 
 /// Label of an EndpointSlice with the name of its Service.
 const SERVICE: &str = "/metadata/labels/kubernetes.io~1service-name";
@@ -47,8 +47,9 @@ pub(super) fn print(kubectl: &Kubectl, args: &IngressesArgs) -> anyhow::Result<E
 fn shown(rows: &[Row], endpoints: &Endpoints, all_namespaces: bool) -> String {
     let titles = ["NAMESPACE", "INGRESS NAME", "HOST+PATH", "ADDRESSES", "TLS", "SERVICE", "SERVICE PORT", "ENDPOINTS"];
     let first = usize::from(!all_namespaces);
-    let cells: Vec<Vec<String>> = rows.iter().map(|row| row.cells(endpoints).split_off(first)).collect();
-    table(&titles[first..], &cells)
+    let cells = rows.iter().map(|row| row.cells(endpoints).split_off(first).into_iter().map(Cell::from).collect());
+    let cells: Vec<Vec<Cell>> = cells.collect();
+    table(&titles[first..], &cells, Palette::of_stdout())
 }
 
 impl Row {

@@ -16,6 +16,20 @@ pub(super) struct Kubectl {
     namespace: Option<String>,
 }
 
+/// What a command of kubectl says.
+pub(super) struct Answer {
+    pub(super) success: bool,
+    pub(super) stdout: Vec<u8>,
+    stderr: String,
+}
+
+impl Answer {
+    /// Warnings and errors, without lines of the log.
+    pub(super) fn message(&self) -> String {
+        message(&self.stderr)
+    }
+}
+
 impl Kubectl {
     /// The first kubectl on the PATH, unless the variable `KUBECTL` names another one.
     pub(super) fn new(args: &KubectlArgs) -> Self {
@@ -53,16 +67,33 @@ impl Kubectl {
         }
     }
 
+    /// An object: `words` are those after `kubectl get`.
+    ///
+    /// # Errors
+    /// As [`Self::list`].
+    pub(super) fn object(&self, words: &[&str]) -> anyhow::Result<Value> {
+        serde_json::from_slice(&self.output(&[&["get", "--output=json"], words].concat())?).context("kubectl get prints no JSON")
+    }
+
     /// The standard output of a command.
     ///
     /// # Errors
     /// It fails: its standard error.
     pub(super) fn output(&self, words: &[&str]) -> anyhow::Result<Vec<u8>> {
-        let output = self.command(words).stdin(Stdio::null()).output().with_context(|| self.missing())?;
-        if !output.status.success() {
-            bail!("kubectl {}: {}", words.join(" "), message(&String::from_utf8_lossy(&output.stderr)));
+        let answer = self.run(words)?;
+        if !answer.success {
+            bail!("kubectl {}: {}", words.join(" "), answer.message());
         }
-        Ok(output.stdout)
+        Ok(answer.stdout)
+    }
+
+    /// Everything that a command says, whether it fails or not.
+    ///
+    /// # Errors
+    /// There is no kubectl.
+    pub(super) fn run(&self, words: &[&str]) -> anyhow::Result<Answer> {
+        let output = self.command(words).stdin(Stdio::null()).output().with_context(|| self.missing())?;
+        Ok(Answer { success: output.status.success(), stdout: output.stdout, stderr: String::from_utf8_lossy(&output.stderr).into_owned() })
     }
 
     /// Goes on as kubectl, with its input, output and exit code.

@@ -18,9 +18,9 @@ const NAMED: usize = 10;
 /// A container of a Pod.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Target {
-    namespace: String,
-    pod: String,
-    container: String,
+    pub(super) namespace: String,
+    pub(super) pod: String,
+    pub(super) container: String,
 }
 
 impl Target {

@@ -23,6 +23,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 use super::requests::Collector;
+use super::source::LeaseView;
 use crate::args::ConsoleArgs;
 use crate::commands::explain::request;
 
@@ -48,7 +49,9 @@ pub(super) struct Inspection {
     pub(super) nginx: String,
     pub(super) source: SourceKind,
     /// Whether we write statuses; `None`: there is no Lease.
-    pub(super) leader: Option<watch::Receiver<bool>>,
+    pub(super) lease: Option<LeaseView>,
+    /// The checks of `/readyz`.
+    pub(super) readiness: Arc<ops::Readiness>,
     /// When the controller began.
     pub(super) started: f64,
     pub(super) traffic: Mutex<Option<(Instant, Arc<TrafficTable>)>>,

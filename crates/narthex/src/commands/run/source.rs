@@ -70,14 +70,34 @@ impl Again {
 
 /// The status of Ingresses: who writes, and the writing. Both end when it is dropped.
 pub(super) struct Status {
+    lease: ObjectKey,
     election: ElectionHandle,
     writer: StatusHandle,
+}
+
+/// What is known of our Lease.
+pub(super) struct LeaseView {
+    name: ObjectKey,
+    leader: watch::Receiver<bool>,
+    trouble: watch::Receiver<Option<String>>,
+}
+
+impl LeaseView {
+    /// As the inspection API has it.
+    pub(super) fn show(&self) -> inspect::Lease {
+        inspect::Lease { name: self.name.to_string(), leads: *self.leader.borrow(), trouble: self.trouble.borrow().clone() }
+    }
 }
 
 impl Status {
     /// Whether we are the replica that writes.
     pub(super) fn leader(&self) -> watch::Receiver<bool> {
         self.election.leader.clone()
+    }
+
+    /// The Lease that decides it.
+    pub(super) fn lease(&self) -> LeaseView {
+        LeaseView { name: self.lease.clone(), leader: self.election.leader.clone(), trouble: self.election.trouble.clone() }
     }
 
     /// Stops writing and lets another replica take over at once.
@@ -158,14 +178,14 @@ fn start_cluster(args: &RunArgs, settings: Arc<BuildOptions>, client: cluster::C
         let election = Election::spawn(client.clone(), election, tasks);
         let options = StatusOptions {
             addresses,
-            lease,
+            lease: lease.clone(),
             interval: args.status.interval(),
             pod,
             clear_on_shutdown: args.status.update_status_on_shutdown,
             retry: cluster::Retry::default(),
         };
         let writer = StatusWriter::spawn(client, options, owned, &handle, election.leader.clone(), tasks);
-        status = Some(Status { election, writer });
+        status = Some(Status { lease, election, writer });
     }
     Ok(Source {
         snapshots: handle.snapshots.clone(),

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use inspect::{Counts, LiveProgress, Now, ReloadProgress, Reloads, RunningRevision, State};
+use inspect::{Check, CheckState, Counts, LiveProgress, Now, ReloadProgress, Reloads, RunningRevision, State};
 use model::plan::reasons;
 use model::{Fixed, Globals};
+use ops::{Finding, ReadinessCheck};
 use prometheus::proto::MetricFamily;
 
-use super::Inspection;
+use super::{Inspection, LeaseView};
 use crate::commands::version;
 
 /// Reasons for a reload that are named.
@@ -20,6 +21,7 @@ impl Inspection {
         let pending = pending(state);
         let status = self.handle.live.borrow().clone();
         let problems = state.snapshot.problems.len() + state.built.problems().len();
+        let lease = self.lease.as_ref().map(LeaseView::show);
         let is_wanted = pending.is_empty() && state.running.is_some();
         Now {
             version: build.version,
@@ -43,7 +45,9 @@ impl Inspection {
             reload: ReloadProgress { waits: self.handle.fault.borrow().clone(), pending, last: self.journal.last_reload() },
             reloads: self.reloads(),
             time_to_effect: self.journal.time_to_effect(),
-            leader: self.leader.as_ref().map(|leader| *leader.borrow()),
+            leader: lease.as_ref().map(|lease| lease.leads),
+            lease,
+            checks: self.readiness.0.iter().map(check).collect(),
         }
     }
 
@@ -60,6 +64,15 @@ impl Inspection {
             mean_seconds: self.journal.mean_reload(),
         }
     }
+}
+
+fn check(check: &ReadinessCheck) -> Check {
+    let (state, reason) = match (check.run)() {
+        Finding::Sound => (CheckState::Sound, String::new()),
+        Finding::Degraded(reason) => (CheckState::Degraded, reason),
+        Finding::Failed(reason) => (CheckState::Failed, reason),
+    };
+    Check { name: check.name.to_owned(), state, reason }
 }
 
 /// Why there will be a reload, in words. Where dictionaries lie is the lane's business, and no reason.
