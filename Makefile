@@ -6,7 +6,7 @@ SHELL := /bin/bash
 CARGO ?= cargo
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: help run run-cluster test downloads unit lua e2e lint fmt docs manifests bench bed bed-versions release image image-test clean
+.PHONY: help run run-cluster test bed-beside crates-and-lua downloads unit lua e2e lint fmt docs manifests bench bed bed-versions release image image-test clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -19,10 +19,18 @@ run-cluster: bed ## The same against a real API server, with Deployments
 	@scripts/setup.sh nginx
 	@scripts/run-cluster.sh
 
-# The tests of Lua wait more than they compute, the build of the bed computes. With NGINX 1.26 too, where its root is there (make debian13 makes it, CI does).
-test: downloads unit ## Every suite
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync=line lua bed
+# The bed is built with what the tests of the crates and of Lua leave of the processors. With NGINX 1.26 too, where its root is there (make debian13 makes it, CI does).
+test: downloads ## Every suite
+	@scripts/setup.sh nginx nextest
+	@$(MAKE) --no-print-directory --jobs=2 bed-beside crates-and-lua
 	@$(MAKE) --no-print-directory e2e $(if $(or $(NGINX_ROOT),$(wildcard $(or $(CARGO_TARGET_DIR),target)/debian13)),debian13)
+
+bed-beside:
+	@nice -n 19 $(MAKE) --no-print-directory bed
+
+crates-and-lua:
+	@$(MAKE) --no-print-directory unit
+	@$(MAKE) --no-print-directory lua
 
 # What later steps build is fetched while the first ones compute.
 downloads:
