@@ -69,7 +69,7 @@ pub fn ingresses(state: &State<'_>, query: &Query) -> List<Ingress> {
         let names = || [&*name].into_iter().chain(ingress.rules.iter().map(|rule| &*rule.host)).collect::<Vec<_>>();
         query.has_namespace([&key.namespace].into_iter())
             && query.has_name(&names())
-            && query.state.is_none_or(|wanted| judged(state, key, findings.of_ingress(key)).0 == wanted)
+            && query.state.is_none_or(|wanted| judged(state, key, ingress, findings.of_ingress(key)).0 == wanted)
     };
     let matching: Vec<_> = state.snapshot.ingresses.iter().filter(matches).collect();
     query.page(matching, |(key, ingress)| Ingress::new(state, &findings, key, ingress))
