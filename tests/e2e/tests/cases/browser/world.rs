@@ -3,10 +3,14 @@
 use std::fmt::Write as _;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use anyhow::ensure;
 use e2e::Controller;
 use serde_json::json;
+use testkit::http::Request;
 use testkit::kube::{PathType, mk_certificate, mk_ingress, mk_ingress_class, mk_service, mk_slice, mk_tls_secret};
+use testkit::poll;
 use testkit::ports::Ports;
 
 /// Hosts, each with an Ingress.
@@ -17,6 +21,9 @@ const PER_NAMESPACE: usize = 250;
 const WRONG_EVERY: usize = 500;
 /// Every so many hosts one has a certificate.
 const TLS_EVERY: usize = 50;
+
+/// Longest time until all are served.
+const READING: Duration = Duration::from_secs(120);
 
 /// A controller, what it reads, and where its console is.
 pub(super) struct World {
@@ -40,9 +47,6 @@ impl World {
     pub(super) async fn start() -> anyhow::Result<Self> {
         let directory = tempfile::Builder::new().prefix("manifests-").tempdir()?;
         std::fs::write(directory.path().join("class.yaml"), json!(mk_ingress_class("nginx", "k8s.io/ingress-nginx")).to_string())?;
-        for first in (0..HOSTS).step_by(PER_NAMESPACE) {
-            write(&file(directory.path(), &namespace(first)), first)?;
-        }
         let console = SocketAddr::from((Ipv4Addr::LOCALHOST, Ports::one()?));
         let flags = [
             format!("--manifests={}", directory.path().display()),
@@ -50,7 +54,24 @@ impl World {
             "--enable-metrics".to_owned(),
         ];
         let controller = Controller::launch(flags.into(), Vec::new(), None, None).await?;
-        Ok(Self { controller, console, directory })
+        for first in (0..HOSTS).step_by(PER_NAMESPACE) {
+            write(&file(directory.path(), &namespace(first)), first)?;
+        }
+        let world = Self { controller, console, directory };
+        world.serves_all().await?;
+        Ok(world)
+    }
+
+    /// Waits until all hosts are served: a build without optimisation takes its time to read them.
+    pub(super) async fn serves_all(&self) -> anyhow::Result<()> {
+        poll(READING, || async {
+            let answer = Request::get(self.console, "/api/v1/now").host("localhost").send().await?;
+            let now: serde_json::Value = serde_json::from_slice(&answer.body)?;
+            let hosts = now["counts"]["hosts"].as_u64().unwrap_or_default();
+            ensure!(now["ready"] == true && hosts > HOSTS as u64, "{hosts} hosts are served");
+            Ok(())
+        })
+        .await
     }
 
     /// The address of a view.
