@@ -91,10 +91,13 @@ trait Socket: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Socket for T {}
 
+/// What reads and writes on a connection.
+type Driver = Connection<TokioIo<Box<dyn Socket>>, Full<Bytes>>;
+
 /// A connection.
 struct Link {
     sender: SendRequest<Full<Bytes>>,
-    connection: Connection<TokioIo<Box<dyn Socket>>, Full<Bytes>>,
+    connection: Driver,
 }
 
 impl Client {

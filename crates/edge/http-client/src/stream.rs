@@ -7,17 +7,16 @@ use std::time::Duration;
 use http_body_util::{BodyExt, Full};
 use hyper::StatusCode;
 use hyper::body::{Bytes, Incoming};
-use hyper::client::conn::http1::{Connection, SendRequest};
-use hyper_util::rt::TokioIo;
+use hyper::client::conn::http1::SendRequest;
 
-use crate::{Call, Client, Error, Link, Socket};
+use crate::{Call, Client, Driver, Error, Link};
 
 /// An answer that is read part by part.
 pub struct Stream {
     status: StatusCode,
     body: Incoming,
     /// Drives the body; `None` once it has ended.
-    connection: Option<Connection<TokioIo<Box<dyn Socket>>, Full<Bytes>>>,
+    connection: Option<Driver>,
     _sender: SendRequest<Full<Bytes>>,
 }
 
@@ -82,7 +81,7 @@ impl Stream {
 }
 
 /// Drives a connection to its end; never returns once that was reached: what it has read is still there.
-async fn driven(connection: &mut Option<Connection<TokioIo<Box<dyn Socket>>, Full<Bytes>>>) {
+async fn driven(connection: &mut Option<Driver>) {
     match connection {
         Some(open) => {
             // Its error is that of the body as well.

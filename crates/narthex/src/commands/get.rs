@@ -39,7 +39,7 @@ pub(crate) fn get(args: &GetArgs) -> anyhow::Result<ExitCode> {
     };
     match args.output {
         OutputFormat::Json => output::line(format_args!("{:#}", shown(&found)))?,
-        OutputFormat::Yaml => output::text(yaml::document(&shown(&found)))?,
+        OutputFormat::Yaml => output::text(yaml::document(shown(&found)))?,
         OutputFormat::Table | OutputFormat::Wide => {
             let now = Timestamp::now().as_duration().as_secs_f64();
             output::text(tables(&found, args.output == OutputFormat::Wide, now, Palette::of_stdout()))?;
