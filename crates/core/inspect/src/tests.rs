@@ -207,7 +207,7 @@ fn settings_count_the_ingresses_that_say_otherwise() {
     let connect = &of("proxy-connect-timeout", true)[0];
     assert_eq!((&*connect.value, &*connect.default, connect.from), ("7", "5", Origin::Configmap));
     assert!(of("proxy-buffers-number", true)[0].problem.is_some());
-    assert_eq!(of("--http-port", true), [flag.clone()]);
+    assert_eq!(of("--http-port", true), std::slice::from_ref(&flag));
     assert_eq!(of("server-tokens", true), []);
     assert_eq!(of("server-tokens", false).len(), 1);
 }

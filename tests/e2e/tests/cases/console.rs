@@ -104,15 +104,13 @@ async fn every_question_about_a_running_controller_has_its_answer() -> anyhow::R
     assert_eq!((&worker["generation"], &worker["revision"]), (&json!("current"), &now["revision"]["running"]), "{workers}");
     assert!(workers["dictionaries"].as_array().is_some_and(|all| all.iter().any(|of| of["name"] == "configuration_data")), "{workers}");
 
-    let url = format!("request?url=https://{HOST}/cart&header=X-A:%20b");
+    let url = format!("request?url=https://{HOST}/&header=X-A:%20b");
     let decision = console.api(&url).await?;
     assert_eq!(decision["location"]["ingress"], format!("{ns}/echo"), "{decision}");
     for path in ["ingresses", "hosts", "settings", "problems", "revisions", &url] {
         assert_eq!(console.by_socket(path).await?, console.api(path).await?, "{path}");
     }
-    for (path, status) in
-        [("hosts/unknown.example.com", 404), ("backends/none", 404), ("request?url=nothing", 400), ("hosts?limit=-1", 400)]
-    {
+    for (path, status) in [("hosts/unknown.example.com", 404), ("backends/none", 404), ("request", 400), ("hosts?limit=-1", 400)] {
         let answer = console.get(&format!("/api/v1/{path}")).await?;
         assert!(answer.status == status && answer.text().contains("\"error\""), "{path}: {}", answer.text());
     }
@@ -120,7 +118,7 @@ async fn every_question_about_a_running_controller_has_its_answer() -> anyhow::R
 }
 
 #[tokio::test]
-async fn a_finding_is_told_with_its_value_and_is_gone_when_it_is_corrected() -> anyhow::Result<()> {
+async fn a_finding_has_its_value_and_is_gone_when_it_is_corrected() -> anyhow::Result<()> {
     let console = Console::start("console-problems", &[]).await?;
     let annotation = "nginx.ingress.kubernetes.io/proxy-send-timeout";
     let set = async |value: Value| {
@@ -222,7 +220,7 @@ async fn console_token_file_keeps_others_out_and_names_of_other_sites_are_refuse
 
 #[tokio::test]
 async fn requests_are_shown_by_host_ingress_and_backend() -> anyhow::Result<()> {
-    let console = Console::start("console-traffic", &[]).await?;
+    let console = Console::start("console-traffic", &["--enable-metrics=true"]).await?;
     for _ in 0..20 {
         console.controller.get_tls(HOST, "/").await?;
     }

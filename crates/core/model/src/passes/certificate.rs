@@ -74,7 +74,7 @@ impl Certificate {
     fn beside(self, other: &Self) -> Self {
         let record = CertificateRecord { pair: self.record.pair.clone(), other: Some(other.record.pair.clone()) };
         let facts = CertificateFacts { status_url: None, ..(*self.facts).clone() };
-        Self { id: address(&[self.id.as_bytes(), other.id.as_bytes()]), record: Arc::new(record), facts: Arc::new(facts), ..self }
+        Self { id: address(&[self.id.as_bytes(), other.id.as_bytes()]), record: Arc::new(record), facts: Arc::new(facts) }
     }
 
     /// Whether it is valid for a host (exact, or by a wildcard for one label; a wildcard host by the equal wildcard).

@@ -47,7 +47,7 @@ impl Certificate {
         let PemPair { chain, key } = &self.record.pair;
         let pair = PemPair { chain: format!("{}\n{text}", chain.trim_end()), key: key.clone() };
         let id = address(&[self.id.as_bytes(), text.as_bytes()]);
-        Self { id, facts, record: Arc::new(CertificateRecord { pair, other: None }), ..self }
+        Self { id, facts, record: Arc::new(CertificateRecord { pair, other: None }) }
     }
 }
 
