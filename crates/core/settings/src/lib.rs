@@ -19,11 +19,11 @@ mod spec;
 mod table;
 
 pub use arguments::Arguments;
-pub use config::{LARGEST_DICTIONARY, is_own_dictionary, sized_dictionaries};
 pub use config::{
     CONFIG_KEYS, Config, ConfigEntry, ConfigFinding, CpuAffinity, Derived, Directive, HeaderBuffers, HeaderDefaults, SnippetDefaults,
     StreamDefaults, TicketKey, Workers, shown,
 };
+pub use config::{LARGEST_DICTIONARY, is_own_dictionary, sized_dictionaries};
 pub use describe::{Description, describe, descriptions, descriptions_of};
 pub use effective::Effective;
 pub use groups::{
