@@ -99,7 +99,7 @@ fn views() -> Vec<(String, &'static str, String)> {
         view("changes", ".timeline", "NGINX started"),
         view("changes?tab=revisions", ".revisions", "Start"),
         view("nginx", "main", "Takes connections"),
-        view("settings", ".list", "keep-alive"),
+        view("settings?q=keep-alive", ".list", "keep-alive"),
         view("hosts/unknown.example", "main", "Not found"),
     ]
 }

@@ -23,8 +23,12 @@ class Live extends EventTarget {
   #failures = 0;
 
   start() {
-    this.#open();
+    this.#resume();
     setInterval(() => this.#watch(), 1000);
+    // Browsers have six connections to a host, for all their tabs: a page that is not seen holds none.
+    document.addEventListener("visibilitychange", () => (document.hidden ? this.#pause() : this.#resume()));
+    addEventListener("pagehide", () => this.#pause());
+    addEventListener("pageshow", () => this.#resume());
     access.addEventListener("signin", () => this.stop());
   }
 
@@ -42,6 +46,18 @@ class Live extends EventTarget {
     this.#open();
   }
 
+  #pause() {
+    if (this.#timer < 0) return;
+    clearTimeout(this.#timer);
+    this.#timer = 0;
+    this.#source?.close();
+    this.#source = null;
+  }
+
+  #resume() {
+    if (!document.hidden && !this.#source && !this.#timer) this.#open();
+  }
+
   #open() {
     this.#timer = 0;
     this.#source?.close();
@@ -57,6 +73,7 @@ class Live extends EventTarget {
   #lost() {
     if (this.#timer) return;
     this.#source?.close();
+    this.#source = null;
     this.#set("lost");
     const wait = Math.min(LONGEST_WAIT, 1000 * 2 ** this.#failures);
     this.#failures += 1;
@@ -66,7 +83,7 @@ class Live extends EventTarget {
   }
 
   #watch() {
-    if (this.connection === "live" && Date.now() - this.heard > SILENCE) this.#lost();
+    if (this.#source && this.connection === "live" && Date.now() - this.heard > SILENCE) this.#lost();
   }
 
   #state(now) {
