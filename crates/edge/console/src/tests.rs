@@ -87,7 +87,11 @@ async fn questions_are_read_and_refusals_have_a_reason() {
     let served = served(None).await;
     for (path, status, part) in [
         ("now", 200, "\"Now\""),
-        ("hosts?q=Shop&namespace=a&offset=5&limit=7", 200, r#"part: \"shop\", namespace: Some(\"a\"), state: None, severity: None, offset: 5, limit: Some(7)"#),
+        (
+            "hosts?q=Shop&namespace=a&offset=5&limit=7",
+            200,
+            r#"part: \"shop\", namespace: Some(\"a\"), state: None, severity: None, offset: 5, limit: Some(7)"#,
+        ),
         ("hosts?limit=x", 400, r#"{"error":"limit \"x\": expected a number"}"#),
         ("hosts/%2A.example.com", 404, r#"no rule has the host \"*.example.com\""#),
         ("backends/shop/web:80", 200, r#"Backend(\"shop/web:80\")"#),
