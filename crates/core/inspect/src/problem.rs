@@ -1,5 +1,7 @@
 //! Findings about the cluster's state.
 
+use std::borrow::Cow;
+
 use model::{ObjectKey, Problem as Found, ProblemKind};
 use serde::{Deserialize, Serialize};
 
@@ -77,7 +79,7 @@ impl Problem {
             namespace: found.object.namespace.as_deref().map(str::to_owned),
             name: found.object.name.to_string(),
             field: found.field.clone(),
-            value: named.as_ref().and_then(|named| named.value).map(shortened),
+            value: named.as_ref().and_then(|named| named.value.as_deref()).map(shortened),
             expected: named.and_then(|named| named.expected).map(|text| text.replace('`', "")),
             detail: found.detail.clone(),
             fix: fix(found.kind).to_owned(),
@@ -88,7 +90,7 @@ impl Problem {
 
 /// An annotation or a key of the ConfigMap that a finding is about.
 struct Named<'a> {
-    value: Option<&'a str>,
+    value: Option<Cow<'a, str>>,
     expected: Option<&'static str>,
 }
 
@@ -98,13 +100,14 @@ fn named<'a>(state: &State<'a>, found: &Found) -> Option<Named<'a>> {
     if found.object.kind == "Ingress"
         && let Some(name) = inner("metadata.annotations[\"")
     {
-        let value = state.snapshot.ingresses.get(&key).and_then(|ingress| ingress.annotations.get(name)).map(String::as_str);
+        let value =
+            state.snapshot.ingresses.get(&key).and_then(|ingress| ingress.annotations.get(name)).map(|value| Cow::Borrowed(value.as_str()));
         let bare = name.strip_prefix(state.prefix)?.strip_prefix('/')?;
         return Some(Named { value, expected: settings::annotation(bare).map(|(entry, _)| entry.value) });
     }
     let name = inner("data[\"").filter(|_| found.object.kind == "ConfigMap" && state.configmap == Some(&key))?;
     let map = state.snapshot.config_maps.get(&key);
-    let value = map.and_then(|map| map.data.as_ref()?.get(name)).map(String::as_str);
+    let value = map.and_then(|map| map.data.as_ref()?.get(name)).map(|value| Cow::Owned(settings::shown(name, value)));
     let entry = settings::CONFIG_KEYS.iter().find(|entry| entry.name.eq_ignore_ascii_case(name));
     Some(Named { value, expected: entry.map(|entry| entry.value) })
 }

@@ -84,8 +84,8 @@ pub fn settings(state: &State<'_>, flags: &[Setting], query: &Query, only_change
         let field = format!("data[{:?}]", entry.name);
         Setting {
             name: entry.name.to_owned(),
-            value: (entry.get)(config),
-            default: (entry.get)(&defaults),
+            value: shown(entry, config),
+            default: shown(entry, &defaults),
             from: if (entry.same)(config, &defaults) { Origin::Default } else { Origin::Configmap },
             scope: if entry.invalidates.contains(&Derived::Text) { SettingScope::Reload } else { SettingScope::Live },
             annotations: others.get(entry.name).copied().unwrap_or_default(),
@@ -96,6 +96,12 @@ pub fn settings(state: &State<'_>, flags: &[Setting], query: &Query, only_change
     let is_changed = |setting: &Setting| setting.from != Origin::Default || setting.annotations > 0 || setting.problem.is_some();
     let matches = |setting: &Setting| query.has_name(&[&setting.name]) && (!only_changed || is_changed(setting));
     query.page(all.filter(matches).collect(), |setting| setting)
+}
+
+/// The value of a key, unless that is a secret.
+fn shown(entry: &ConfigEntry, config: &Config) -> String {
+    let value = (entry.get)(config);
+    if value.is_empty() { value } else { settings::shown(entry.name, &value) }
 }
 
 /// By key of the ConfigMap how many Ingresses that are served say otherwise.
@@ -147,7 +153,7 @@ pub(crate) fn effective_settings(state: &State<'_>, findings: &Findings, key: &O
         let is_default = (key.same)(config, &defaults);
         Some(EffectiveSetting {
             name: entry.name.to_owned(),
-            value: (key.get)(config),
+            value: shown(key, config),
             from: if is_default { Origin::Default } else { Origin::Configmap },
             object: state.configmap.filter(|_| !is_default).map(|key| ObjectRef::namespaced("ConfigMap", key).to_string()),
         })

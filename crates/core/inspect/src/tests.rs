@@ -213,6 +213,19 @@ fn settings_count_the_ingresses_that_say_otherwise() {
 }
 
 #[test]
+fn a_key_of_session_tickets_is_in_no_answer() {
+    let (good, bad) = ("A".repeat(64), "c2VjcmV0".to_owned());
+    for value in [&good, &bad] {
+        let cluster = cluster(&[], &[("ssl-session-ticket-key", value)]);
+        let setting = with(&cluster, |state| settings(state, &[], &part("ssl-session-ticket-key"), false)).items.remove(0);
+        assert_eq!((&*setting.value, setting.problem.is_some()), (if value == &good { "(hidden)" } else { "" }, value == &bad));
+        let problems = with(&cluster, |state| problems(state, &Query::default(), None));
+        let all = serde_json::to_string(&(setting, problems)).unwrap();
+        assert!(!all.contains(&**value), "{all}");
+    }
+}
+
+#[test]
 fn what_is_finite_is_given_by_namespace() {
     let cluster = usual();
     let name: Arc<str> = "shop".into();
