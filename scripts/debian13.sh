@@ -49,7 +49,7 @@ if [ "$*" = test ]; then
     lua/spec/run.sh
     # Cases, and the crates that start NGINX: the rest knows none. What makes a test too slow is no work for the sort of this NGINX.
     suite -E "(package(nginx) | package(equivalence) | package(narthex) & kind(test)) - test(whose_text_makes_the_test_too_slow)"
-    NARTHEX_BIN=$0/debug/narthex "$0/debug/bed" run -- bash -c "suite \"\$@\"" "$0" --profile e2e -E "package(e2e) & binary(cases) - test(cases::browser::) ${CASES:+& test(/$CASES/)}"
+    NARTHEX_BIN=$0/debug/narthex "$0/debug/bed" run -- bash -c "suite \"\$@\"" "$0" --profile e2e -E "package(e2e) & binary(cases) - test(cases::browser::) - test(cases::obs::prometheus::) ${CASES:+& test(/$CASES/)}"
   ' "$target"
 fi
 
