@@ -32,6 +32,8 @@ const DURATIONS: usize = 512;
 /// Objects, reasons and namespaces that are named.
 const NAMED: usize = 10;
 const NAMESPACES: usize = 20;
+/// Bytes of a text: findings and messages of NGINX quote what tenants write.
+const LONGEST: usize = 2000;
 
 /// The journal. Clones share it.
 #[derive(Clone, Default)]
@@ -158,7 +160,7 @@ impl Journal {
             (Ok(_), RevisionKind::Reload) => (EventKind::Reload, format!("{why}{what}, confirmed after {}", shown(took))),
             (Err(message), _) => (EventKind::ReloadFailed, format!("{why}{what} failed: {message}")),
         };
-        let named: Vec<String> = reasons.iter().take(NAMED).cloned().collect();
+        let named: Vec<String> = reasons.iter().take(NAMED).cloned().map(shortened).collect();
         let mut event = event(event_kind, text);
         (event.lane, event.reasons, event.seconds) = (Some(Lane::Reload), named.clone(), Some(effect.as_secs_f64()));
         event.revision = result.as_ref().ok().map(|revision| (*revision).to_owned());
@@ -170,7 +172,7 @@ impl Journal {
             seconds: took.as_secs_f64(),
             reasons: named,
             namespaces: namespaces.into_iter().take(NAMESPACES).collect(),
-            message: result.err().unwrap_or_default(),
+            message: shortened(result.err().unwrap_or_default()),
             running: false,
             bytes: None,
         };
@@ -199,6 +201,7 @@ impl Journal {
         let mut state = self.0.state.lock();
         state.last_id += 1;
         event.id = state.last_id;
+        event.text = shortened(event.text);
         let is_frequent = matches!(event.kind, EventKind::Change | EventKind::Live);
         let (ring, most) = if is_frequent { (&mut state.frequent, FREQUENT) } else { (&mut state.rare, RARE) };
         push(ring, Arc::new(event), most);
@@ -296,6 +299,16 @@ fn push<T>(ring: &mut VecDeque<T>, item: T, most: usize) {
         ring.pop_front();
     }
     ring.push_back(item);
+}
+
+/// A text of a bounded length.
+fn shortened(mut text: String) -> String {
+    if text.len() > LONGEST {
+        text.truncate(text.floor_char_boundary(LONGEST));
+        text.push_str("...");
+        text.shrink_to_fit();
+    }
+    text
 }
 
 /// A duration for people.

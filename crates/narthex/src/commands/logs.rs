@@ -34,7 +34,7 @@ async fn follow(client: &LiveClient, args: &HostLogsArgs) -> anyhow::Result<()> 
     let palette = Palette::of_stdout();
     let host = args.host.to_ascii_lowercase();
     let mut after = Some(client.tap(&host, None).await?.last);
-    // Whoever waits for this line knows that requests are seen from here on.
+    // A reader of this line knows that requests are seen from here on.
     output::remark(format_args!("narthex: note: requests of {host} from now on"));
     let (mut left, mut failed) = (args.limit.unwrap_or(u64::MAX), 0);
     while left > 0 {

@@ -116,3 +116,13 @@ async fn the_lanes_write_what_they_do() {
     assert_eq!(seen, [(EventKind::Change, "the source is complete: 1 ConfigMap"), started]);
     assert_eq!(bed.journal.revisions("1").first().map(|of| (of.kind, of.running)), Some((RevisionKind::Start, true)));
 }
+
+#[test]
+fn texts_of_tenants_have_a_bound() {
+    let (journal, long) = (Journal::default(), "ä".repeat(100_000));
+    journal.problems(&[&Problem { detail: long.clone(), ..problem("web") }], &[]);
+    journal.attempted(reload(Err(long.clone()), std::slice::from_ref(&long)));
+    let revision = journal.revisions("").remove(0);
+    let all = texts(&journal).into_iter().chain(revision.reasons).chain([revision.message]);
+    assert!(all.into_iter().all(|text| text.ends_with("...") && text.len() <= LONGEST + 3));
+}

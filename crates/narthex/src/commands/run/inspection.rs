@@ -27,7 +27,7 @@ use super::source::LeaseView;
 use crate::args::ConsoleArgs;
 use crate::commands::explain::request;
 
-/// Requests are summed up anew after this time.
+/// Age of the sums of requests after which they are made again.
 const FRESH: Duration = Duration::from_secs(1);
 
 /// The running controller.
