@@ -74,10 +74,11 @@ async fn facts(api: &Api) -> anyhow::Result<Facts> {
 fn head(now: &Now) -> String {
     let place = if now.pod.is_empty() { String::new() } else { format!(" in the Pod {}/{}", now.namespace, now.pod) };
     let counts = &now.counts;
-    format!(
-        "narthex {}{place}, class {}: {} hosts, {} backends, {} endpoints, {} certificates",
-        now.version, now.class, counts.hosts, counts.backends, counts.endpoints, counts.certificates
-    )
+    let of = |number: usize, noun: &str| format!("{number} {noun}{}", if number == 1 { "" } else { "s" });
+    let parts =
+        [(counts.hosts, "host"), (counts.backends, "backend"), (counts.endpoints, "endpoint"), (counts.certificates, "certificate")];
+    let parts = parts.map(|(number, noun)| of(number, noun)).join(", ");
+    format!("narthex {}{place}, class {}: {parts}", now.version, now.class)
 }
 
 #[cfg(test)]
