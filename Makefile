@@ -6,7 +6,7 @@ SHELL := /bin/bash
 CARGO ?= cargo
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: help run run-cluster test bed-beside crates-and-lua downloads unit lua e2e lint fmt docs manifests bench bed bed-versions release image image-test clean
+.PHONY: help run run-cluster test bed-beside crates-and-lua downloads unit lua e2e lint fmt docs docs-site manifests bench bed bed-versions release image image-test clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -21,7 +21,7 @@ run-cluster: bed ## The same against a real API server, with Deployments
 
 # The bed is built with what the tests of the crates and of Lua leave of the processors. With NGINX 1.26 too, where its root is there (make debian13 makes it, CI does).
 test: downloads ## Every suite
-	@scripts/setup.sh nginx nextest
+	@scripts/setup.sh nginx
 	@$(MAKE) --no-print-directory --jobs=2 bed-beside crates-and-lua
 	@$(MAKE) --no-print-directory e2e $(if $(or $(NGINX_ROOT),$(wildcard $(or $(CARGO_TARGET_DIR),target)/debian13)),debian13)
 
@@ -37,25 +37,25 @@ downloads:
 	@scripts/setup.sh downloads
 
 unit: ## Unit, golden, property and NGINX tests of the crates
-	@scripts/setup.sh nginx nextest
-	$(CARGO) nextest run --locked --workspace -E 'not package(e2e)'
+	@scripts/setup.sh nginx
+	$(CARGO) run --locked --quiet -p run-tests -- --not-package e2e
 
 lua: ## Tests of the Lua modules in a real NGINX
 	@scripts/setup.sh nginx
 	lua/spec/run.sh
 
 debian13: bed ## What meets NGINX, with NGINX 1.26 in a root of Debian 13
-	@scripts/setup.sh nginx nextest debian13
+	@scripts/setup.sh nginx debian13
 	@scripts/debian13.sh test
 
 e2e: bed ## End-to-end tests against a real API server and NGINX
-	@scripts/setup.sh nginx nextest browser pages prometheus
+	@scripts/setup.sh nginx browser pages prometheus
 	@scripts/e2e.sh
 
 lint: ## Format, clippy, Lua, shell, dependency and repository checks
 	@scripts/setup.sh lint
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+	$(CARGO) clippy --locked --workspace --all-targets --features bench/criterion -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps --quiet
 	luacheck --quiet lua
 	$(CARGO) deny --locked --log-level warn check --hide-inclusion-graph bans licenses sources
@@ -66,11 +66,16 @@ fmt: ## Format the sources
 
 docs: ## Generate docs/reference, the tables of docs/live-protocol.md and lua/narthex/state/wire.lua
 	$(CARGO) run --locked --quiet -p xtask -- docs
+	NARTHEX_WRITE_DOCS=1 $(CARGO) test --locked --quiet --workspace --bin narthex -- the_reference_of_commands >/dev/null
+
+docs-site: ## Build the documentation as a web site (target/docs-site), with search, and check its links
+	@scripts/setup.sh docs-site
+	@scripts/docs-site.sh
 
 manifests: bed ## Render the manifests in deploy/ that come from the chart
 	@scripts/manifests.sh
 
-bench: bed ## Measure everything and write docs/benchmarks.md
+bench: bed ## Measure everything, and write docs/benchmarks.md and the plots in docs/performance
 	@scripts/setup.sh nginx bench
 	@scripts/bench.sh
 
@@ -88,7 +93,7 @@ image: ## Build the container image (IMAGE=, BASE=, BINARY=, ENGINE=: docs/image
 	@scripts/image.sh
 
 image-test: bed ## Run the image that was built, in containers and as Pods of releases
-	@scripts/setup.sh container nextest
+	@scripts/setup.sh container
 	@scripts/image-test.sh
 
 clean: ## Remove what was built

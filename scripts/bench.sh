@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# `make bench`: a newcomer's first minutes, criterion for the pure parts, then everything end to end in the bed; writes docs/benchmarks.md.
+# `make bench`: a newcomer's first minutes, criterion for the pure parts, then everything end to end in the bed; writes
+# docs/benchmarks.md and the plots in docs/performance.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 target=${CARGO_TARGET_DIR:-target}
@@ -9,10 +10,10 @@ cargo build --locked --release "${packages[@]}"
 criterion=$(mktemp)
 first=$(scripts/first-run.sh)
 trap 'rm -f "$criterion" "$criterion.md"' EXIT
-cargo bench --locked "${packages[@]}" --bench model -- --output-format bencher | tee "$criterion"
+cargo bench --locked "${packages[@]}" --features bench/criterion --bench model -- --output-format bencher | tee "$criterion"
 {
   printf '## First minutes\n\nRust and NGINX are there before (`scripts/first-run.sh`).\n\n| | | target | met |\n|---|---|---|---|\n%s\n\n' "$first"
-  printf '## The pure parts\n\nOne thread, by criterion (`cargo bench -p bench`).\n\n| | time | target | met |\n|---|---|---|---|\n'
+  printf '## The pure parts\n\nOne thread, by criterion (`cargo bench -p bench --features criterion`).\n\n| | time | target | met |\n|---|---|---|---|\n'
   # test model/build from nothing/1000 ... bench:   1234567 ns/iter (+/- 1234)
   sed -nE 's|^test model/(.*)/([0-9]+) \.\.\. bench: +([0-9,]+) ns/iter.*|\1, \2 Ingresses\t\3|p' "$criterion" |
     awk -F'\t' '{
@@ -29,4 +30,4 @@ cargo bench --locked "${packages[@]}" --bench model -- --output-format bencher |
 NARTHEX_BIN=$(realpath "$target/release/narthex")
 export NARTHEX_BIN
 "$target/release/bed" run -- "$target/release/bench" docs/benchmarks.md "$criterion.md"
-echo "written: docs/benchmarks.md"
+echo "written: docs/benchmarks.md, docs/performance"

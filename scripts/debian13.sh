@@ -4,6 +4,7 @@
 # Usage: debian13.sh test        the suites that meet NGINX
 #        debian13.sh COMMAND...  a command in this directory, as root, with the environment of the caller
 # NGINX_ROOT: the root [target/debian13]; one that is there already is taken as it is.
+# CASES: of the end-to-end cases those whose name contains one of these texts [all]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
@@ -38,18 +39,15 @@ elif [ "$(cat "$root/packages" 2>/dev/null)" != "${packages[*]}" ]; then
   echo "${packages[*]}" >"$root/packages"
 fi
 if [ "$*" = test ]; then
-  cargo build --locked --workspace --bin narthex --bin bed --tests
-  # What cargo would say there, where it would compile again.
-  mkdir -p "$target/debian13-tests"
-  cargo metadata --locked --format-version 1 --filter-platform "$(rustc --version --verbose | sed -n "s/^host: //p")" >"$target/debian13-tests/cargo.json"
-  cargo nextest list --locked --workspace --list-type binaries-only --message-format json >"$target/debian13-tests/binaries.json"
+  cargo build --locked --workspace --bin narthex --bin bed --bin run-tests --tests
+  # There cargo would compile again.
+  "$target/debug/run-tests" --save "$target/debian13-tests.list"
   set -- bash -euc '
-    suite() { cargo-nextest nextest run --cargo-metadata "$0/debian13-tests/cargo.json" --binaries-metadata "$0/debian13-tests/binaries.json" "$@"; }
-    export -f suite
+    suite=("$0/debug/run-tests" --from "$0/debian13-tests.list")
     lua/spec/run.sh
     # Cases, and the crates that start NGINX: the rest knows none. What makes a test too slow is no work for the sort of this NGINX.
-    suite -E "(package(nginx) | package(equivalence) | package(narthex) & kind(test)) - test(whose_text_makes_the_test_too_slow)"
-    NARTHEX_BIN=$0/debug/narthex "$0/debug/bed" run -- bash -c "suite \"\$@\"" "$0" --profile e2e -E "package(e2e) & binary(cases) - test(cases::browser::) - test(cases::obs::prometheus::) ${CASES:+& test(/$CASES/)}"
+    "${suite[@]}" --package nginx --package equivalence --package narthex --not-binary narthex --not whose_text_makes_the_test_too_slow
+    NARTHEX_BIN=$0/debug/narthex "$0/debug/bed" run -- "${suite[@]}" --package e2e --binary cases --not cases::browser:: --not cases::obs::prometheus:: ${CASES:-}
   ' "$target"
 fi
 

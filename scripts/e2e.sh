@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # The end-to-end suite: one bed, all cases in parallel, each with a controller, ports and namespace of its own.
+# Usage: e2e.sh [OPTIONS] [TEXT]...    as of run-tests: the cases whose name contains one of the texts
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # With the tests, so that both share one set of features and nothing is built twice.
-cargo build --locked --workspace --bin narthex --bin bed --tests
+cargo build --locked --workspace --bin narthex --bin bed --bin run-tests --tests
 bin=${CARGO_TARGET_DIR:-target}/debug
 NARTHEX_BIN=$(realpath "$bin/narthex")
 export NARTHEX_BIN
@@ -12,4 +13,4 @@ for pinned in tests/bed/kubernetes-*; do
   [[ -x ${CARGO_TARGET_DIR:-target}/bed/bin/kube-apiserver-$version ]] \
     || echo "Kubernetes $version is left out: its API server is not built (make bed-versions)" >&2
 done
-exec "$bin/bed" run -- cargo nextest run --locked --workspace --profile e2e -E "package(e2e)" "$@"
+exec "$bin/bed" run -- "$bin/run-tests" --package e2e "$@"

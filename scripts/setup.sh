@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what a target needs and this machine lacks. Quick when nothing is missing.
-# Usage: setup.sh PART...   with PART: downloads, nginx, nextest, browser, lint, go, bench, musl, image, container, debian13, pages, prometheus
+# Usage: setup.sh PART...   with PART: downloads, nginx, browser, lint, docs-site, go, bench, musl, image, container, debian13, pages, prometheus
 set -euo pipefail
 
 say() { printf 'setup: %s\n' "$*" >&2; }
@@ -58,14 +58,6 @@ for part in "$@"; do
         if [ "$(id -u)" = 0 ] && command -v systemctl >/dev/null; then systemctl disable --now nginx >/dev/null 2>&1 || true; fi
       fi
       ;;
-    nextest)
-      need_cargo
-      cargo nextest --version >/dev/null 2>&1 || {
-        say "building cargo-nextest (once, about two minutes on two cores)"
-        # Unoptimised and without its self-update: a sixth of the time, and no slower at what it does here.
-        CARGO_PROFILE_DEV_DEBUG=0 cargo install --locked --quiet --debug --no-default-features --features default-no-update cargo-nextest
-      }
-      ;;
     browser)
       # The console is tested in it.
       missing=()
@@ -80,6 +72,15 @@ for part in "$@"; do
       cargo deny --version >/dev/null 2>&1 || {
         say "building cargo-deny (once, some minutes)"
         cargo install --locked --quiet --debug --no-default-features cargo-deny
+      }
+      ;;
+    docs-site)
+      need_cargo
+      # One version for all, since pages, links and styles depend on it. Without its server: search is all that is needed.
+      version=0.5.2
+      [ "$(mdbook --version 2>/dev/null)" = "mdbook v$version" ] || {
+        say "building mdBook $version (once, about two minutes on two cores)"
+        CARGO_PROFILE_DEV_DEBUG=0 cargo install --locked --quiet --debug --no-default-features --features search --version "$version" mdbook
       }
       ;;
     go)

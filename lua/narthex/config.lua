@@ -56,6 +56,10 @@ local FIELDS = {
   control_ports = { "table", {} },
   name_servers = { "table", {} },
   ipv6 = { "boolean", true },
+  log_reasons = { "boolean", true },
+  reason_header = { "boolean", false },
+  reads_reason = { "boolean", false },
+  json_log = { "boolean", false },
   strict_records = { "boolean", false },
   dictionaries = { "table", {} },
 }

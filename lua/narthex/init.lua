@@ -13,9 +13,9 @@ local M = {}
 
 --- Modules that phases enter, and those that take settings.
 local ENTRIES = {
-  "auth.clients", "auth.external", "balance.balancer", "balance.outside", "limits.limits", "metrics.log", "metrics.metrics",
-  "metrics.tracing", "request.header", "request.source", "route.choice", "route.errors", "route.host", "route.identity", "route.redirect",
-  "route.router", "state.closing", "state.control", "state.record", "tls.certificate",
+  "auth.clients", "auth.external", "balance.balancer", "balance.outside", "limits.limits", "metrics.json_log", "metrics.log",
+  "metrics.metrics", "metrics.tracing", "request.header", "request.reason", "request.source", "route.choice", "route.errors", "route.host",
+  "route.identity", "route.redirect", "route.router", "state.closing", "state.control", "state.record", "tls.certificate",
 }
 
 --- Room for compiled regexes to backtrack on the longest request targets. The default of 32 KiB is used up by some hundred

@@ -1,8 +1,9 @@
-//! What is generated: the reference pages from the tables in `settings` and of flags, the Lua module and the tables of the protocol from the
+//! What is generated: the reference pages from the tables in `settings`, of flags and of findings, the Lua module and the tables of the protocol from the
 //! declarations in `model`, the values of the chart from its `values.yaml`.
 
 mod annotation;
 mod flags;
+mod problems;
 mod schema;
 mod snippets;
 mod values;
@@ -36,6 +37,7 @@ fn pages(root: &Path) -> Result<Pages> {
         ("docs/reference/annotations.schema.json", schema::page()),
         ("docs/reference/configmap.md", configmap_page()),
         ("docs/reference/flags.md", flags::page(root)?),
+        ("docs/reference/problems.md", problems::page().context("docs/reference/problems.md")?),
         ("docs/reference/snippets.md", snippets::page()),
     ]))
 }

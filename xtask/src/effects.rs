@@ -188,7 +188,7 @@ fn revision(fixed: &Fixed) -> Result<String> {
     Ok(render::render(fixed, &capabilities, &Paths::new("/var/lib/narthex")).context("render")?.revision)
 }
 
-fn options() -> BuildOptions {
+pub(crate) fn options() -> BuildOptions {
     static PAIR: LazyLock<PemPair> = LazyLock::new(|| {
         let made = rcgen::generate_simple_self_signed(["fallback.example.com".to_owned()]).expect("a certificate can be made");
         PemPair { chain: made.cert.pem(), key: made.signing_key.serialize_pem() }

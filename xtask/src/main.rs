@@ -1,11 +1,14 @@
-//! Checks and generators of this repository: `cargo xtask docs [--check]` and `cargo xtask tidy`.
+//! Checks and generators of this repository: `cargo xtask docs [--check]`, `cargo xtask tidy`, and the two halves of `make docs-site`.
 
 mod chart;
 mod coverage;
 mod docs;
 mod effects;
+mod links;
+mod markdown;
 mod metrics;
 mod predecessor;
+mod site;
 mod tidy;
 mod wire;
 
@@ -15,7 +18,9 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 
 const USAGE: &str = "usage: cargo xtask docs [--check]   write, or check, docs/reference from the tables
-       cargo xtask tidy             check dependencies of pure crates, modules, file sizes and generated pages";
+       cargo xtask tidy             check dependencies of pure crates, modules, file sizes, generated pages and links
+       cargo xtask site DIR         write the sources of the documentation site, for mdBook
+       cargo xtask site-links DIR   check the links of the site that mdBook made";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -24,6 +29,8 @@ fn main() -> ExitCode {
         ["docs"] => root().and_then(|root| docs::write(&root)).map(|()| Vec::new()),
         ["docs", "--check"] => root().and_then(|root| docs::check(&root)),
         ["tidy"] => root().and_then(|root| tidy::check(&root)),
+        ["site", out] => root().and_then(|root| site::stage(&root, Path::new(out))).map(|()| Vec::new()),
+        ["site-links", site] => site::check(Path::new(site)),
         _ => {
             say(USAGE);
             return ExitCode::from(2);

@@ -24,6 +24,7 @@ pub(crate) fn check(root: &Path) -> Result<Vec<String>> {
     complaints.extend(crate::predecessor::check(root)?);
     complaints.extend(crate::wire::check(root)?);
     complaints.extend(crate::chart::check(root)?);
+    complaints.extend(crate::links::check(root)?);
     for path in crates_below(&root.join(CORE))? {
         let name = &base_name(&path);
         let depended: BTreeSet<String> = dependencies(root, name)?;

@@ -82,6 +82,17 @@
 - controller.metrics.{{ $which }}.enabled is true, but controller.metrics.enabled is false
 {{- end }}
 {{- end }}
+{{- if not $c.console.enabled }}
+{{- range $key, $value := dict "address" $c.console.address "tokenSecret.name" $c.console.tokenSecret.name }}
+{{- if $value }}
+- controller.console.{{ $key }} is {{ $value }}, but controller.console.enabled is false
+{{- end }}
+{{- end }}
+{{- else if not (include "narthex.controller.console.reachable" .) }}
+{{- if or $c.console.service.annotations $c.console.service.labels }}
+- controller.console.service is for a console that other Pods reach, and this one listens on {{ include "narthex.controller.console.address" . }}
+{{- end }}
+{{- end }}
 {{- if and $c.metrics.enabled (ne (toString (default 10254 (get $args "healthz-port"))) (toString $c.metrics.port)) }}
 - controller.metrics.port is {{ $c.metrics.port }}, but the metrics are at {{ default 10254 (get $args "healthz-port") }}: set controller.extraArgs.healthz-port
 {{- end }}

@@ -14,7 +14,7 @@ mod yaml;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser};
+use clap::Parser;
 
 use args::{Cli, Command};
 use entry::Program;
@@ -71,7 +71,7 @@ fn command(cli: Cli) -> anyhow::Result<ExitCode> {
 
 fn completions(shell: clap_complete::Shell) -> anyhow::Result<ExitCode> {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "narthex", &mut script);
+    clap_complete::generate(shell, &mut commands::plugin::narthex(), "narthex", &mut script);
     output::text(String::from_utf8(script)?)?;
     Ok(ExitCode::SUCCESS)
 }

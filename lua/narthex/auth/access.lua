@@ -8,8 +8,12 @@ local digest_auth = require("narthex.auth.digest")
 local errors = require("narthex.route.errors")
 local external_auth = require("narthex.auth.external")
 local networks = require("narthex.request.networks")
+local reason = require("narthex.request.reason")
 
 local FORBIDDEN, UNAUTHORIZED, UNAVAILABLE = 403, 401, 503
+local WORDS = {
+  [FORBIDDEN] = reason.WORDS.SOURCE_ADDRESS, [UNAUTHORIZED] = reason.WORDS.PASSWORD, [UNAVAILABLE] = reason.WORDS.PASSWORD_BUSY,
+}
 
 local M = {}
 
@@ -91,9 +95,13 @@ local function refuse(var, route, status, challenge)
     ngx.header["WWW-Authenticate"] = challenge
   elseif status == UNAVAILABLE then
     ngx.header["Retry-After"] = 1
-    ngx.log(ngx.WARN, "too many passwords of namespace ", route.extra.access.password.namespace, " wait to be checked")
   end
-  return errors.exit(var, route, status)
+  if status == UNAUTHORIZED and not var.http_authorization then
+    -- As every browser asks first: nothing to log.
+    reason.set(var, WORDS[status])
+    return errors.exit(var, route, status)
+  end
+  return errors.exit(var, route, status, WORDS[status])
 end
 
 --- The verdict of lists and password: whether one has consented, and the status and challenge of one that has not.
@@ -127,7 +135,7 @@ function M.check(var, route)
     return refuse(var, route, status, challenge)
   end
   if access.external then
-    external_auth.open(var, access, access.any and granted, status, challenge)
+    external_auth.open(var, route, access.any and granted, status, challenge)
   elseif access.password then
     external_auth.hide_credentials(var)
   end

@@ -10,6 +10,7 @@ local context = require("narthex.request.context")
 local expand = require("narthex.request.expand")
 local outside = require("narthex.balance.outside")
 local proxying = require("narthex.route.proxying")
+local reason = require("narthex.request.reason")
 local route_identity = require("narthex.route.identity")
 local store = require("narthex.state.store")
 local verdicts = require("narthex.auth.verdicts")
@@ -77,16 +78,18 @@ end
 
 --- Remembers what the location of the profile is to do. Phase: rewrite.
 -- @tparam table var `ngx.var`
--- @tparam table access from `narthex.auth.access`
+-- @tparam table route whose `extra.access` is from `narthex.auth.access`
 -- @tparam ?boolean granted another check's consent is enough: the service is not asked
 -- @tparam ?number status with which another check refused; the service's consent is enough
 -- @tparam ?string challenge of that check
-function M.open(var, access, granted, status, challenge)
+function M.open(var, route, granted, status, challenge)
+  local access = route.extra.access
   if access.external.share then
     var.auth_keepalive_share_vars = access.external.share
   end
   context.open(var).auth = {
-    rule = access.external, granted = granted, status = status, challenge = challenge, has_password = access.password ~= nil,
+    rule = access.external, route = route, granted = granted, status = status, challenge = challenge,
+    has_password = access.password ~= nil,
   }
 end
 
@@ -147,6 +150,17 @@ function M.ask()
   end
 end
 
+--- Notes that the service does not consent, or gives no answer that NGINX knows: then the client gets 500.
+local function note_refusal(var, auth, status)
+  if status == UNAUTHORIZED and auth.rule.signin then
+    -- The client is sent there.
+    return
+  elseif status == UNAUTHORIZED or status == FORBIDDEN then
+    return reason.refuse(var, auth.route, status, reason.WORDS.AUTH_SERVICE)
+  end
+  return reason.refuse(var, auth.route, ngx.HTTP_INTERNAL_SERVER_ERROR, reason.WORDS.AUTH_SERVICE_FAILED)
+end
+
 --- Takes what the service answered. Phase: header_filter, of the request to the service.
 function M.answered()
   local var = ngx.var
@@ -176,6 +190,9 @@ function M.answered()
     ngx.status = UNAUTHORIZED
     ngx.header["WWW-Authenticate"] = auth.challenge
   end
+  if status >= 300 then
+    note_refusal(var, auth, ngx.status)
+  end
 end
 
 --- Lets the request go to the backend, with the headers that the service gave. Phase: access, after the service consented.
@@ -204,7 +221,9 @@ function M.admit()
   local pool = backend.get(var.narthex_backend, store.revision())
   -- With a status for it, copies are made first.
   if (not pool or not pool.balancer) and var.narthex_missing == "" then
-    return ngx.exit(var.narthex_backend == backend.DEFAULT and ngx.HTTP_NOT_FOUND or ngx.HTTP_SERVICE_UNAVAILABLE)
+    local status = var.narthex_backend == backend.DEFAULT and ngx.HTTP_NOT_FOUND or ngx.HTTP_SERVICE_UNAVAILABLE
+    reason.refuse(var, auth.route, status, reason.missing(auth.route))
+    return ngx.exit(status)
   end
 end
 
@@ -218,6 +237,7 @@ function M.redirect(var, rule)
     target = target .. (find(target, "?", 1, true) and "&" or "?") .. rule.parameter .. "=" .. original
   end
   ngx.header["WWW-Authenticate"] = nil
+  reason.set(var, reason.WORDS.REDIRECT_SIGN_IN)
   return ngx.redirect(target, ngx.HTTP_MOVED_TEMPORARILY)
 end
 

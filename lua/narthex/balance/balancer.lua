@@ -8,6 +8,7 @@ local backend = require("narthex.balance.backend")
 local context = require("narthex.request.context")
 local ngx_balancer = require("ngx.balancer")
 local peers = require("narthex.balance.peers")
+local reason = require("narthex.request.reason")
 local store = require("narthex.state.store")
 
 local match = string.match
@@ -80,6 +81,7 @@ function M.balance()
   local balancer = record and record.balancer
   if not balancer then
     ngx.log(ngx.WARN, "backend ", key, ": lost its last endpoint")
+    reason.set(var, reason.WORDS.NO_ENDPOINTS)
     return ngx.exit(ngx.HTTP_SERVICE_UNAVAILABLE)
   end
   local tried

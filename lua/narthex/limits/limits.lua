@@ -15,6 +15,7 @@ local dictionaries = require("narthex.state.dictionaries")
 local expand = require("narthex.request.expand")
 local networks = require("narthex.request.networks")
 local owned = require("narthex.state.owned")
+local reason = require("narthex.request.reason")
 
 local match = string.match
 local max = math.max
@@ -144,6 +145,7 @@ end
 -- @tparam table var `ngx.var`
 -- @tparam table limits from `compile`
 -- @treturn ?number the status of a request that is too much
+-- @treturn ?string which limit it is, of `narthex.request.reason`
 function M.enter(var, limits)
   local address = var.binary_remote_addr
   if limits.allow and networks.contains(limits.allow, address) then
@@ -156,12 +158,10 @@ function M.enter(var, limits)
     client = sha1_bin(client)
   end
   if not admit(limits.buckets, client) then
-    ngx.log(ngx.ERR, "limiting requests of Ingress ", limits.prefix)
-    return status_of_requests
+    return status_of_requests, reason.WORDS.RATE_LIMIT
   end
   if limits.connections and not connect(var, limits, client) then
-    ngx.log(ngx.ERR, "limiting connections of Ingress ", limits.prefix)
-    return status_of_connections
+    return status_of_connections, reason.WORDS.CONNECTION_LIMIT
   end
 end
 

@@ -170,6 +170,8 @@ end
 
 --- Counts a request that has ended. Phase: log.
 -- @tparam table var `ngx.var`
+-- @treturn ?table the series that it is counted in, until the next flush; nil if it is in none, or was handed over
+-- @treturn ?number its milliseconds
 function M.finish(var)
   local id = address()
   local route = begun[id]
@@ -185,14 +187,17 @@ function M.finish(var)
   if series.count(found) then
     dirty[#dirty + 1] = found
   end
-  series.request(found, max(floor((now() - start_time()) * 1000 + 0.5), 0), tonumber(var.request_length), tonumber(var.bytes_sent))
+  local milliseconds = max(floor((now() - start_time()) * 1000 + 0.5), 0)
+  series.request(found, milliseconds, tonumber(var.request_length), tonumber(var.bytes_sent))
   local response = var.upstream_response_time
   if response then
     series.upstream(found, last_time(var.upstream_connect_time), last_time(var.upstream_header_time), last_time(response))
   end
   if leaving then
     M.flush(false)
+    return nil
   end
+  return found, milliseconds
 end
 
 --- Hands over one batch. Returns how many series it has left to hand over.

@@ -2,7 +2,8 @@
 --
 -- Slot 1 counts requests. Each histogram has a slot for the sum, one for each bound (what is at most that and above the one before), and
 -- one for what is above all. Milliseconds and bytes. Where exponential buckets are counted as well, `native` has a table for each histogram
--- that has them: index -> count, and under `ZERO` what is 0.
+-- that has them: index -> count, and under `ZERO` what is 0. `exemplars` is there after a request with a span: for each bucket of the first
+-- histogram the last one.
 -- @module narthex.metrics.series
 
 local cjson = require("cjson.safe")
@@ -130,6 +131,20 @@ function M.upstream(found, connect, header, response)
   end
 end
 
+--- Keeps a request that was counted, by its trace, until the next `reset`. Phase: log.
+-- @tparam table found
+-- @tparam number milliseconds what `request` was given
+-- @tparam table span `{trace, id}` in hexadecimal digits
+-- @tparam number at milliseconds since 1970
+function M.exemplar(found, milliseconds, span, at)
+  local all = found.exemplars
+  if not all then
+    all = {}
+    found.exemplars = all
+  end
+  all[find(histograms[1].buckets, milliseconds)] = { milliseconds, span.trace, span.id, at }
+end
+
 --- Sum, then pairs of a bucket's index, from 0, and what it counts; empty without observations.
 local function encode_histogram(found, histogram)
   local parts, at = {}, histogram.at
@@ -167,6 +182,15 @@ local function encode_all_native(found)
   return ",[" .. concat(parts, ",") .. "]"
 end
 
+--- Index of a bucket, from 0, milliseconds, trace, span, and the time, of each; behind the exponential buckets.
+local function encode_exemplars(all)
+  local parts = {}
+  for bucket, one in pairs(all) do
+    parts[#parts + 1] = format('[%d,%.0f,"%s","%s",%.0f]', bucket - 1, one[1], one[2], one[3], one[4])
+  end
+  return (native and "" or ",[]") .. ",[" .. concat(parts, ",") .. "]"
+end
+
 --- What was counted since the last `reset`, as one line of JSON. Phase: any.
 -- @tparam table found
 -- @treturn string
@@ -175,7 +199,8 @@ function M.encode(found)
   for i = 1, #histograms do
     parts[i] = encode_histogram(found, histograms[i])
   end
-  return format("[%s,%.0f,[", found.labels, found[1]) .. concat(parts, ",") .. "]" .. (native and encode_all_native(found) or "") .. "]"
+  local more = (native and encode_all_native(found) or "") .. (found.exemplars and encode_exemplars(found.exemplars) or "")
+  return format("[%s,%.0f,[", found.labels, found[1]) .. concat(parts, ",") .. "]" .. more .. "]"
 end
 
 --- A batch of lines with what names the bounds. Phase: any.
@@ -194,6 +219,7 @@ function M.reset(found)
   if native then
     found.native = fresh_native()
   end
+  found.exemplars = nil
 end
 
 --- Requests that a list of series counts. Phase: any.

@@ -11,6 +11,7 @@
 local ngx = ngx
 local cjson = require("cjson.safe")
 local dictionaries = require("narthex.state.dictionaries")
+local reason = require("narthex.request.reason")
 
 local find = string.find
 local floor = math.floor
@@ -48,6 +49,7 @@ end
 --- Looks whether there is a reader. Phase: any.
 function M.look()
   M.in_use = dict:get(ANY) ~= nil
+  reason.show(M.in_use)
 end
 
 --- The number of the next line for a reader of this name.
@@ -70,11 +72,13 @@ local function describe(var)
     target = text(var.request_uri),
     protocol = text(var.server_protocol),
     status = ngx.status,
+    reason = reason.of(var),
     bytes = tonumber(var.bytes_sent),
     seconds = max(floor((ngx.now() - ngx.req.start_time()) * 1000 + 0.5), 0) / 1000,
     referer = text(var.http_referer),
     user_agent = text(var.http_user_agent),
     request_id = text(var.req_id),
+    trace_id = match(var.http_traceparent or "", "^%x%x%-(%x+)%-%x+%-%x%x"),
     ingress = ingress and ingress ~= "" and (var.namespace or "") .. "/" .. ingress or nil,
     backend = text(var.narthex_backend),
     upstream = text(var.upstream_addr),
@@ -96,6 +100,7 @@ end
 function M.write(var)
   if not dict:get(ANY) then
     M.in_use = false
+    reason.show(false)
     return
   end
   local host = var.host

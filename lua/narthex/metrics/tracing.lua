@@ -10,6 +10,7 @@ local context = require("narthex.request.context")
 local dictionaries = require("narthex.state.dictionaries")
 local expand = require("narthex.request.expand")
 local identity = require("narthex.route.identity")
+local reason = require("narthex.request.reason")
 local request_id = require("narthex.request.request_id")
 
 local find = string.find
@@ -135,6 +136,8 @@ local function attributes(var)
   add("k8s.service.name", var.service_name)
   add("narthex.upstream.name", var.proxy_upstream_name)
   add("narthex.upstream.address", var.upstream_addr)
+  add("narthex.request.id", var.req_id)
+  add("narthex.reason", reason.of(var))
   return list
 end
 
@@ -149,14 +152,15 @@ end
 --- Ends the span of a request. Phase: log.
 -- @tparam table var `ngx.var`
 -- @tparam table state of the request, see `narthex.request.context`
+-- @treturn ?table `{trace, id}` of the span, if it will be exported
 function M.finish(var, state)
   local span = state.span
   if not span then
-    return
+    return nil
   end
   state.span = nil
   if (queue:llen(QUEUE) or 0) >= settings.otel_max_queuesize then
-    return
+    return nil
   end
   local encoded, err = cjson.encode({
     trace = span.trace,
@@ -174,7 +178,9 @@ function M.finish(var, state)
   end
   if not ok then
     ngx.log(ngx.WARN, "a span is lost: ", err)
+    return nil
   end
+  return span
 end
 
 --- Takes over what workers of before have queued, where the size of the dictionary has changed since. Phase: content.

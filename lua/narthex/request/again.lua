@@ -24,7 +24,7 @@ function M.begin(var)
   for i = 1, #EMPTY do
     var[EMPTY[i]] = ""
   end
-  var.proxy_upstream_name, var.balancer_ewma_score = "-", "-1"
+  var.proxy_upstream_name, var.balancer_ewma_score, var.narthex_reason = "-", "-1", "-"
   var.narthex_vhost, var.narthex_log = var.best_http_host, "1"
   local state = context.get(var)
   if not state then

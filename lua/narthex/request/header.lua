@@ -7,6 +7,7 @@ local context = require("narthex.request.context")
 local expand = require("narthex.request.expand")
 local external_auth = require("narthex.auth.external")
 local own_host = require("narthex.request.own_host")
+local reason = require("narthex.request.reason")
 local response = require("narthex.request.response")
 
 local M = {}
@@ -14,12 +15,14 @@ local M = {}
 local alt_svc, hsts, hide_server = false, false, true
 --- Headers of every answer: pairs of name and compiled value; false: none.
 local added = false
+--- Whether answers say why no endpoint has made them.
+local says_reason = false
 
 --- Takes the global settings. Phase: init.
 -- @tparam table config from `narthex.config`
 function M.setup(config)
   alt_svc, hsts, hide_server = config.alt_svc, config.hsts, config.hide_server
-  added = #config.add_headers > 0 and {}
+  added, says_reason = #config.add_headers > 0 and {}, config.reason_header
   for i, header in ipairs(config.add_headers) do
     added[i] = { header[1], expand.compile(header[2]) }
   end
@@ -44,7 +47,8 @@ end
 
 --- Clears `Server`; on TLS connections names HTTP/3 (a backend's own `Alt-Svc` is about the backend's port) and sets
 -- `Strict-Transport-Security` (not where the backend for errors answers: what it says about HTTPS stays); then what the ConfigMap asks for,
--- then the cookie of affinity and what the route asks for. Phase: header_filter.
+-- then the cookie of affinity and what the route asks for. At last the reason of an answer that no endpoint has made; what an endpoint or
+-- the route says in its place is removed. Phase: header_filter.
 function M.filter()
   local var = ngx.var
   if hide_server then
@@ -71,6 +75,9 @@ function M.filter()
       own_host.filter(var, state.redirects)
     end
     response.filter(state)
+  end
+  if says_reason then
+    ngx.header[reason.HEADER] = reason.of(var)
   end
 end
 

@@ -4,6 +4,7 @@
 local ngx = ngx
 local context = require("narthex.request.context")
 local cors = require("narthex.request.cors")
+local reason = require("narthex.request.reason")
 
 local exit = ngx.exit
 local type = type
@@ -39,6 +40,7 @@ function M.share(var, response)
   if origin then
     state.origin, state.cors = origin, rules.headers
     if var.request_method == "OPTIONS" then
+      reason.note(var, reason.WORDS.PREFLIGHT)
       return exit(ngx.HTTP_NO_CONTENT)
     end
   end

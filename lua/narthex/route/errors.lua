@@ -9,6 +9,7 @@ local backend = require("narthex.balance.backend")
 local context = require("narthex.request.context")
 local identity = require("narthex.route.identity")
 local inner = require("narthex.request.inner")
+local reason = require("narthex.request.reason")
 local store = require("narthex.state.store")
 
 local exec = ngx.exec
@@ -62,7 +63,11 @@ end
 -- @tparam table var `ngx.var`
 -- @tparam table route
 -- @tparam number status
-function M.exit(var, route, status)
+-- @tparam ?string word why, of `narthex.request.reason`; nil: it was said before
+function M.exit(var, route, status, word)
+  if word then
+    reason.refuse(var, route, status, word)
+  end
   local errors = route.extra and route.extra.errors
   local own = errors and errors.statuses
   if not own then
@@ -136,6 +141,7 @@ function M.page()
     return exit(code)
   end
   state.is_error_page, state.has_page = true, true
+  reason.keep(var, code)
   if code == TOO_LARGE then
     -- The body is thrown away.
     ngx.req.clear_header("Content-Length")
@@ -149,6 +155,9 @@ function M.page()
   end
   if not pool then
     var.proxy_upstream_name = backend.name_of_default
+    if var.narthex_reason == "-" then
+      reason.set(var, reason.WORDS.NO_ERROR_PAGE)
+    end
     return exit(ngx.HTTP_NOT_FOUND)
   end
   ngx.status = ngx.HTTP_OK

@@ -6,7 +6,9 @@
 local ngx = ngx
 local access = require("narthex.auth.access")
 local backend = require("narthex.balance.backend")
+local context = require("narthex.request.context")
 local errors = require("narthex.route.errors")
+local reason = require("narthex.request.reason")
 
 local exec = ngx.exec
 local exit = ngx.exit
@@ -19,12 +21,13 @@ local M = {}
 --- To the location of the profile, with the status that it answers.
 local function enter(var, route, status)
   var.narthex_backend, var.narthex_missing = route.backend, status
+  context.open(var).missing = route
   return exec(route.target)
 end
 
 local function answer_unavailable(var, route, uri, prepare)
   if not route.answers then
-    return errors.exit(var, route, UNAVAILABLE)
+    return errors.exit(var, route, UNAVAILABLE, reason.missing(route))
   end
   prepare(var, route.extra, uri)
   return enter(var, route, UNAVAILABLE)
@@ -34,7 +37,7 @@ end
 local function answer_not_found(var, route, uri, prepare)
   local extra = route.extra or {}
   if not (route.answers or extra.copies or extra.access) then
-    return errors.exit(var, route, NOT_FOUND)
+    return errors.exit(var, route, NOT_FOUND, reason.missing(route))
   end
   prepare(var, extra, uri)
   if extra.access then
@@ -47,7 +50,17 @@ local function answer_not_found(var, route, uri, prepare)
   if route.answers or extra.copies then
     return enter(var, route, NOT_FOUND)
   end
-  return errors.exit(var, route, NOT_FOUND)
+  return errors.exit(var, route, NOT_FOUND, reason.missing(route))
+end
+
+--- Ends the request where `enter` has led.
+local function finish(var, status)
+  local state = context.get(var)
+  local route = state and state.missing
+  if route then
+    reason.refuse(var, route, status, reason.missing(route))
+  end
+  return exit(status)
 end
 
 --- Ends the request. Does not return. Phase: rewrite.
@@ -68,13 +81,13 @@ function M.early()
   local var = ngx.var
   local status = var.narthex_missing
   if status ~= "" and (var.narthex_mirror_target == "" or status ~= "404") then
-    return exit(tonumber(status))
+    return finish(var, tonumber(status))
   end
 end
 
 --- The same after copies were made. Phase: content.
 function M.late()
-  return exit(NOT_FOUND)
+  return finish(ngx.var, NOT_FOUND)
 end
 
 return M

@@ -4,6 +4,7 @@
 local ngx = ngx
 local header = require("narthex.request.header")
 local own_host = require("narthex.request.own_host")
+local reason = require("narthex.request.reason")
 
 local byte = string.byte
 local find = string.find
@@ -12,6 +13,8 @@ local gsub = string.gsub
 local sub = string.sub
 
 local SLASH = byte("/")
+
+local WORDS = reason.WORDS
 
 local M = {}
 
@@ -84,6 +87,7 @@ function M.add_slash(var, uri, rules)
   if args and args ~= "" then
     path = path .. "?" .. args
   end
+  reason.note(var, WORDS.REDIRECT_SLASH)
   header.before_location()
   return to_path(var, rules or globals, path, ngx.HTTP_MOVED_PERMANENTLY)
 end
@@ -102,6 +106,7 @@ end
 -- @tparam table rules from `compile`, with a `status`
 function M.answer(var, rules)
   local status, url = rules.status, rules.url
+  reason.note(var, WORDS.REDIRECT)
   if not MOVED[status] then
     return tell(status, url)
   elseif byte(url) == SLASH then
@@ -115,6 +120,7 @@ end
 -- @tparam table var `ngx.var`
 -- @tparam string path
 function M.to_app_root(var, path)
+  reason.note(var, WORDS.REDIRECT_APP_ROOT)
   header.before_location()
   return ngx.redirect(var.scheme .. "://" .. (var.http_host or "") .. path, ngx.HTTP_MOVED_TEMPORARILY)
 end
@@ -133,6 +139,7 @@ end
 -- @tparam table var `ngx.var`
 -- @tparam string host
 function M.to_host(var, host)
+  reason.note(var, WORDS.REDIRECT_WWW)
   header.before_location()
   return ngx.redirect(var.pass_access_scheme .. "://" .. host .. ":" .. var.pass_port .. raw_target(var), code)
 end
@@ -145,6 +152,7 @@ end
 function M.to_https(var, keep_slash, rules)
   local host = gsub(var.best_http_host, ":%d*$", "")
   rules = rules or globals
+  reason.note(var, WORDS.REDIRECT_HTTPS)
   if rules.use_port then
     host = host .. ":" .. format("%d", https_port)
   end

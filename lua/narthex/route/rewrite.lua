@@ -3,6 +3,7 @@
 
 local ngx = ngx
 local expand = require("narthex.request.expand")
+local reason = require("narthex.request.reason")
 
 local byte = string.byte
 local char = string.char
@@ -77,6 +78,12 @@ local function has_dot_segments(path)
   return find(path, ".", 1, true) and find("/" .. path .. "/", "/%.%.?/")
 end
 
+--- Ends the request: it can't be rewritten.
+local function fail(var, status)
+  reason.set(var, reason.WORDS.REWRITE_FAILED)
+  return ngx.exit(status)
+end
+
 local function redirect(rule, var, uri, args)
   if args then
     uri = uri .. "?" .. args
@@ -85,6 +92,7 @@ local function redirect(rule, var, uri, args)
   if rule.add_args and given and given ~= "" then
     uri = uri .. (args and "&" or "?") .. given
   end
+  reason.note(var, reason.WORDS.REDIRECT_REWRITE)
   return ngx.redirect(uri, ngx.HTTP_MOVED_TEMPORARILY)
 end
 
@@ -101,7 +109,7 @@ function M.apply(rule, var, uri, log)
   if not captures then
     if err then
       ngx.log(ngx.ERR, "rewrite with ", rule.regex, ": ", err)
-      return ngx.exit(ngx.HTTP_INTERNAL_SERVER_ERROR)
+      return fail(var, ngx.HTTP_INTERNAL_SERVER_ERROR)
     end
     if log then
       ngx.log(ngx.NOTICE, '"', rule.regex, '" does not match "', uri, '"')
@@ -119,11 +127,11 @@ function M.apply(rule, var, uri, log)
   end
   if target == "" then
     ngx.log(ngx.ERR, "the rewritten URI has a zero length")
-    return ngx.exit(ngx.HTTP_INTERNAL_SERVER_ERROR)
+    return fail(var, ngx.HTTP_INTERNAL_SERVER_ERROR)
   end
   if has_dot_segments(target) then
     ngx.log(ngx.INFO, 'the rewritten path "', target, '" has dot segments')
-    return ngx.exit(ngx.HTTP_BAD_REQUEST)
+    return fail(var, ngx.HTTP_BAD_REQUEST)
   end
   if args then
     local given = var.args

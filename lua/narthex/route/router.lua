@@ -21,6 +21,7 @@ local metrics = require("narthex.metrics.metrics")
 local missing = require("narthex.route.missing")
 local own_host = require("narthex.request.own_host")
 local proxying = require("narthex.route.proxying")
+local reason = require("narthex.request.reason")
 local redirect = require("narthex.route.redirect")
 local request_id = require("narthex.request.request_id")
 local response = require("narthex.request.response")
@@ -40,6 +41,7 @@ local tonumber = tonumber
 local M = {}
 
 local MISDIRECTED = 421
+local WORDS = reason.WORDS
 local ONE = string.byte("1")
 
 --- How long a request waits for the first records after a start, and how often it looks, in seconds.
@@ -118,10 +120,10 @@ end
 --- What few routes answer before anybody is sent to HTTPS. Returns when the request goes on.
 local function answer_early(var, route, extra, uri)
   if extra.forbidden or extra.verified then
-    clients.check(var, extra)
+    clients.check(var, route)
   end
   if extra.denied then
-    return errors.exit(var, route, ngx.HTTP_SERVICE_UNAVAILABLE)
+    return errors.exit(var, route, ngx.HTTP_SERVICE_UNAVAILABLE, extra.unknown and WORDS.RELOAD_PENDING or WORDS.PROTECTION_UNUSABLE)
   end
   if extra.response and extra.response.cors then
     response.share(var, extra.response)
@@ -192,6 +194,7 @@ local function await_records(elsewhere)
       return M.rewrite(elsewhere)
     end
   end
+  reason.refuse(ngx.var, nil, ngx.HTTP_SERVICE_UNAVAILABLE, WORDS.STARTING)
   return exit(ngx.HTTP_SERVICE_UNAVAILABLE)
 end
 
@@ -263,12 +266,12 @@ function M.rewrite(elsewhere)
     tracing.begin(var, extra.tracing)
   end
   if too_large then
-    return errors.exit(var, route, 413)
+    return errors.exit(var, route, 413, WORDS.BODY_TOO_LARGE)
   end
   if special == locations.ADD_SLASH then
     return redirect.add_slash(var, uri, extra and extra.redirects)
   elseif special == locations.FAILED then
-    return errors.exit(var, route, ngx.HTTP_INTERNAL_SERVER_ERROR)
+    return errors.exit(var, route, ngx.HTTP_INTERNAL_SERVER_ERROR, WORDS.PATH_REGEX_FAILED)
   end
   if extra then
     answer_early(var, route, extra, uri)
@@ -291,9 +294,11 @@ function M.rewrite(elsewhere)
   if extra then
     prepare(var, extra, uri)
     -- NGINX too counts a request once.
-    local status = extra.limits and not is_again and limits.enter(var, extra.limits)
-    if status then
-      return errors.exit(var, route, status)
+    if extra.limits and not is_again then
+      local status, word = limits.enter(var, extra.limits)
+      if status then
+        return errors.exit(var, route, status, word)
+      end
     end
     if extra.access then
       access.check(var, route)

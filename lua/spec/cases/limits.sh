@@ -19,7 +19,7 @@ together() {
 route rpm.test '"limits":{"limit_rpm":1}'
 check "limit_rpm: the burst and one more, then no more" "200:6 503:4" "$(answers rpm.test 10)"
 check "a refused request is not counted" "503:3" "$(answers rpm.test 3)"
-check "the reason is in the log" 1 "$(($(logged 'limiting requests of Ingress n/rpm.test' error) > 0))"
+check "the reason is in the log" 1 "$(($(logged 'reason=rate-limit ingress="n/rpm.test"' error) > 0))"
 
 route one.test '"limits":{"limit_rpm":1}' shared
 route two.test '"limits":{"limit_rpm":1}' shared

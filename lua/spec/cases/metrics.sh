@@ -123,6 +123,27 @@ get count.test /none/ >/dev/null
 check "nothing is observed where there is nothing" 1 "$(shows "\],\[$EXPONENTIAL,\[\],\[\],\[\],\[0,[0-9]+,1\]")"
 METRICS=$METRICS_PLAIN
 
+# Traced requests hand over what they are, one for each bucket; others nothing.
+METRICS=$METRICS,'"tracing":{"enable_opentelemetry":false,"opentelemetry_trust_incoming_span":true,"otel_sampler":"AlwaysOn","otel_sampler_ratio":0.5,"otel_sampler_parent_based":true,"otel_max_queuesize":2,"exports":true}'
+with skip r7
+put h traced.test '{"prefix":{"/":0},"policies":[{"namespace":"n","ingress":"t","tracing":{"enable_opentelemetry":true}}],"locations":[{"path":"/","service":"a","port":"80"}]}'
+SPAN='"[0-9a-f]{32}","[0-9a-f]{16}",[0-9]{13}'
+get count.test / >/dev/null
+check "a request without a span is no exemplar" 1 "$(shows ",1,1\]\]\]$")"
+TRACED=0af7651916cd43dd8448eb211c80319c
+get traced.test / -H "traceparent: 00-$TRACED-b7ad6b7169203331-00" >/dev/null
+check "nor is one whose span is not sampled" 1 "$(shows ",1,1\]\]\]$")"
+get traced.test / -H "traceparent: 00-$TRACED-b7ad6b7169203331-01" >/dev/null
+check "one with a span is, by its trace" 1 "$(shows ",\[\],\[\[[0-2],[0-9]+,\"$TRACED\",\"[0-9a-f]{16}\",[0-9]{13}\]\]\]$")"
+check "with the id of the span" "$(control '/spans?n=9' | field span)" "$(sed -nE "s/.*\"$TRACED\",\"([0-9a-f]+)\".*/\1/p" "$PREFIX/handed")"
+get traced.test / >/dev/null
+get traced.test / >/dev/null
+until_handed 2
+check "as long as spans find room" 0 "$(grep -vcE ",\[\],(\[\[[0-2],[0-9]+,$SPAN\],?)+\]\]$" "$PREFIX/handed")"
+get traced.test / >/dev/null
+check "one whose span found no room is none" 1 "$(shows ",1,1\]\]\]$")"
+METRICS=$METRICS_PLAIN
+
 with name r4
 for name in a.wild.test nobody.test count.test; do get $name / >/dev/null; done
 check "every host by its own name" '["","","","","nobody.test","","GET"],404,true,1

@@ -23,6 +23,13 @@ check "none is lost" 0 "$(head -1 <<<"$seen" | cut -d' ' -f2)"
 check "another reader gets them as well" "\\/seen?a=b" "$(tap tap.test "$begin" | lines | field target)"
 check "each only once" "" "$(tap tap.test "$(last <<<"$seen")" | lines)"
 check "a number that is not known yet is none" "" "$(tap tap.test 99999999999999 | lines)"
+begin=$(tap tap.test | last)
+get tap.test /traced -H 'traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01' >/dev/null
+check "with the trace that it is a part of" 0af7651916cd43dd8448eb211c80319c "$(tap tap.test "$begin" | lines | field trace_id)"
+one_route moved.test '"redirects":{"answer":[301,"http://a.test/"]}'
+begin=$(tap moved.test | last)
+get moved.test / >/dev/null
+check "and why no endpoint has answered" redirect "$(tap moved.test "$begin" | tail -n +2 | field reason)"
 
 wild=$(tap '*.wild.test' | last) all=$(tap '*' | last)
 get a.wild.test /wild >/dev/null

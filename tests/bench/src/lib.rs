@@ -1,5 +1,6 @@
-//! Common parts of the benchmarks: worlds of many Ingresses, a controller to measure, and the table of figures.
+//! Common parts of the benchmarks: worlds of many Ingresses, a controller to measure, the table of figures, and its plots.
 
+pub mod api;
 pub mod certificates;
 pub mod controller;
 pub mod deaths;
@@ -9,6 +10,7 @@ pub mod hostile;
 pub mod leave;
 pub mod measure;
 pub mod plain;
+pub mod plot;
 pub mod profiles;
 pub mod report;
 pub mod scrape;

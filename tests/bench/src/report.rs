@@ -34,6 +34,12 @@ pub fn ms(duration: Duration) -> String {
     format!("{:.1} ms", duration.as_secs_f64() * 1000.0)
 }
 
+/// Says on standard error what is under way: a part of a benchmark may take minutes before its first figure.
+#[expect(clippy::print_stderr, reason = "progress of a benchmark")]
+pub fn progress(what: &str) {
+    eprintln!("... {what}");
+}
+
 /// One way to do something, beside others.
 struct Way {
     what: &'static str,

@@ -6,7 +6,7 @@ use anyhow::ensure;
 
 use crate::controller::Controller;
 use crate::measure::{Prober, percentile};
-use crate::report::{BenchReport, ms};
+use crate::report::{BenchReport, ms, progress};
 use crate::world;
 
 /// Hosts that have requests, as most of many do not within the life of a Pod.
@@ -18,6 +18,7 @@ const SCRAPES: usize = 30;
 /// # Errors
 /// A host or `/metrics` does not answer.
 pub async fn measure(controller: &Controller, count: usize, report: &mut BenchReport) -> anyhow::Result<()> {
+    progress(&format!("requests to {BUSY} of {count} hosts"));
     let mut prober = Prober::new(controller.http());
     for number in 0..BUSY.min(count) {
         prober.until(&world::host(number), |response| response.status == 200).await?;
@@ -26,6 +27,7 @@ pub async fn measure(controller: &Controller, count: usize, report: &mut BenchRe
     let (p50, max, bytes) = scrapes(controller).await?;
     let figure = format!("p50 {}, max {}, {:.1} MB", ms(p50), ms(max), bytes as f64 / 1e6);
     report.add(format!("scrape, {count} hosts, {BUSY} of them with requests"), figure, "≤ 60 ms", max <= limit, "");
+    progress(&format!("requests to all {count}"));
     for number in BUSY..count {
         prober.until(&world::host(number), |response| response.status == 200).await?;
     }

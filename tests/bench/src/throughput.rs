@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Rounds of small requests, and the length of one.
 const SMALL: (usize, Duration) = (5, Duration::from_secs(4));
 /// The same of the other kinds of traffic.
-const OTHER: (usize, Duration) = (3, Duration::from_secs(3));
+const OTHER: (usize, Duration) = (5, Duration::from_secs(2));
 
 /// Measures a controller of the first hosts of a [`world`]. `ports` are four free ones.
 ///

@@ -31,19 +31,22 @@ pub enum Traffic {
     Uploads,
     /// HTTP/2 by TLS: 100 streams in each of 4 connections.
     Streams,
-    /// Connections of TLS by 16 clients at a time, each with one request and a full handshake.
+    /// Full handshakes of TLS by 16 clients at a time, and nothing after them.
     Handshakes,
+    /// Connections of TLS by 16 clients at a time, each with a full handshake and one request.
+    Connections,
     /// The same with the session of the client's connection before.
     Resumed,
 }
 
 impl Traffic {
     /// All but [`Traffic::Small`], with the name of each in the table.
-    pub const OTHERS: [(Self, &str); 5] = [
+    pub const OTHERS: [(Self, &str); 6] = [
         (Self::Bodies, "a request with an answer of 16 KiB"),
         (Self::Uploads, "an upload of 64 KiB"),
         (Self::Streams, "a request of HTTP/2, 100 streams"),
-        (Self::Handshakes, "a connection of TLS, full handshake, with one request, 16 at a time"),
+        (Self::Handshakes, "a full handshake of TLS without a request, 16 at a time"),
+        (Self::Connections, "a connection of TLS, full handshake, with one request, 16 at a time"),
         (Self::Resumed, "a connection of TLS, resumed, with one request, 16 at a time"),
     ];
 }
@@ -80,8 +83,9 @@ impl Proxy {
             Traffic::Bodies => wrk(self.http, host, "/body", None, duration)?,
             Traffic::Uploads => wrk(self.http, host, "/", Some(UPLOAD), duration)?,
             Traffic::Streams => h2load(self.https, host, duration)?,
-            Traffic::Handshakes => handshakes(self.https, host, false, duration).await?,
-            Traffic::Resumed => handshakes(self.https, host, true, duration).await?,
+            Traffic::Handshakes => handshakes(self.https, &|| Handshakes::new(host, false, false), duration).await?,
+            Traffic::Connections => handshakes(self.https, &|| Handshakes::new(host, false, true), duration).await?,
+            Traffic::Resumed => handshakes(self.https, &|| Handshakes::new(host, true, true), duration).await?,
         };
         let spent = self.spent()? - before;
         Ok(Round { rate: count / began.elapsed().as_secs_f64(), cost: spent.as_secs_f64() * 1e6 / count })
@@ -93,10 +97,10 @@ impl Proxy {
 }
 
 /// Connections that clients made.
-async fn handshakes(address: SocketAddr, host: &str, resumed: bool, duration: Duration) -> anyhow::Result<f64> {
+async fn handshakes(address: SocketAddr, client: &dyn Fn() -> anyhow::Result<Handshakes>, duration: Duration) -> anyhow::Result<f64> {
     let mut clients = JoinSet::new();
     for _ in 0..CLIENTS {
-        let client = Handshakes::new(host, resumed)?;
+        let client = client()?;
         clients.spawn(async move { client.during(address, duration).await });
     }
     let mut count = 0;

@@ -1,6 +1,6 @@
 //! Common parts of the end-to-end cases: a controller of their own, in the bed, with ports and a namespace of its own.
 //!
-//! Run them with `make e2e` (or `bed run -- cargo nextest run -p e2e`); they need `NARTHEX_BIN`.
+//! Run them with `make e2e` (or `bed run -- run-tests --package e2e`); they need `NARTHEX_BIN`.
 
 mod account;
 mod answers;
@@ -298,9 +298,9 @@ impl Controller {
         self.scratch.path().join("log")
     }
 
-    /// Its log, NGINX included.
+    /// Its log, NGINX included, which writes requests as clients sent them.
     pub fn log(&self) -> String {
-        std::fs::read_to_string(self.log_path()).unwrap_or_default()
+        String::from_utf8_lossy(&std::fs::read(self.log_path()).unwrap_or_default()).into_owned()
     }
 
     /// `GET path` over HTTP.

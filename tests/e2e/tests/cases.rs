@@ -50,6 +50,7 @@ mod cases {
     mod path;
     mod proxy;
     mod pssl;
+    mod reason;
     mod redir;
     mod retries;
     mod rights;

@@ -53,12 +53,32 @@ fn changed(one: &Lines, other: &Lines) -> Names {
     names.into_iter().filter(|name| one.get(name) != other.get(name)).collect()
 }
 
-/// Texts of which none has a meaning to NGINX's grammar.
-const HARMLESS: &[&str] = &["", "0", "1", "64", "true", "false", "off", "x", "10.0.0.1", "$host", "$server_name", "/x ngx.var"];
+/// Texts without braces, semicolons, quotes or comments. The last is longer than an entry of a hash table of NGINX by default.
+const HARMLESS: &[&str] = &[
+    "",
+    "0",
+    "1",
+    "64",
+    "1g",
+    "true",
+    "false",
+    "off",
+    "a",
+    "x",
+    "~x",
+    "10.0.0.1",
+    "$host",
+    "$server_name",
+    "/x ngx.var",
+    "TLSv1.2",
+    "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
+];
 
-/// With no key, and with every example, so that there is as much text as can be.
-static BASES: LazyLock<[(Data, Lines); 2]> =
-    LazyLock::new(|| [Data::new(), examples()].map(|data| (data.clone(), lines(&Input { data, ..Input::default() }).unwrap())));
+/// With no key; with every example, so that there is as much text as can be; and with those that switch nothing off.
+static BASES: LazyLock<[(Data, Lines); 3]> = LazyLock::new(|| {
+    let on = examples().into_iter().filter(|(name, _)| !name.starts_with("disable-")).collect();
+    [Data::new(), examples(), on].map(|data| (data.clone(), lines(&Input { data, ..Input::default() }).unwrap()))
+});
 
 /// What is left of these names without those of lines that a key has a say in.
 fn without_own(mut names: Names, key: &'static str) -> Names {

@@ -7,9 +7,11 @@ use std::{fs, io};
 
 use crate::processes;
 
-/// Tests of configurations are killed while a file is there, as for want of memory; while another is there, nothing that is started finds any.
+/// Tests of configurations are killed while a file is there, as for want of memory, and wait while another is there; while a third is there, nothing that is
+/// started finds memory.
 const SCRIPT: &str = r#"#!/bin/sh
-case " $* " in *" -t "*) [ -e "DIR/kill-tests" ] && kill -9 $$ ;; esac
+case " $* " in *" -t "*) [ -e "DIR/kill-tests" ] && kill -9 $$
+while [ -e "DIR/hold-tests" ]; do echo > "DIR/held"; sleep 0.02; done ;; esac
 while [ -e "DIR/hold-start" ]; do echo > "DIR/held"; sleep 0.02; done
 [ -e "DIR/no-memory" ] && ulimit -S -d 1000
 exec nginx "$@"
@@ -44,6 +46,11 @@ impl FailingNginx {
     /// Has each `nginx -t` killed.
     pub fn kill_tests(&self, on: bool) {
         self.switch("kill-tests", on);
+    }
+
+    /// Has each `nginx -t` wait before it begins.
+    pub fn hold_tests(&self, on: bool) {
+        self.switch("hold-tests", on);
     }
 
     /// Leaves no memory for the masters of a configuration, for the workers that they start, and for every NGINX that is started.

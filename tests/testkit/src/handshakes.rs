@@ -1,5 +1,6 @@
-//! One TLS connection after the other, each with one request.
+//! One TLS connection after the other, each with one request or none.
 
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,16 +19,16 @@ use crate::http::tls::config;
 pub struct Handshakes {
     connector: TlsConnector,
     name: ServerName<'static>,
-    request: String,
+    request: Option<String>,
     resumed: bool,
 }
 
 impl Handshakes {
-    /// A client of this host.
+    /// A client of this host; `asks`: it makes one request in each connection.
     ///
     /// # Errors
     /// The host is no DNS name.
-    pub fn new(host: &str, resumed: bool) -> anyhow::Result<Self> {
+    pub fn new(host: &str, resumed: bool, asks: bool) -> anyhow::Result<Self> {
         let mut config = config(None)?;
         if !resumed {
             config.resumption = Resumption::disabled();
@@ -35,7 +36,7 @@ impl Handshakes {
         Ok(Self {
             connector: TlsConnector::from(Arc::new(config)),
             name: ServerName::try_from(host.to_owned()).with_context(|| format!("{host} is no DNS name"))?,
-            request: format!("GET / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"),
+            request: asks.then(|| format!("GET / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n")),
             resumed,
         })
     }
@@ -61,10 +62,18 @@ impl Handshakes {
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
         let mut stream = self.connector.connect(self.name.clone(), stream).await?;
-        stream.write_all(self.request.as_bytes()).await?;
+        match &self.request {
+            Some(request) => stream.write_all(request.as_bytes()).await?,
+            None => stream.shutdown().await?,
+        }
         let mut answer = Vec::new();
-        stream.read_to_end(&mut answer).await?;
-        ensure!(answer.starts_with(b"HTTP/1.1 200 "), "answer of {address}: {:?}", String::from_utf8_lossy(&answer));
+        match stream.read_to_end(&mut answer).await {
+            // To a connection without a request NGINX says no last word.
+            Err(error) if self.request.is_none() && error.kind() == ErrorKind::UnexpectedEof => {}
+            end => _ = end?,
+        }
+        let expected: &[u8] = if self.request.is_some() { b"HTTP/1.1 200 " } else { b"" };
+        ensure!(answer.starts_with(expected), "answer of {address}: {:?}", String::from_utf8_lossy(&answer));
         stream.get_ref().1.handshake_kind().context("a handshake is over")
     }
 }

@@ -1,6 +1,6 @@
 //! Ports and addresses that no test running beside this one uses.
 //!
-//! Each test process owns a slot: nextest's `NEXTEST_TEST_GLOBAL_SLOT` where that is set, else the first free lock file in the temporary
+//! Each test process owns a slot: `NARTHEX_TEST_SLOT` where that is set (by `run-tests`), else the first free lock file in the temporary
 //! directory. A slot is 100 ports below the range from which the kernel takes client ports, and the addresses 10.77.(64+slot).1–254,
 //! which are local inside a bed.
 
@@ -76,9 +76,9 @@ pub fn slot() -> anyhow::Result<u16> {
 }
 
 fn find_slot() -> anyhow::Result<Slot> {
-    if let Ok(text) = std::env::var("NEXTEST_TEST_GLOBAL_SLOT") {
-        let number: u16 = text.parse().with_context(|| format!("NEXTEST_TEST_GLOBAL_SLOT {text:?} is not a number"))?;
-        anyhow::ensure!(number < SLOTS, "NEXTEST_TEST_GLOBAL_SLOT is {number}: at most {SLOTS} tests can run at once");
+    if let Ok(text) = std::env::var("NARTHEX_TEST_SLOT") {
+        let number: u16 = text.parse().with_context(|| format!("NARTHEX_TEST_SLOT {text:?} is not a number"))?;
+        anyhow::ensure!(number < SLOTS, "NARTHEX_TEST_SLOT is {number}: at most {SLOTS} tests can run at once");
         return Ok(Slot { number, _lock: None });
     }
     for number in 0..SLOTS {

@@ -37,6 +37,9 @@
 {{- if include "narthex.controller.webhook" . }}
 {{- include "narthex.controller.webhook.args" . }}
 {{- end }}
+{{- if $c.console.enabled }}
+{{- include "narthex.controller.console.args" . }}
+{{- end }}
 {{- with $c.maxmindLicenseKey }}
 - {{ printf "--maxmind-license-key=%s" . | quote }}
 {{- end }}

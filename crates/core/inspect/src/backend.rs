@@ -96,24 +96,25 @@ const NAMED: usize = 20;
 
 /// The users of backends: paths, and the Ingresses that these are of.
 #[derive(Default)]
-struct Uses<'a>(BTreeMap<&'a str, Use<'a>>);
+pub(crate) struct Uses(BTreeMap<Arc<str>, Use>);
 
 #[derive(Default)]
-struct Use<'a> {
+struct Use {
     paths: usize,
-    ingresses: BTreeSet<(&'a str, &'a str)>,
+    ingresses: BTreeSet<(Arc<str>, Arc<str>)>,
 }
 
-impl<'a> Uses<'a> {
+impl Uses {
     /// Cost: the number of routes.
-    fn of(built: &'a Built) -> Self {
-        let mut uses = Self::default();
+    pub(crate) fn of(built: &Built) -> Self {
+        let (mut uses, default) = (Self::default(), Arc::<str>::from(DEFAULT));
         for (_, record) in own_hosts(&built.model.live) {
             for route in &record.routes {
-                let used = uses.0.entry(key_of(&route.backend)).or_default();
+                let key = if route.backend.is_empty() { &default } else { &route.backend };
+                let used = uses.0.entry(key.clone()).or_default();
                 used.paths += 1;
                 if used.ingresses.len() < NAMED && !route.ingress.is_empty() {
-                    used.ingresses.insert((&route.namespace, &route.ingress));
+                    used.ingresses.insert((route.namespace.clone(), route.ingress.clone()));
                 }
             }
         }
@@ -121,23 +122,21 @@ impl<'a> Uses<'a> {
     }
 }
 
-/// The backends, in order of their names. Cost: all routes.
+/// The backends, in order of their names. Cost: their number, and once for a build all routes.
 pub fn backends(state: &State<'_>, query: &Query) -> List<Backend> {
-    let uses = Uses::of(state.built);
     let matches = |(key, _): &(&Arc<str>, &Arc<BackendRecord>)| {
         query.has_name(&[key]) && query.has_namespace(key.split_once('/').map(|(namespace, _)| namespace).into_iter())
     };
     let matching: Vec<_> = state.built.model.live.backends.iter().filter(matches).collect();
-    query.page(matching, |(key, record)| Backend::new(state, &uses, key, record))
+    query.page(matching, |(key, record)| Backend::new(state, key, record))
 }
 
 /// Everything about one backend, by its key. `None`: there is none.
 pub fn backend(state: &State<'_>, key: &str) -> Option<BackendDetail> {
     let record = state.built.model.live.backends.get(key)?;
-    let backend = Backend::new(state, &Uses::of(state.built), key, record);
+    let backend = Backend::new(state, key, record);
     let service = ObjectKey::new(backend.namespace.as_str(), backend.service.as_str());
-    let findings = state.findings();
-    let problems = findings.of(&ObjectRef::namespaced("Service", &service));
+    let problems = state.findings().about(&ObjectRef::namespaced("Service", &service));
     Some(BackendDetail {
         endpoints: endpoints(record),
         choices: choices(record),
@@ -147,9 +146,9 @@ pub fn backend(state: &State<'_>, key: &str) -> Option<BackendDetail> {
 }
 
 impl Backend {
-    fn new(state: &State<'_>, uses: &Uses<'_>, key: &str, record: &BackendRecord) -> Self {
+    fn new(state: &State<'_>, key: &str, record: &BackendRecord) -> Self {
         let (namespace, service, port) = parts(key);
-        let used = uses.0.get(key);
+        let used = state.uses().0.get(key);
         Self {
             name: key.to_owned(),
             namespace: namespace.to_owned(),

@@ -43,8 +43,7 @@ pub struct NamespaceShare {
 /// What is finite, in the order of the reference. `namespaces`: what the objects of each ask for.
 pub fn budgets(state: &State<'_>, namespaces: &BTreeMap<&Arc<str>, Weight>, query: &Query) -> List<Budget> {
     let mut refused: BTreeMap<&str, usize> = BTreeMap::new();
-    let problems = state.problems();
-    for problem in problems.iter().filter(|problem| problem.kind == ProblemKind::NoRoom) {
+    for problem in state.findings().all().iter().filter(|problem| problem.kind == ProblemKind::NoRoom) {
         *refused.entry(problem.object.namespace.as_deref().unwrap_or_default()).or_default() += 1;
     }
     let usage = &state.built.usage;

@@ -1,6 +1,5 @@
 //! Certificates.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use model::{CertificateFacts, ObjectRef};
@@ -8,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Problem;
 use crate::list::{List, Query};
-use crate::state::{Findings, State};
+use crate::state::State;
 
 /// A certificate in use.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -54,44 +53,32 @@ pub struct Certificate {
 const NAMED: usize = 20;
 const DAY: f64 = 86_400.0;
 
-/// The certificates in use, those that end first at the beginning. Cost: their number and that of the names that have one.
+/// The certificates in use, those that end first at the beginning. Cost: their number, and once for a build that of the names that have one.
 pub fn certificates(state: &State<'_>, query: &Query) -> List<Certificate> {
-    let users = users(state);
+    let named = state.named();
     let matches = |(digest, facts): &(&Arc<str>, &Arc<CertificateFacts>)| {
         let secret = facts.secret.as_ref().map(ToString::to_string).unwrap_or_default();
-        let hosts = users.get(&***digest).into_iter().flatten().copied();
+        let hosts = named.get(*digest).into_iter().flatten().map(|host| &**host);
         let names = facts.names.iter().map(String::as_str).chain(hosts).chain([&*secret, &***digest]);
         query.has_namespace(facts.secret.iter().map(|secret| &secret.namespace)) && query.has_name(&names.collect::<Vec<_>>())
     };
     let mut matching: Vec<_> = state.built.certificates.iter().filter(matches).collect();
     matching.sort_by_key(|(digest, facts)| (facts.not_after, *digest));
-    let findings = state.findings();
-    query.page(matching, |(digest, facts)| {
-        let hosts = users.get(&**digest).map_or(&[][..], Vec::as_slice);
-        Certificate::new(state, &findings, digest, facts, hosts)
-    })
+    query.page(matching, |(digest, facts)| Certificate::new(state, digest, facts))
 }
 
 /// One certificate, by its content address.
 pub(crate) fn certificate(state: &State<'_>, digest: &str) -> Option<Certificate> {
     let facts = state.built.certificates.get(digest)?;
-    let users = users(state);
-    Some(Certificate::new(state, &state.findings(), digest, facts, users.get(digest).map_or(&[][..], Vec::as_slice)))
-}
-
-/// The names that have a certificate, by its content address.
-fn users<'a>(state: &State<'a>) -> BTreeMap<&'a str, Vec<&'a str>> {
-    let mut users: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for (host, digest) in &state.built.model.live.servers {
-        users.entry(digest).or_default().push(host);
-    }
-    users
+    Some(Certificate::new(state, digest, facts))
 }
 
 impl Certificate {
-    fn new(state: &State<'_>, findings: &Findings, digest: &str, facts: &CertificateFacts, hosts: &[&str]) -> Self {
+    fn new(state: &State<'_>, digest: &str, facts: &CertificateFacts) -> Self {
+        let hosts = state.named().get(digest).map_or(&[][..], Vec::as_slice);
         let secret = facts.secret.as_ref();
-        let problems = secret.map(|secret| ObjectRef::namespaced("Secret", secret)).map(|object| findings.of(&object)).unwrap_or_default();
+        let problems =
+            secret.map(|secret| ObjectRef::namespaced("Secret", secret)).map(|object| state.findings().about(&object)).unwrap_or_default();
         let issuer = if facts.issuer_common_name.is_empty() { &facts.issuer_organization } else { &facts.issuer_common_name };
         Self {
             digest: digest.to_owned(),
@@ -103,7 +90,7 @@ impl Certificate {
             not_after: facts.not_after as f64,
             days_left: (facts.not_after as f64 - state.time) / DAY,
             key: format!("{} {}", facts.public_key_algorithm, facts.key_bits),
-            hosts: hosts.iter().take(NAMED).map(|host| (*host).to_owned()).collect(),
+            hosts: hosts.iter().take(NAMED).map(ToString::to_string).collect(),
             hosts_total: hosts.len(),
             stapled: state.built.model.live.staples.contains_key(digest),
             problems: problems.iter().map(|found| Problem::new(state, found)).collect(),

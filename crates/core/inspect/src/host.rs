@@ -12,7 +12,7 @@ use crate::certificate::certificate;
 use crate::ingress::created;
 use crate::list::{List, Query};
 use crate::setting::effective_settings;
-use crate::state::{Findings, State};
+use crate::state::State;
 use crate::{Certificate, Choice, EffectiveSetting, Problem, Traffic, TrafficBy};
 
 /// A name that requests are for.
@@ -152,8 +152,7 @@ pub fn hosts(state: &State<'_>, query: &Query) -> List<Host> {
         query.has_name(&[host]) && query.has_namespace(record.routes.iter().map(|route| &route.namespace))
     };
     let matching: Vec<_> = own_hosts(&state.built.model.live).filter(matches).collect();
-    let findings = state.findings();
-    query.page(matching, |(host, record)| Host::new(state, &findings, host, record))
+    query.page(matching, |(host, record)| Host::new(state, host, record))
 }
 
 /// Everything about one host. `None`: it has no rules.
@@ -174,15 +173,15 @@ pub fn host(state: &State<'_>, name: &str) -> Option<HostDetail> {
         held: (state.is_held)(name, record),
         redirect_to: record.redirect_to.as_deref().map(str::to_owned),
         paths_total: rows.len(),
-        paths: rows.into_iter().take(PATHS).map(|(kind, path, route)| PathRow::new(state, &findings, kind, path, route)).collect(),
-        settings: owners.iter().map(|owner| (owner.to_string(), effective_settings(state, &findings, owner))).collect(),
+        paths: rows.into_iter().take(PATHS).map(|(kind, path, route)| PathRow::new(state, kind, path, route)).collect(),
+        settings: owners.iter().map(|owner| (owner.to_string(), effective_settings(state, owner))).collect(),
         problems: problems.collect(),
         traffic: state.traffic.and_then(|traffic| traffic.of(TrafficBy::Host, name)),
     })
 }
 
 impl Host {
-    fn new(state: &State<'_>, findings: &Findings, host: &str, record: &HostRecord) -> Self {
+    fn new(state: &State<'_>, host: &str, record: &HostRecord) -> Self {
         let owners = owners(record);
         let mut namespaces: Vec<String> = owners.iter().map(|owner| owner.namespace.to_string()).collect();
         namespaces.dedup();
@@ -193,14 +192,14 @@ impl Host {
             certificate: digest(state, host).map(str::to_owned),
             passthrough: state.built.model.live.passthrough_map.contains_key(host),
             held: (state.is_held)(host, record),
-            problems: owners.iter().map(|owner| findings.of_ingress(owner).len()).sum(),
+            problems: owners.iter().map(|owner| state.findings().of_ingress(owner).len()).sum(),
             traffic: state.traffic.and_then(|traffic| traffic.of(TrafficBy::Host, host)),
         }
     }
 }
 
 impl PathRow {
-    fn new(state: &State<'_>, findings: &Findings, matches: PathMatch, path: &str, route: &Route) -> Self {
+    fn new(state: &State<'_>, matches: PathMatch, path: &str, route: &Route) -> Self {
         let key = ObjectKey { namespace: route.namespace.clone(), name: route.ingress.clone() };
         let is_ruled = !key.name.is_empty();
         let backend = state.built.model.live.backends.get(key_of(&route.backend));
@@ -211,7 +210,7 @@ impl PathRow {
             backend: (!route.backend.is_empty()).then(|| route.backend.to_string()),
             canary: backend.map(|record| choices(record)).unwrap_or_default(),
             profile: (route.profile != ProfileId::default()).then(|| route.profile.0.to_string()),
-            problems: if is_ruled { findings.of_ingress(&key).len() } else { 0 },
+            problems: if is_ruled { state.findings().of_ingress(&key).len() } else { 0 },
             ingress: is_ruled.then(|| key.to_string()),
         }
     }

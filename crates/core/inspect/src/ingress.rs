@@ -6,7 +6,7 @@ use model::{ObjectKey, Problem, ProblemKind};
 use serde::{Deserialize, Serialize};
 
 use crate::list::{List, Query};
-use crate::state::{Findings, State};
+use crate::state::State;
 
 /// An Ingress of the watched namespaces.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -72,12 +72,12 @@ pub fn ingresses(state: &State<'_>, query: &Query) -> List<Ingress> {
             && query.state.is_none_or(|wanted| judged(state, key, ingress, findings.of_ingress(key)).0 == wanted)
     };
     let matching: Vec<_> = state.snapshot.ingresses.iter().filter(matches).collect();
-    query.page(matching, |(key, ingress)| Ingress::new(state, &findings, key, ingress))
+    query.page(matching, |(key, ingress)| Ingress::new(state, key, ingress))
 }
 
 impl Ingress {
-    fn new(state: &State<'_>, findings: &Findings, key: &ObjectKey, ingress: &model::Ingress) -> Self {
-        let problems = findings.of_ingress(key);
+    fn new(state: &State<'_>, key: &ObjectKey, ingress: &model::Ingress) -> Self {
+        let problems = state.findings().of_ingress(key);
         let (served, reason) = judged(state, key, ingress, problems);
         let mut hosts: Vec<String> = Vec::new();
         for rule in &ingress.rules {

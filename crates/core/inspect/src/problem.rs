@@ -2,9 +2,10 @@
 
 use std::borrow::Cow;
 
-use model::{ObjectKey, Problem as Found, ProblemKind};
+use model::{ObjectKey, Problem as Found};
 use serde::{Deserialize, Serialize};
 
+use crate::kind::facts;
 use crate::list::{List, Query};
 use crate::state::State;
 
@@ -56,25 +57,25 @@ const LONGEST: usize = 500;
 
 /// The present findings, the worst first.
 pub fn problems(state: &State<'_>, query: &Query, kind: Option<&str>) -> List<Problem> {
-    let matches = |found: &Found| {
+    let matches = |found: &&Found| {
         let object = found.object.to_string();
         kind.is_none_or(|kind| found.kind.label() == kind)
-            && query.severity.is_none_or(|wanted| severity(found.kind) == wanted)
+            && query.severity.is_none_or(|wanted| facts(found.kind).severity == wanted)
             && query.has_namespace(found.object.namespace.iter())
             && query.has_name(&[&object, &found.field, &found.detail])
     };
-    let mut matching: Vec<Found> = state.problems().into_iter().filter(matches).collect();
-    matching.sort_by_key(|found| severity(found.kind));
-    query.page(matching, |found| Problem::new(state, &found))
+    let mut matching: Vec<&Found> = state.findings().all().iter().filter(matches).collect();
+    matching.sort_by_key(|found| facts(found.kind).severity);
+    query.page(matching, |found| Problem::new(state, found))
 }
 
 impl Problem {
     /// A finding with what the objects and the tables say of it.
     pub(crate) fn new(state: &State<'_>, found: &Found) -> Self {
-        let named = named(state, found);
+        let (named, facts) = (named(state, found), facts(found.kind));
         Self {
             kind: found.kind.label().to_owned(),
-            severity: severity(found.kind),
+            severity: facts.severity,
             object: found.object.to_string(),
             namespace: found.object.namespace.as_deref().map(str::to_owned),
             name: found.object.name.to_string(),
@@ -82,7 +83,7 @@ impl Problem {
             value: named.as_ref().and_then(|named| named.value.as_deref()).map(shortened),
             expected: named.and_then(|named| named.expected).map(|text| text.replace('`', "")),
             detail: found.detail.clone(),
-            fix: fix(found.kind).to_owned(),
+            fix: facts.fix.to_owned(),
             since: (state.since)(found),
         }
     }
@@ -116,53 +117,5 @@ fn shortened(value: &str) -> String {
     match value.char_indices().nth(LONGEST) {
         Some((at, _)) => format!("{}...", &value[..at]),
         None => value.to_owned(),
-    }
-}
-
-/// How bad a finding of a kind is.
-pub(crate) const fn severity(kind: ProblemKind) -> Severity {
-    match kind {
-        ProblemKind::Refused
-        | ProblemKind::AnnotationParsingFailed
-        | ProblemKind::ServiceMissing
-        | ProblemKind::PortMissing
-        | ProblemKind::NoEndpoints
-        | ProblemKind::ExternalName
-        | ProblemKind::LocalEndpoint
-        | ProblemKind::Certificate
-        | ProblemKind::Unreadable
-        | ProblemKind::NoRoom
-        | ProblemKind::Quarantined => Severity::Error,
-        ProblemKind::InvalidValue
-        | ProblemKind::Unclaimed
-        | ProblemKind::UnknownAnnotation
-        | ProblemKind::Conflict
-        | ProblemKind::Configuration
-        | ProblemKind::Surprise => Severity::Warning,
-    }
-}
-
-/// What to do about a finding of a kind: a sentence without a final period.
-pub const fn fix(kind: ProblemKind) -> &'static str {
-    match kind {
-        ProblemKind::InvalidValue => "write a value of the expected form, or remove the annotation",
-        ProblemKind::Refused => "correct what the detail names; the webhook would refuse such an Ingress before it is stored",
-        ProblemKind::Unclaimed => "name an IngressClass whose controller is this one in spec.ingressClassName",
-        ProblemKind::AnnotationParsingFailed => "correct the annotation; its paths stay closed until then, as it protects them",
-        ProblemKind::UnknownAnnotation => "correct the name of the annotation, or remove it: it has no effect",
-        ProblemKind::Conflict => "give one of the two objects another host, path or name, or remove it: the older one wins",
-        ProblemKind::ServiceMissing => "create the Service, or correct its name in the rule",
-        ProblemKind::PortMissing => "add the port to the Service, or correct it in the rule",
-        ProblemKind::NoEndpoints => "look at the Pods of the Service: its selector matches none, or none is ready",
-        ProblemKind::ExternalName => "correct spec.externalName, or the DNS that resolves it",
-        ProblemKind::LocalEndpoint => "let the Service point to addresses of Pods; --allow-local-endpoints permits others",
-        ProblemKind::Certificate => "put a valid certificate for the host, with its chain and key, into the TLS Secret",
-        ProblemKind::Unreadable => "correct the syntax of the file, the document or the object",
-        ProblemKind::NoRoom => "remove objects of this namespace that are not needed, or raise the budget (narthex_budget names it)",
-        ProblemKind::Quarantined => {
-            "correct what NGINX complains about: the Ingress is tried again as soon as it changes, and from time to time"
-        }
-        ProblemKind::Configuration => "correct the value of the key, or remove it from the ConfigMap",
-        ProblemKind::Surprise => "decide whether it is meant so; the detail names the alternative",
     }
 }

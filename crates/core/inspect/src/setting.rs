@@ -8,7 +8,7 @@ use settings::{ANNOTATIONS, CONFIG_KEYS, Config, ConfigEntry, Derived, Entry};
 
 use crate::Problem;
 use crate::list::{List, Query};
-use crate::state::{Findings, State};
+use crate::state::State;
 
 /// A flag of the controller or a key of its ConfigMap.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -72,14 +72,13 @@ pub struct EffectiveSetting {
     pub object: Option<String>,
 }
 
-/// Keys of the ConfigMap, then flags. `flags`: with their values, which never change. Cost: all annotations of all Ingresses.
+/// Keys of the ConfigMap, then flags. `flags`: with their values, which never change. Cost: their number, and once for a build all annotations of all Ingresses.
 pub fn settings(state: &State<'_>, flags: &[Setting], query: &Query, only_changed: bool) -> List<Setting> {
-    let others = annotated(state);
-    let findings = state.findings();
+    let others = state.annotated();
     let config = &state.built.model.fixed.globals.config;
     let defaults = Config::default();
     let map = state.configmap.map(|key| ObjectRef::namespaced("ConfigMap", key));
-    let problems = map.as_ref().map(|object| findings.of(object)).unwrap_or_default();
+    let problems = map.as_ref().map(|object| state.findings().about(object)).unwrap_or_default();
     let key = |entry: &&'static ConfigEntry| {
         let field = format!("data[{:?}]", entry.name);
         Setting {
@@ -105,7 +104,7 @@ fn shown(entry: &ConfigEntry, config: &Config) -> String {
 }
 
 /// By key of the ConfigMap how many Ingresses that are served say otherwise.
-fn annotated(state: &State<'_>) -> BTreeMap<&'static str, usize> {
+pub(crate) fn annotated(state: &State<'_>) -> BTreeMap<&'static str, usize> {
     let mut counts = BTreeMap::new();
     let served = state.snapshot.ingresses.iter().filter(|(key, _)| state.built.has_ingress(key));
     for (_, ingress) in served {
@@ -126,13 +125,14 @@ fn annotations<'a>(prefix: &'a str, ingress: &'a model::Ingress) -> impl Iterato
 }
 
 /// The settings that are in effect for the paths of an Ingress: its annotations, then what has a key of the ConfigMap instead.
-pub(crate) fn effective_settings(state: &State<'_>, findings: &Findings, key: &ObjectKey) -> Vec<EffectiveSetting> {
+pub(crate) fn effective_settings(state: &State<'_>, key: &ObjectKey) -> Vec<EffectiveSetting> {
     let Some(ingress) = state.snapshot.ingresses.get(key) else { return Vec::new() };
     let object = ObjectRef::ingress(key).to_string();
     let unusable = |entry: &Entry| {
         let is_about = |name: &str, field: &str| field == format!("metadata.annotations[{:?}]", format!("{}/{name}", state.prefix));
         let names = || [entry.name].into_iter().chain(entry.aliases.iter().copied());
-        findings
+        state
+            .findings()
             .of_ingress(key)
             .iter()
             .any(|found| found.kind == ProblemKind::InvalidValue && names().any(|name| is_about(name, &found.field)))

@@ -5,12 +5,13 @@ use std::str::FromStr;
 
 use pcre2::bytes::RegexBuilder;
 
-use crate::Invalid;
+use crate::{Invalid, Text};
 
 /// The pattern for the value of a header, as a key of an NGINX `map`: a text, or `~` (`~*` without regard to letter case) and a
 /// regular expression that compiled with PCRE2. Double quotes around the whole do not count.
 ///
-/// Not empty, at most 1000 bytes, no control characters; a regular expression has no named groups, as each would be a variable.
+/// Not empty, at most 1000 bytes, no longer than NGINX reads when it is escaped ([`Text`]), no control characters; a regular
+/// expression has no named groups, as each would be a variable.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct HeaderPattern(String);
 
@@ -48,7 +49,9 @@ impl FromStr for HeaderPattern {
                 return Err(EXPECTED);
             }
         }
-        Ok(Self(text.to_owned()))
+        let pattern = Self(text.to_owned());
+        Text::new(&pattern.map_key())?;
+        Ok(pattern)
     }
 }
 
@@ -78,5 +81,7 @@ mod tests {
         for text in ["", "\"\"", "~", "~*", "~(", "a\nb", "\0", "~(?<host>x)", "~*(?P<a>x)"] {
             assert!(text.parse::<HeaderPattern>().is_err(), "{text:?}");
         }
+        // Each is written as a variable.
+        assert!("$".repeat(200).parse::<HeaderPattern>().is_ok() && "$".repeat(300).parse::<HeaderPattern>().is_err());
     }
 }

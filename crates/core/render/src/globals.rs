@@ -5,6 +5,7 @@ pub(crate) mod compression;
 pub(crate) mod geoip;
 mod hashes;
 mod http;
+mod json;
 mod log;
 mod main;
 pub(crate) mod stream;

@@ -8,6 +8,7 @@ use model::{Fixed, Globals};
 use ngx_value::LOCAL_NETWORKS;
 use serde::Serialize;
 use settings::Config;
+use settings::groups::LogPreset;
 
 use crate::Capabilities;
 use crate::files::File;
@@ -78,6 +79,17 @@ struct Settings<'a> {
     limit_req_status_code: u16,
     limit_conn_status_code: u16,
     tracing: Tracing<'a>,
+    /// Errors of Narthex's own have lines in the error log.
+    log_reasons: bool,
+    /// Answers of Narthex's own have a header with the reason.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    reason_header: bool,
+    /// The text reads the reason.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    reads_reason: bool,
+    /// The access log is JSON.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    json_log: bool,
     /// Where requests to URLs of tenants do not go.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     local_networks: Vec<&'static str>,
@@ -228,6 +240,10 @@ pub(crate) fn configuration(Input { fixed, caps, revision, used, .. }: Input<'_>
         limit_req_status_code: config.limits.limit_req_status_code,
         limit_conn_status_code: config.limits.limit_conn_status_code,
         tracing: Tracing::new(config),
+        log_reasons: config.observability.log_reasons,
+        reason_header: config.observability.enable_reason_header,
+        reads_reason: used.reason,
+        json_log: config.observability.log_format_preset == Some(LogPreset::Json),
         local_networks: LOCAL_NETWORKS.iter().filter(|_| !globals.allows_local).map(|(network, _)| *network).collect(),
         control_ports: globals.control_ports.iter().copied().filter(|_| !globals.allows_local).collect(),
         name_servers: name_servers(caps, ipv6),
@@ -302,7 +318,7 @@ mod tests {
                 r#""add_headers":[],"generate_request_id":true,"serve_base_inline":true,"custom_http_errors":[],"route_variables":[],"#,
                 r#""limit_conn_zone_variable":"$binary_remote_addr","limit_req_status_code":503,"limit_conn_status_code":503,"#,
                 r#""tracing":{"enable_opentelemetry":false,"opentelemetry_trust_incoming_span":true,"#,
-                r#""otel_sampler":"AlwaysOn","otel_sampler_ratio":0.01,"otel_sampler_parent_based":true,"otel_max_queuesize":2048,"exports":false},"#,
+                r#""otel_sampler":"AlwaysOn","otel_sampler_ratio":0.01,"otel_sampler_parent_based":true,"otel_max_queuesize":2048,"exports":false},"log_reasons":true,"#,
                 r#""local_networks":["0.0.0.0/8","127.0.0.0/8","169.254.0.0/16","224.0.0.0/4","255.255.255.255/32","::1/128","::/96","fe80::/10","ff00::/8"],"#,
                 r#""control_ports":[10254],"name_servers":["10.0.0.10"],"ipv6":true}"#,
             )

@@ -12,6 +12,7 @@ templates! {
     "http.conf",
     "real_ip.conf",
     "log.conf",
+    "log_json.conf",
     "maps.conf",
     "geoip.conf",
     "tls.conf",

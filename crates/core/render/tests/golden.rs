@@ -198,6 +198,14 @@ fn settings() {
 }
 
 #[test]
+fn json_log() {
+    let config = config(&[("log-format-preset", "json"), ("enable-reason-header", "true"), ("log-reasons", "false")]);
+    let mut caps = bookworm();
+    caps.modules.extend(["ngx_stream_module", "ngx_stream_js_module"].map(str::to_owned));
+    check("json_log", &fixed(config, []), &caps);
+}
+
+#[test]
 fn forwarded_headers() {
     let config = config(&[
         ("use-forwarded-headers", "true"),

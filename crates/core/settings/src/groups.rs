@@ -50,7 +50,7 @@ pub use https::{Https, HttpsDefaults};
 pub use limits::{Limits, LimitsDefaults};
 pub use mirror::Mirror;
 pub use names::Names;
-pub use observability::{Observability, ObservabilityDefaults, Ratio, Sampler};
+pub use observability::{LogPreset, Observability, ObservabilityDefaults, Ratio, Sampler};
 pub(crate) use observability::{unsendable_logs, withdraw_unknown};
 pub use path::Path;
 pub use protocol::{BackendProtocol, ConnectionHeader, Protocol};

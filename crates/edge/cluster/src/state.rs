@@ -24,7 +24,7 @@ mod withheld;
 use held::Held;
 use progress::{Progress, listed};
 use statuses::StatusStore;
-use withheld::{Named, Withheld};
+use withheld::{Named, Refers, Withheld};
 
 pub use statuses::Statuses;
 
@@ -43,9 +43,10 @@ pub(crate) struct ClusterState {
     feeds: Vec<Progress>,
     feed_changes: Vec<FeedChange>,
     ingresses: Store<Ingress>,
-    withheld: Withheld,
+    withheld_ingresses: Withheld<Ingress>,
     classes: Store<IngressClass>,
     services: Store<Service>,
+    withheld_services: Withheld<Service>,
     slices: Store<EndpointSlice>,
     secrets: Held<Secret>,
     config_maps: Held<ConfigMap>,
@@ -69,9 +70,10 @@ impl ClusterState {
             feeds: feeds.collect(),
             feed_changes: Vec::new(),
             ingresses: Store::default(),
-            withheld: Withheld::default(),
+            withheld_ingresses: Withheld::default(),
             classes: Store::default(),
             services: Store::default(),
+            withheld_services: Withheld::default(),
             slices: Store::default(),
             secrets: Held::new(references::secrets_of_settings(settings)),
             config_maps: Held::new(references::config_maps_of_settings(settings)),
@@ -108,11 +110,7 @@ impl ClusterState {
                 let progress = &mut self.feeds[feed];
                 progress.note(&input, now);
                 let changes = plain(&mut self.services, progress, feed, input);
-                for change in &changes.objects {
-                    let named =
-                        |object: Option<&Service>| object.map_or_else(Named::default, |object| Named::by_service(&change.key, object));
-                    self.refer(named(change.old.as_deref()), named(change.new.as_deref()));
-                }
+                self.follow(&changes, |state| &mut state.withheld_services);
                 self.note(changes);
             }
             Message::EndpointSlice(feed, input) => {
@@ -158,8 +156,8 @@ impl ClusterState {
 
     /// Takes the result of a request.
     pub(crate) fn answer(&mut self, answer: FetchAnswer, now: Timestamp) {
-        // An Ingress may have waited for it, also for the answer that there is none.
-        self.changed |= self.withheld.any();
+        // An object may have waited for it, also for the answer that there is none.
+        self.changed |= self.is_withholding();
         match answer {
             FetchAnswer::Secret(ticket, outcome) => {
                 let changes = self.secrets.answer(&ticket, outcome);
@@ -198,12 +196,12 @@ impl ClusterState {
         self.feeds.iter_mut().for_each(|progress| progress.is_awaited = false);
     }
 
-    /// `true` if the version of an Ingress waits for what is being fetched.
+    /// `true` if the version of an object waits for what is being fetched.
     pub(crate) fn is_withholding(&self) -> bool {
-        self.withheld.any()
+        self.withheld_ingresses.any() || self.withheld_services.any()
     }
 
-    /// Ingresses wait no longer for what is being fetched now.
+    /// Objects wait no longer for what is being fetched now.
     pub(crate) fn withhold_no_longer(&mut self) {
         self.secrets.withhold_no_longer();
         self.config_maps.withhold_no_longer();
@@ -227,7 +225,13 @@ impl ClusterState {
             return None;
         }
         self.changed = false;
-        let ingresses = self.ingresses_to_publish();
+        let (ingresses, former) =
+            self.withheld_ingresses.next(self.ingresses.objects(), |named| awaits(named, &self.secrets, &self.config_maps));
+        let (services, former_of_services) =
+            self.withheld_services.next(self.services.objects(), |named| awaits(named, &self.secrets, &self.config_maps));
+        for named in former.into_iter().chain(former_of_services) {
+            self.refer(named, Named::default());
+        }
         if std::mem::take(&mut self.broken_changed) {
             self.problems = Arc::new(self.find_problems());
         }
@@ -235,7 +239,7 @@ impl ClusterState {
         Some(Arc::new(Snapshot {
             ingresses,
             ingress_classes: classes_known.then(|| self.classes.objects().clone()),
-            services: self.services.objects().clone(),
+            services,
             endpoint_slices: self.slices.objects().clone(),
             secrets: self.secrets.store().objects().clone(),
             config_maps: self.config_maps.store().objects().clone(),
@@ -245,16 +249,6 @@ impl ClusterState {
             problems: self.problems.clone(),
             ..Snapshot::default()
         }))
-    }
-
-    fn ingresses_to_publish(&mut self) -> OrdMap<ObjectKey, Arc<Ingress>> {
-        let mut withheld = std::mem::take(&mut self.withheld);
-        let (ingresses, dropped) = withheld.next(self.ingresses.objects(), |key, ingress| self.is_awaited(&Named::by(key, ingress)));
-        self.withheld = withheld;
-        for named in dropped {
-            self.refer(named, Named::default());
-        }
-        ingresses
     }
 
     /// The addresses in the status of every Ingress, when they changed since the last call.
@@ -333,25 +327,26 @@ impl ClusterState {
         self.feeds[feed].note(&input, now);
         self.statuses.input(&input);
         let changes = plain(&mut self.ingresses, &self.feeds[feed], feed, input);
+        self.follow(&changes, |state| &mut state.withheld_ingresses);
+        self.note(changes);
+    }
+
+    /// Changes references as their objects did.
+    fn follow<T: Refers>(&mut self, changes: &Changes<T>, withheld: fn(&mut Self) -> &mut Withheld<T>) {
         for change in &changes.objects {
-            let named = |object: Option<&Ingress>| object.map_or_else(Named::default, |object| Named::by(&change.key, object));
+            let named = |object: Option<&T>| object.map_or_else(Named::default, |object| object.named(&change.key));
             let (old, new) = (named(change.old.as_deref()), named(change.new.as_deref()));
             // What is new first: the version before is used as long as that is fetched.
             self.refer(Named::default(), new.clone());
-            let kept = if self.is_awaited(&new) { self.withheld.keep(&change.key, old) } else { Err(old) };
+            let is_awaited = awaits(&new, &self.secrets, &self.config_maps);
+            let kept = if is_awaited { withheld(self).keep(&change.key, old) } else { Err(old) };
             if let Err(old) = kept {
                 self.refer(old, Named::default());
             }
         }
-        self.note(changes);
     }
 
-    /// `true` if the Ingress that names these waits for one.
-    fn is_awaited(&self, named: &Named) -> bool {
-        named.secrets.iter().any(|key| self.secrets.withholds(key)) || named.config_maps.iter().any(|key| self.config_maps.withholds(key))
-    }
-
-    /// Changes the references of an Ingress.
+    /// Changes the references of an object.
     fn refer(&mut self, old: Named, new: Named) {
         let mut tickets = Vec::new();
         let dropped = self.secrets.refer((old.secrets, new.secrets), |key| listed(&self.feeds, Kind::Secret, key), &mut tickets);
@@ -380,6 +375,11 @@ impl ClusterState {
         problems.sort();
         problems
     }
+}
+
+/// `true` if a version that refers to these waits for one.
+fn awaits(named: &Named, secrets: &Held<Secret>, config_maps: &Held<ConfigMap>) -> bool {
+    named.secrets.iter().any(|key| secrets.withholds(key)) || named.config_maps.iter().any(|key| config_maps.withholds(key))
 }
 
 fn plain<K: Watched>(store: &mut Store<K>, progress: &Progress, feed: usize, input: Input<K>) -> Changes<K> {

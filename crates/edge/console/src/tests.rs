@@ -199,3 +199,34 @@ async fn a_stream_goes_on_where_it_broke_off() {
     assert!(seen.contains("text/event-stream") && seen.contains("event: change\n") && seen.contains("id: 2\n"), "{seen}");
     assert!(!seen.contains("id: 1\n"), "{seen}");
 }
+
+/// More than there may be connections.
+const MANY: usize = 70;
+
+#[tokio::test]
+async fn streams_beyond_the_bound_end_the_oldest_and_keep_no_reader_out() {
+    let served = served(None).await;
+    let mut streams = Vec::new();
+    for _ in 0..MANY {
+        let mut stream = TcpStream::connect(("127.0.0.1", served.port)).await.unwrap();
+        stream.write_all(b"GET /api/v1/stream HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();
+        until(&mut stream, "event: now\n").await;
+        streams.push(stream);
+    }
+    assert_eq!(served.status("GET /api/v1/now", "").await, 200);
+    // Whether its end is a reset is the kernel's business.
+    let _ = streams[0].read_to_end(&mut Vec::new()).await;
+    served.newest.send_replace(1);
+    until(streams.last_mut().unwrap(), "id: 1\n").await;
+}
+
+/// Reads until this has come.
+async fn until(stream: &mut TcpStream, part: &str) -> String {
+    let (mut seen, mut buffer) = (String::new(), [0; 4096]);
+    while !seen.contains(part) {
+        let read = stream.read(&mut buffer).await.unwrap();
+        assert!(read > 0, "{seen}");
+        seen.push_str(&String::from_utf8_lossy(&buffer[..read]));
+    }
+    seen
+}

@@ -134,7 +134,14 @@ impl Nginx for Fake {
 
     async fn test(&mut self, fixed: &Fixed, limit: Duration) -> Result<Duration, ApplyError> {
         let takes = self.world().test_takes;
-        tokio::time::sleep(takes).await;
+        tokio::select! {
+            biased;
+            () = self.died.notified() => {
+                self.died.notify_one();
+                return Err(ApplyError::Failed("nginx ended while a configuration was tested".into()));
+            }
+            () = tokio::time::sleep(takes) => {}
+        }
         let mut world = self.world();
         world.tests += 1;
         world.judge.as_ref().map_or(Ok(()), |judge| judge(fixed))?;

@@ -26,7 +26,8 @@ pub trait Nginx: Send + 'static {
     /// Longest test of a text that is applied.
     fn patience(&self) -> Duration;
 
-    /// Whether NGINX would accept this text, and how long the test takes; after `limit` it is ended as too slow. Changes nothing.
+    /// Whether NGINX would accept this text, and how long the test takes; after `limit` it is ended as too slow. Changes nothing. Fails at once when
+    /// NGINX is lost meanwhile, as [`Self::lost`] says next: what serves comes before what is asked.
     fn test(&mut self, fixed: &Fixed, limit: Duration) -> impl Future<Output = Result<Duration, ApplyError>> + Send;
 
     /// Restores what was lost, with the last text it confirmed. `true` if it was started, so that its dictionaries are empty.

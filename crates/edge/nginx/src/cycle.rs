@@ -1,5 +1,7 @@
 //! The state machine: one file set after the other, each confirmed or taken back.
 
+mod leaving;
+
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -10,7 +12,7 @@ use crate::error::ApplyError;
 use crate::log::Tail;
 use crate::orphans;
 use crate::process::{Order, Process, Tested};
-use crate::procfs::{Identity, Worker};
+use crate::procfs::Identity;
 use crate::state::NginxState;
 use crate::store::{self, Store, StoreError};
 use crate::supervisor::Applied;
@@ -120,7 +122,7 @@ impl<P: Process> Cycle<P> {
         self.has_room_for_workers().await?;
         let (store, files) = (self.store.clone(), set.clone());
         let mut staged = on_disk(move || store.stage(&files)).await?;
-        let tested = self.process.test(self.limits.start_timeout).await?;
+        let tested = self.tested(self.limits.start_timeout).await?;
         let warnings = self.judge(&tested)?;
         staged.promote()?;
         let how = self.switch(set, &mut staged).await?;
@@ -155,10 +157,20 @@ impl<P: Process> Cycle<P> {
         let (store, files) = (self.store.clone(), set.clone());
         let staged = on_disk(move || store.stage(&files)).await?;
         let began = Instant::now();
-        let tested = self.process.test(limit).await;
+        let tested = self.tested(limit).await;
         let took = began.elapsed();
         drop(staged);
         self.judge(&tested?).map(|_| took)
+    }
+
+    /// Runs `nginx -t` on what is staged. It ends with the master, which is to be started again first: without one no worker that ends is replaced.
+    async fn tested(&self, limit: Duration) -> Result<Tested, ApplyError> {
+        let Some(master) = self.master else { return self.process.test(limit).await };
+        tokio::select! {
+            biased;
+            () = self.process.exited(master) => Err(ApplyError::Exited { status: self.process.exit_status().await, log: Vec::new() }),
+            tested = self.process.test(limit) => tested,
+        }
     }
 
     /// Starts NGINX with what served last.
@@ -224,35 +236,6 @@ impl<P: Process> Cycle<P> {
             self.master = None;
             self.past.push(master);
         }
-    }
-
-    /// Ends the orphans beside a master that serves: a controller that was killed between its start and their end left them, with the state of before.
-    async fn retire_orphans(&mut self) {
-        let orphans = self.orphans().await;
-        if !orphans.is_empty() {
-            orphans::retire(&self.process, &orphans).await;
-            self.finish(&orphans).await;
-        }
-    }
-
-    /// Orphans that were signalled to finish are looked at now and then; masters without any are forgotten.
-    async fn finish(&mut self, orphans: &[Worker]) {
-        self.leaving.extend(orphans.iter().map(|worker| worker.id));
-        let mut past = Vec::new();
-        for master in std::mem::take(&mut self.past) {
-            if !self.process.orphans(master).await.is_empty() {
-                past.push(master);
-            }
-        }
-        self.past = past;
-    }
-
-    async fn orphans(&self) -> Vec<Worker> {
-        let mut orphans = Vec::new();
-        for master in &self.past {
-            orphans.extend(self.process.orphans(*master).await);
-        }
-        orphans
     }
 
     /// The warnings of a test that accepts, or what its end proves.

@@ -153,7 +153,7 @@ pub enum ApplyError {
         /// Messages of NGINX in the meantime.
         log: Vec<String>,
     },
-    /// The master ended before it answered.
+    /// The master ended before it answered, or while a configuration was tested beside it.
     #[error("NGINX exited before it served{}{}", status.as_deref().map(|status| format!(" ({status})")).unwrap_or_default(), said(log))]
     Exited {
         /// Its exit, where it is known.

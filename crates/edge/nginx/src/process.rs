@@ -109,6 +109,8 @@ pub(crate) trait Process: Send + Sync {
     fn signal(&self, id: Identity, order: Order) -> impl Future<Output = Result<(), ApplyError>> + Send;
     /// Whether the process lives.
     fn alive(&self, id: Identity) -> impl Future<Output = bool> + Send;
+    /// Resolves when the process is gone; at once if it already is.
+    fn exited(&self, id: Identity) -> impl Future<Output = ()> + Send;
     /// Exit of the master that was started last, if it has ended.
     fn exit_status(&self) -> impl Future<Output = Option<String>> + Send;
     /// The masters that run our configuration. More than one only after a fault.
@@ -237,6 +239,10 @@ impl Process for Nginx {
             Side::Here(_) => procfs::alive(id),
             Side::DataPlane(there) => there.alive(id).await.unwrap_or(true),
         }
+    }
+
+    async fn exited(&self, id: Identity) {
+        self.observer().exited(id).await;
     }
 
     async fn exit_status(&self) -> Option<String> {

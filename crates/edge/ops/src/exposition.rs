@@ -1,16 +1,19 @@
-//! Families on their way to a scraper: in Prometheus' text format, or as protobuf messages, which alone can hold native histograms.
+//! Families on their way to a scraper: in Prometheus' text format, in that of OpenMetrics, which has exemplars, or as protobuf messages, which have
+//! exemplars and native histograms.
 
 mod negotiation;
 mod protobuf;
 mod text;
 
+use std::collections::HashSet;
 use std::fmt::{Arguments, Write};
 
-use prometheus::proto::MetricFamily;
+use prometheus::proto::{MetricFamily, MetricType};
 
 use crate::requests::Sparse;
 pub use negotiation::Form;
 pub(crate) use negotiation::preferred;
+use text::Text;
 
 /// Prefix of the predecessor's families.
 pub(crate) const PREFIX: &str = "nginx_ingress_controller_";
@@ -32,6 +35,15 @@ enum Kind {
 }
 
 impl Kind {
+    /// That of a registered family: the others are registered by none of us.
+    const fn of(kind: MetricType) -> Self {
+        match kind {
+            MetricType::COUNTER => Self::Counter,
+            MetricType::HISTOGRAM => Self::Histogram,
+            _ => Self::Gauge,
+        }
+    }
+
     const fn name(self) -> &'static str {
         match self {
             Self::Counter => "counter",
@@ -64,61 +76,114 @@ impl Family {
 
     /// Appends the family with a value for each text of [`labels`].
     pub fn write(&self, values: &[(String, f64)], out: &mut Exposition) {
-        out.values(self, values.iter().map(|(labels, value)| (labels.as_str(), *value)));
+        out.values(self, "", values.iter().map(|(labels, value)| (labels.as_str(), *value)));
     }
+}
+
+/// A request that a bucket counted, by its trace.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Exemplar {
+    pub(crate) trace: u128,
+    pub(crate) span: u64,
+    /// In the unit that is shown.
+    pub(crate) value: f64,
+    /// Its end, in seconds since 1970.
+    pub(crate) time: f64,
 }
 
 /// A histogram of one series.
 pub(crate) struct Observations<'a> {
     /// As [`labels`] has them.
-    pub(crate) labels: String,
+    pub(crate) labels: &'a str,
     /// One more than there are bounds; each counts what is in it and in none before.
     pub(crate) counts: &'a [u64],
     pub(crate) sum: f64,
     pub(crate) native: Option<&'a Sparse>,
+    /// One for each of `counts`, or none at all.
+    pub(crate) exemplars: &'a [Option<Exemplar>],
+}
+
+/// A dialect of the text format.
+#[derive(Debug)]
+enum Dialect {
+    Prometheus,
+    /// With the names of the families so far, which are unique there.
+    OpenMetrics(HashSet<String>),
+}
+
+impl Dialect {
+    const fn is_openmetrics(&self) -> bool {
+        matches!(self, Self::OpenMetrics(_))
+    }
+
+    /// Name and type of a family in OpenMetrics. A counter's is its name without `_total`; where it can't be, the type is not said.
+    fn family<'a>(&mut self, name: &'a str, kind: Kind) -> (&'a str, &'static str) {
+        let Self::OpenMetrics(names) = self else { return (name, kind.name()) };
+        let (family, kind) = match (kind, name.strip_suffix("_total")) {
+            (Kind::Counter, Some(stem)) if !names.contains(stem) => (stem, Kind::Counter.name()),
+            (Kind::Counter, _) => (name, "unknown"),
+            (kind, _) => (name, kind.name()),
+        };
+        names.insert(family.to_owned());
+        (family, kind)
+    }
 }
 
 /// The families of a scrape, in the form that the scraper asked for.
 #[derive(Debug)]
 pub struct Exposition {
-    form: Form,
+    /// `None`: protobuf.
+    dialect: Option<Dialect>,
     bytes: Vec<u8>,
 }
 
 impl Exposition {
     /// Nothing yet.
     pub fn new(form: Form) -> Self {
-        Self { form, bytes: Vec::new() }
+        let dialect = match form {
+            Form::Text => Some(Dialect::Prometheus),
+            Form::OpenMetrics => Some(Dialect::OpenMetrics(HashSet::new())),
+            Form::Protobuf => None,
+        };
+        Self { dialect, bytes: Vec::new() }
     }
 
-    /// What was written.
-    pub fn into_bytes(self) -> Vec<u8> {
+    /// The whole answer.
+    pub fn into_bytes(mut self) -> Vec<u8> {
+        if self.dialect.as_ref().is_some_and(Dialect::is_openmetrics) {
+            self.bytes.extend_from_slice(b"# EOF\n");
+        }
         self.bytes
     }
 
-    /// Appends a family, each value with the labels as [`labels`] has them.
-    pub(crate) fn values<'a>(&mut self, family: &Family, values: impl Iterator<Item = (&'a str, f64)>) {
-        match self.form {
-            Form::Text => text::values(&mut self.bytes, family, values),
-            Form::Protobuf => protobuf::values(&mut self.bytes, family, values),
+    /// Appends a family, each value with the labels `constant` and its own, as [`labels`] has them.
+    pub(crate) fn values<'a>(&mut self, family: &Family, constant: &str, values: impl Iterator<Item = (&'a str, f64)>) {
+        match &mut self.dialect {
+            Some(dialect) => Text { out: &mut self.bytes, dialect }.values(family, constant, values),
+            None => protobuf::values(&mut self.bytes, family, constant, values),
         }
     }
 
     /// Appends a family of histograms with the same bounds.
-    pub(crate) fn histograms<'a>(&mut self, family: &Family, bounds: &[f64], series: impl Iterator<Item = Observations<'a>>) {
-        match self.form {
-            Form::Text => text::histograms(&mut self.bytes, family, bounds, series),
-            Form::Protobuf => protobuf::histograms(&mut self.bytes, family, bounds, series),
+    pub(crate) fn histograms<'a>(
+        &mut self,
+        family: &Family,
+        constant: &str,
+        bounds: &[f64],
+        series: impl Iterator<Item = Observations<'a>>,
+    ) {
+        match &mut self.dialect {
+            Some(dialect) => Text { out: &mut self.bytes, dialect }.histograms(family, constant, bounds, series),
+            None => protobuf::histograms(&mut self.bytes, family, constant, bounds, series),
         }
     }
 
     /// Appends what a registry has gathered.
-    pub(crate) fn registered(&mut self, families: &[MetricFamily]) -> Result<(), prometheus::Error> {
-        match self.form {
-            Form::Text => text::registered(&mut self.bytes, families)?,
-            Form::Protobuf => protobuf::registered(&mut self.bytes, families),
+    pub(crate) fn registered(&mut self, families: &[MetricFamily]) {
+        match &mut self.dialect {
+            Some(dialect) => Text { out: &mut self.bytes, dialect }.registered(families),
+            None => protobuf::registered(&mut self.bytes, families),
         }
-        Ok(())
     }
 }
 

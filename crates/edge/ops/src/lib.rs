@@ -112,9 +112,7 @@ async fn metrics(State(ops): State<Ops>, headers: HeaderMap) -> Response {
     let accept: Vec<&str> = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok()).collect();
     let form = exposition::preferred(&accept.join(","));
     let mut out = Exposition::new(form);
-    if let Err(error) = out.registered(&ops.registry.gather()) {
-        return plain(StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n"));
-    }
+    out.registered(&ops.registry.gather());
     for fetched in &ops.fetched {
         fetched.write(&mut out).await;
     }

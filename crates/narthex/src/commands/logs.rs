@@ -73,6 +73,7 @@ struct Line {
     target: String,
     protocol: String,
     status: u16,
+    reason: String,
     bytes: u64,
     seconds: f64,
     user_agent: String,
@@ -92,12 +93,15 @@ fn line(line: &Line, palette: Palette) -> String {
         300.. => Tone::Quiet,
         _ => Tone::Good,
     };
-    let endpoint = match (&*line.upstream, &*line.upstream_status, &*line.upstream_seconds) {
+    let mut endpoint = match (&*line.upstream, &*line.upstream_status, &*line.upstream_seconds) {
         ("", ..) if line.backend.is_empty() => "answered by NGINX".to_owned(),
         ("", ..) => format!("{}: no endpoint was asked", line.backend),
         (address, status, seconds) if status == line.status.to_string() => format!("{} {address} {seconds}s", line.backend),
         (address, status, seconds) => format!("{} {address} {status} {seconds}s", line.backend),
     };
+    if !line.reason.is_empty() {
+        endpoint = format!("{endpoint}: {}", line.reason);
+    }
     let request = format!("{} {}{} {}", line.method, line.host, line.target, line.protocol);
     let rest = [endpoint, line.client.clone(), line.request_id.clone(), format!("{:?}", line.user_agent)];
     format!(
@@ -131,9 +135,10 @@ mod tests {
             ".500  200   4.0ms        12  GET a.example/x?\\u{1b} HTTP/1.1  n/s:80 10.0.0.1:80 0.003s  192.0.2.7  ab  \"c\\\"url\"",
         );
         check(
-            &format!(r#"{{{head},"status":503,"backend":"n/s:80"}}"#),
-            "HTTP/1.1  n/s:80: no endpoint was asked  192.0.2.7  ab  \"c\\\"url\"",
+            &format!(r#"{{{head},"status":503,"reason":"no-endpoints","backend":"n/s:80"}}"#),
+            "HTTP/1.1  n/s:80: no endpoint was asked: no-endpoints  192.0.2.7  ab  \"c\\\"url\"",
         );
+        check(&format!(r#"{{{head},"status":404,"reason":"no-path"}}"#), "answered by NGINX: no-path  192.0.2.7  ab  \"c\\\"url\"");
         check(&format!(r#"{{{head},"status":308}}"#), "answered by NGINX  192.0.2.7  ab  \"c\\\"url\"");
         check(
             &format!(r#"{{{head},"status":499,"backend":"n/s:80","upstream":"10.0.0.1:80","upstream_status":"-","upstream_seconds":"-"}}"#),

@@ -1,5 +1,8 @@
 //! `narthex man`: manual pages, one for each command.
 
+#[cfg(test)]
+mod reference;
+
 use std::fs;
 use std::path::Path;
 use std::process::ExitCode;

@@ -12,12 +12,13 @@ use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser};
+use clap::Parser;
 use serde_json::Value;
 
 use crate::args::{BackendsArgs, Plugin, PluginArgs, PluginCommand, PodArgs, TableFormat};
 use crate::output;
 use crate::table::{Cell, Palette, table};
+pub(crate) use complete::narthex;
 use kubectl::Kubectl;
 use pod::Target;
 
@@ -37,7 +38,7 @@ pub(crate) fn program(words: Vec<OsString>) -> anyhow::Result<ExitCode> {
 /// Completes the last of these words.
 pub(crate) fn complete(words: &[OsString]) -> anyhow::Result<ExitCode> {
     let words: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    output::text(complete::answer(&Plugin::command(), &words))?;
+    output::text(complete::answer(&complete::whole(), &words))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -79,7 +80,7 @@ pub(crate) fn plugin(args: &PluginArgs) -> anyhow::Result<ExitCode> {
         PluginCommand::Lint(command) => lint::print(&kubectl, command),
         PluginCommand::Completion { shell } => {
             let mut script = Vec::new();
-            clap_complete::generate(*shell, &mut Plugin::command(), PROGRAM, &mut script);
+            clap_complete::generate(*shell, &mut complete::whole(), PROGRAM, &mut script);
             output::text(String::from_utf8(script)?)?;
             Ok(ExitCode::SUCCESS)
         }

@@ -114,7 +114,7 @@ async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
     let control = supervisor.live();
     let live = LivePort(supervisor.live());
     let confirmed = adapter::confirmed(&supervisor);
-    let nginx = NginxPort { supervisor, capabilities: capabilities.clone(), paths: paths.clone(), journal: journal.clone() };
+    let nginx = NginxPort::new(supervisor, capabilities.clone(), paths.clone(), journal.clone());
     let parts = Parts {
         settings: (*settings).clone(),
         snapshots: source.snapshots,
@@ -198,6 +198,7 @@ async fn serve(args: RunArgs) -> anyhow::Result<ExitCode> {
         readiness,
         started,
         traffic: Default::default(),
+        index: Default::default(),
     });
     let conf = conf_source(&paths, &capabilities, handle.clone(), snapshots);
     conf_socket(&paths, conf.clone(), console::api(inspection.clone()), &mut operators)?;

@@ -5,6 +5,7 @@ mod check;
 mod conf;
 mod explain;
 mod narthex;
+mod pages;
 mod pipe;
 mod plan;
 mod settings;

@@ -1,7 +1,11 @@
 //! One fault at a time.
 
+use std::net::{Ipv4Addr, SocketAddr};
+
 use nix::sys::signal::Signal;
+use serde_json::Value;
 use testkit::http::Request;
+use testkit::ports::Ports;
 use testkit::processes::signal;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
@@ -117,6 +121,66 @@ async fn a_master_that_is_killed_on_a_full_disk_is_started_again_and_stays_the_o
     .await;
     bed.fill_disk(false);
     bed.settled().await;
+}
+
+#[tokio::test]
+async fn a_master_that_is_killed_while_a_configuration_is_tested_is_started_again_first() {
+    let mut bed = Bed::serving(4, &[]).await;
+    bed.nginx.hold_tests(true);
+    bed.host("h1", OTHER, Some(99));
+    bed.until("a test that waits", || async {
+        anyhow::ensure!(bed.nginx.held());
+        Ok(())
+    })
+    .await;
+    let master = bed.masters();
+    signal(master[0], Signal::SIGKILL);
+    bed.until("another master", || async {
+        anyhow::ensure!(bed.masters().len() == 1 && bed.masters() != master, "{:?}", bed.masters());
+        Ok(())
+    })
+    .await;
+    assert!(!bed.log().contains("longer than"), "the test was given up for the master: {}", bed.log());
+    bed.nginx.hold_tests(false);
+    bed.settled().await;
+}
+
+#[tokio::test]
+async fn the_console_answers_and_remembers_while_the_disk_is_full() {
+    let port = Ports::one().unwrap();
+    let mut bed = Bed::serving(2, &[&format!("--console-port={port}")]).await;
+    let api = async |path: &str| -> anyhow::Result<Value> {
+        let answer =
+            Request::get(SocketAddr::from((Ipv4Addr::LOCALHOST, port)), format!("/api/v1/{path}")).host("localhost").send().await?;
+        anyhow::ensure!(answer.status == 200, "{path}: {} {}", answer.status, answer.text());
+        Ok(serde_json::from_slice(&answer.body)?)
+    };
+    let revision = api("now").await.unwrap()["revision"]["running"].clone();
+    bed.fill_disk(true);
+    bed.host("h1", OTHER, None);
+    bed.until("the live change among the events", || async {
+        let events = api("events").await?;
+        let is_it = |event: &Value| event["kind"] == "live" && event.to_string().contains("h1");
+        anyhow::ensure!(events["items"].as_array().is_some_and(|events| events.iter().any(is_it)), "{events}");
+        Ok(())
+    })
+    .await;
+    // A profile that is not loaded yet: its text finds no room.
+    bed.host("h2", TARGET, Some(77));
+    bed.until("why the reload waits", || async {
+        let now = api("now").await?;
+        anyhow::ensure!(now["reload"]["waits"].is_string() && now["reload"]["pending"][0].is_string(), "{now}");
+        anyhow::ensure!(now["revision"]["running"] == revision && now["checks"].to_string().contains("degraded"), "{now}");
+        Ok(())
+    })
+    .await;
+    bed.fill_disk(false);
+    bed.settled().await;
+    let revisions = api("revisions").await.unwrap();
+    let newest = &revisions["items"][0];
+    assert!(newest["ok"] == true && newest["running"] == true && newest["revision"] != revision, "{revisions}");
+    let diff = api("revisions/diff").await.unwrap();
+    assert!(diff["diff"].as_str().is_some_and(|text| text.contains("77k")), "{diff}");
 }
 
 #[tokio::test]

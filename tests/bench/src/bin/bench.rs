@@ -1,9 +1,10 @@
 //! The end-to-end benchmarks; run by `make bench` inside the bed.
 //!
-//! Usage: `bench OUT.md [CRITERION.md]`, or one part alone, without a file: `bench hostile` for what tenants notice of a hostile one,
+//! Usage: `bench OUT.md [CRITERION.md]`, which draws the plots into `performance` beside it, `bench plot OUT.md DIR` to draw those of a page that
+//! is there, or one part alone, without a file: `bench hostile` for what tenants notice of a hostile one,
 //! `bench throughput` for requests a second, `bench webhook` for admission reviews,
 //! `bench streams` for TCP and UDP services, `bench certificates` for 10,000 hosts with TLS,
-//! `bench statuses` for new Ingresses while statuses are written, `bench scrape` for `/metrics` of 10,000 hosts, `bench exact` for requests by metrics
+//! `bench statuses` for new Ingresses while statuses are written, `bench scrape` for `/metrics` of 10,000 hosts, `bench api` for lists of the inspection API of as many, `bench exact` for requests by metrics
 //! and by the client (a minute, or `BENCH_EXACT_SECONDS`). `BENCH_SIZES=1000,10000` chooses the numbers of Ingresses; none: only
 //! plain NGINX is measured.
 
@@ -16,7 +17,7 @@ use bench::controller::{Controller, cpu, resident_bytes};
 use bench::deaths::Deaths;
 use bench::measure::{Prober, all_answer, percentile};
 use bench::profiles;
-use bench::report::{BenchReport, ms};
+use bench::report::{BenchReport, ms, progress};
 use bench::{throughput, world};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::api::networking::v1::Ingress;
@@ -37,7 +38,11 @@ async fn main() -> anyhow::Result<()> {
     let mut args = std::env::args_os().skip(1).map(PathBuf::from);
     let out = args
         .next()
-        .context("usage: bench OUT.md [CRITERION.md], bench hostile, bench throughput, bench webhook, bench streams, bench certificates, bench statuses, bench scrape or bench exact")?;
+        .context("usage: bench OUT.md [CRITERION.md], bench hostile, bench throughput, bench webhook, bench streams, bench certificates, bench statuses, bench scrape, bench api, bench exact or bench plot OUT.md DIR")?;
+    if out.as_os_str() == "plot" {
+        let (page, directory) = (args.next().context("bench plot OUT.md DIR")?, args.next().context("bench plot OUT.md DIR")?);
+        return bench::plot::write(&page, &directory);
+    }
     let mut report = BenchReport::default();
     if out.as_os_str() == "hostile" {
         return bench::hostile::measure(&mut report).await;
@@ -58,8 +63,8 @@ async fn main() -> anyhow::Result<()> {
     let only_statuses = out.as_os_str() == "statuses";
     let only_throughput = out.as_os_str() == "throughput";
     let only_certificates = out.as_os_str() == "certificates";
-    let (only_scrape, only_exact) = (out.as_os_str() == "scrape", out.as_os_str() == "exact");
-    if !(only_throughput || only_webhook || only_statuses || only_certificates || only_scrape || only_exact) {
+    let (only_scrape, only_api, only_exact) = (out.as_os_str() == "scrape", out.as_os_str() == "api", out.as_os_str() == "exact");
+    if !(only_throughput || only_webhook || only_statuses || only_certificates || only_scrape || only_api || only_exact) {
         bench::follow::measure(&mut report, &narthex).await?;
         bench::leave::measure(&mut report, &narthex).await?;
     }
@@ -77,10 +82,13 @@ async fn main() -> anyhow::Result<()> {
         let controller = Controller::start(&bed, world.namespace.name()).await?;
         return bench::exact::measure(&world.namespace, &controller, [world.a, world.b], &mut report).await;
     }
-    if only_scrape {
+    if only_scrape || only_api {
         world.grow(10_000).await?;
         let controller = Controller::start(&bed, world.namespace.name()).await?;
-        return bench::scrape::measure(&controller, world.count, &mut report).await;
+        return match only_api {
+            true => bench::api::measure(&world.namespace, &controller, world.count, &mut report).await,
+            false => bench::scrape::measure(&controller, world.count, &mut report).await,
+        };
     }
     if only_certificates {
         return bench::certificates::measure(&bed, a.address(), &mut report).await;
@@ -106,6 +114,7 @@ async fn main() -> anyhow::Result<()> {
             bench::exact::measure(&world.namespace, &controller, [world.a, world.b], &mut report).await?;
             Deaths { bed: &bed, namespace: &world.namespace, host: world::host(1) }.measure(&mut controller, &mut report).await?;
         } else {
+            bench::api::measure(&world.namespace, &controller, world.count, &mut report).await?;
             bench::scrape::measure(&controller, world.count, &mut report).await?;
             world.new_profiles(&controller, &mut report).await?;
             world.cold_start(&mut controller, &mut report).await?;
@@ -120,7 +129,7 @@ async fn main() -> anyhow::Result<()> {
     bench::streams::measure(&bed, &mut report).await?;
     bench::hostile::measure(&mut report).await?;
     report.write(&out, &machine, &criterion)?;
-    Ok(())
+    bench::plot::write(&out, &out.with_file_name("performance"))
 }
 
 fn address(last: u8, port: u16) -> SocketAddr {
@@ -155,8 +164,11 @@ impl World<'_> {
     async fn grow(&mut self, count: usize) -> anyhow::Result<()> {
         let began = Instant::now();
         let (client, namespace) = (self.namespace.client(), self.namespace.name());
+        progress(&format!("making {} Services", count - self.count));
         create_all(client, namespace, (self.count..count).map(world::service)).await?;
+        progress("and as many EndpointSlices");
         create_all(client, namespace, (self.count..count).map(|number| world::slice(number, self.a))).await?;
+        progress("and as many Ingresses");
         create_all(client, namespace, (self.count..count).map(world::ingress)).await?;
         self.count = count;
         println!("\n{count} Ingresses, Services and EndpointSlices (made in {:.0} s)", began.elapsed().as_secs_f64());

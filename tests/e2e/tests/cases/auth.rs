@@ -16,7 +16,7 @@ pub(super) const HOST: &str = "auth";
 /// bcrypt of `bar`, cost 4.
 pub(super) const HASH: &str = "$2y$04$abcdefghijklmnopqrstuuEnktNu4dNa/sMz6nY.lAbxawdTTajT2";
 
-fn users(name: &str, key: &str, content: &str) -> Secret {
+pub(super) fn users(name: &str, key: &str, content: &str) -> Secret {
     let data = BTreeMap::from([(key.to_owned(), ByteString(content.as_bytes().to_vec()))]);
     Secret { metadata: ObjectMeta { name: Some(name.into()), ..ObjectMeta::default() }, data: Some(data), ..Secret::default() }
 }

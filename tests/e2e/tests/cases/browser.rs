@@ -104,16 +104,23 @@ fn views() -> Vec<(String, &'static str, String)> {
     ]
 }
 
+/// One world for all of it: most of the time goes into reading ten thousand hosts.
 #[tokio::test]
-async fn every_view_of_the_console_is_complete_and_without_serious_barriers() -> anyhow::Result<()> {
-    let world = World::start().await?;
+async fn at_ten_thousand_hosts_every_view_is_complete_a_list_is_searched_and_changes_are_live() -> anyhow::Result<()> {
+    let mut world = World::start().await?;
+    every_view_is_complete_and_without_serious_barriers(&world).await.context("each view")?;
+    a_list_is_searched_and_gone_through_by_keys(&world).await.context("the list of hosts")?;
+    a_change_of_endpoints_is_shown_as_live_and_a_lost_controller_too(&mut world).await.context("an open page")
+}
+
+async fn every_view_is_complete_and_without_serious_barriers(world: &World) -> anyhow::Result<()> {
     world.scale(&namespace(150), 3)?;
     let browser = Browser::start().await?;
     let mut found = Vec::new();
     for screen in SCREENS {
         browser.show_as(screen).await?;
         for (hash, selector, text) in views() {
-            open(&browser, &world, &hash).await?;
+            open(&browser, world, &hash).await?;
             shows(&browser, selector, &text).await.with_context(|| format!("the view {hash}"))?;
             browser.run::<Value>(AXE, json!([])).await?;
             let violations: Vec<String> = browser.run(VIOLATIONS, json!([])).await?;
@@ -129,18 +136,16 @@ async fn every_view_of_the_console_is_complete_and_without_serious_barriers() ->
     Ok(())
 }
 
-#[tokio::test]
-async fn a_list_of_ten_thousand_hosts_is_searched_and_gone_through_by_keys() -> anyhow::Result<()> {
+async fn a_list_is_searched_and_gone_through_by_keys(world: &World) -> anyhow::Result<()> {
     #[derive(Debug, Deserialize)]
     struct Found {
         milliseconds: f64,
         total: String,
     }
-    let world = World::start().await?;
     let browser = Browser::start().await?;
     let mut lines = Vec::new();
     for hash in ["now", "hosts"] {
-        open(&browser, &world, hash).await?;
+        open(&browser, world, hash).await?;
         browser.open(&world.url(hash)).await?;
         let milliseconds: f64 = browser.run(FIRST_VIEW, json!([])).await?;
         lines.push(format!("first view of {hash}: {milliseconds:.0} ms"));
@@ -169,7 +174,7 @@ async fn a_list_of_ten_thousand_hosts_is_searched_and_gone_through_by_keys() -> 
     // The address has the search, and what a link leads to is the same.
     browser.run::<Value>(SEARCH, json!(["00123"])).await?;
     let address: String = browser.run("return location.hash", json!([])).await?;
-    open(&browser, &world, address.trim_start_matches("#/")).await?;
+    open(&browser, world, address.trim_start_matches("#/")).await?;
     shows(&browser, ".list-row .main", &host(123)).await?;
     browser.run::<Value>("document.querySelector('.list-row a').click()", json!([])).await?;
     shows(&browser, "h1", &host(123)).await?;
@@ -183,11 +188,9 @@ async fn shows_last(browser: &Browser) -> anyhow::Result<()> {
     Ok(())
 }
 
-#[tokio::test]
-async fn a_change_of_endpoints_is_shown_as_live_while_the_page_is_open_and_a_lost_controller_too() -> anyhow::Result<()> {
-    let mut world = World::start().await?;
+async fn a_change_of_endpoints_is_shown_as_live_and_a_lost_controller_too(world: &mut World) -> anyhow::Result<()> {
     let browser = Browser::start().await?;
-    open(&browser, &world, "now").await?;
+    open(&browser, world, "now").await?;
     let reloads = world.controller.reloads().await?;
     world.scale(&namespace(0), 2)?;
     shows(&browser, ".feed .event[data-kind=live]", &namespace(0)).await?;
@@ -195,7 +198,7 @@ async fn a_change_of_endpoints_is_shown_as_live_while_the_page_is_open_and_a_los
     ensure!(world.controller.reloads().await? == reloads, "a reload");
 
     // What a tenant wrote is text.
-    open(&browser, &world, "problems?q=send-timeout").await?;
+    open(&browser, world, "problems?q=send-timeout").await?;
     browser.run::<Value>("document.querySelector('.list-row a').click()", json!([])).await?;
     shows(&browser, ".aside", "<b>soon</b>").await?;
     ensure!(browser.complaints().await?.is_empty());

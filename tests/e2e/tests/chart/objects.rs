@@ -2,6 +2,7 @@
 
 mod backend;
 mod cleanup;
+mod console;
 mod controller;
 mod services;
 

@@ -218,6 +218,14 @@ async fn combinations_without_an_effect_are_named() -> anyhow::Result<()> {
             "controller.scope.namespace has an effect with controller.scope.enabled only",
         ),
         (json!({"controller": {"metrics": {"serviceMonitor": {"enabled": true}}}}), "controller.metrics.enabled is false"),
+        (
+            json!({"controller": {"console": {"tokenSecret": {"name": "t"}}}}),
+            "controller.console.tokenSecret.name is t, but controller.console.enabled is false",
+        ),
+        (
+            json!({"controller": {"console": {"enabled": true, "service": {"labels": {"a": "b"}}}}}),
+            "controller.console.service is for a console that other Pods reach, and this one listens on 127.0.0.1",
+        ),
         (json!({"controller": {"metrics": {"enabled": true, "port": 9}}}), "set controller.extraArgs.healthz-port"),
         (json!({"controller": {"containerPort": {"http": 8080}}}), "set controller.extraArgs.http-port"),
         (json!({"controller": {"hostPort": {"ports": {"other": 7}}}}), "controller.hostPort.ports.other is 7"),

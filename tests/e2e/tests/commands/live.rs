@@ -1,12 +1,14 @@
 //! Commands about a running controller, which they ask over its socket.
 
 use std::process::{Output, Stdio};
+use std::sync::Arc;
 
 use anyhow::{Context, ensure};
 use e2e::{Case, Controller, PATIENCE};
+use parking_lot::Mutex;
 use serde_json::Value;
 use testkit::poll;
-use tokio::io::{AsyncBufReadExt, BufReader, Lines};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 
 fn command(controller: &Controller, words: &[&str]) -> anyhow::Result<Command> {
@@ -98,6 +100,15 @@ async fn requests_of_one_host_are_followed_whatever_the_access_log_says() -> any
     ensure!(line["upstream"].as_str().is_some_and(|address| address.ends_with(":8080")), "{line:#}");
     controller.get(&host, "/last").await?;
     ensure!(child.wait().await?.success(), "it ends after two");
+    let (_child, mut lines) = follows(&controller, &["logs", "absent.example.com", "-o", "json"]).await?;
+    let mut found: Option<Value> = None;
+    while found.is_none() {
+        controller.get("absent.example.com", "/").await?;
+        let line = tokio::time::timeout(std::time::Duration::from_secs(1), lines.next_line()).await;
+        found = line.ok().transpose()?.flatten().map(|line| serde_json::from_str(&line)).transpose()?;
+    }
+    let line = found.context("a line")?;
+    ensure!(line["status"] == 404 && line["reason"] == "no-host" && line["upstream"].is_null(), "{line:#}");
     poll(PATIENCE, || async {
         controller.get(&host, "/").await?;
         let rows = json(&controller, &["top", "--once", "-o", "json"]).await?;
@@ -106,8 +117,61 @@ async fn requests_of_one_host_are_followed_whatever_the_access_log_says() -> any
         Ok(())
     })
     .await?;
-    ensure!(says(&controller, &["top", "--by", "backend"]).await?.starts_with("BACKEND "));
+    let table = says(&controller, &["top", "--by", "backend"]).await?;
+    ensure!(table.starts_with("BACKEND ") && table.contains(" TO CLIENTS "), "{table}");
     Ok(())
+}
+
+/// How often a text for a terminal begins at its first line.
+fn screens(output: &Mutex<String>) -> usize {
+    output.lock().matches("\x1b[H").count()
+}
+
+#[tokio::test]
+async fn the_screen_of_top_is_drawn_again_after_the_interval() -> anyhow::Result<()> {
+    let (case, controller, host) = serving("live-top", &["--enable-metrics"]).await?;
+    let _servers = case.echo(1).await?;
+    controller.until(&host, "/", 200).await?;
+    // Of util-linux: a terminal for a command, whose output it copies.
+    let binary = std::env::var("NARTHEX_BIN")?;
+    let start = |interval: &str| -> anyhow::Result<(Child, Arc<Mutex<String>>)> {
+        let line = format!("exec {binary} top --interval {interval} --work-dir {}", controller.work_dir().display());
+        let mut command = Command::new("script");
+        command.args(["--quiet", "--return", "--flush", "--command", &line, "/dev/null"]).env("TERM", "xterm").kill_on_drop(true);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let (mut pipe, output) = (child.stdout.take().context("a pipe")?, Arc::new(Mutex::new(String::new())));
+        let kept = output.clone();
+        tokio::spawn(async move {
+            let mut buffer = [0; 4096];
+            while let Ok(read @ 1..) = pipe.read(&mut buffer).await {
+                kept.lock().push_str(&String::from_utf8_lossy(&buffer[..read]));
+            }
+        });
+        Ok((child, output))
+    };
+    let (_slow, slowly) = start("1h")?;
+    poll(PATIENCE, || async {
+        ensure!(screens(&slowly) == 1 && slowly.lock().contains("\x1b[?1049h"), "{:?}", slowly.lock());
+        Ok(())
+    })
+    .await?;
+    let (mut fast, quickly) = start("100ms")?;
+    poll(PATIENCE, || async {
+        controller.get(&host, "/").await?;
+        ensure!(screens(&quickly) > 5 && quickly.lock().contains(&host), "{:?}", quickly.lock());
+        Ok(())
+    })
+    .await?;
+    assert_eq!(screens(&slowly), 1, "{:?}", slowly.lock());
+    // Ctrl-C of the terminal gives the usual screen back.
+    fast.stdin.as_mut().context("a pipe")?.write_all(b"\x03").await?;
+    let status = fast.wait().await?;
+    ensure!(status.success(), "{status}: {:?}", quickly.lock());
+    poll(PATIENCE, || async {
+        ensure!(quickly.lock().ends_with("\x1b[?25h\x1b[?1049l"), "{:?}", quickly.lock());
+        Ok(())
+    })
+    .await
 }
 
 #[tokio::test]

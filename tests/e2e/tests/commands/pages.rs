@@ -155,6 +155,11 @@ async fn page(name: &str) -> anyhow::Result<()> {
 }
 
 #[tokio::test]
+async fn getting_started() -> anyhow::Result<()> {
+    page("getting-started.md").await
+}
+
+#[tokio::test]
 async fn install() -> anyhow::Result<()> {
     page("install.md").await
 }

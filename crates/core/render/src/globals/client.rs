@@ -98,6 +98,8 @@ pub(super) struct MapsView {
     replacements: ReplacementDefaults,
     /// The variables of the route are declared.
     declares_route: bool,
+    /// Something reads the ids of traces.
+    traces: bool,
 }
 
 impl MapsView {
@@ -124,6 +126,7 @@ impl MapsView {
             request_id: Printed::fixed(if config.generate_request_id { "$narthex_new_request_id" } else { "\"\"" }),
             replacements: ReplacementDefaults::new(config)?,
             declares_route: used.route.is_some(),
+            traces: used.traces,
             forwarded,
             proxy_port: Printed::fixed(if proxied { "$proxy_protocol_server_port" } else { "\"\"" }),
             scheme: Printed::fixed(if forwarded { "$narthex_scheme" } else { "$scheme" }),

@@ -5,12 +5,15 @@ use serde::Serialize;
 use settings::Config;
 
 use super::client::map_keys;
+use super::json;
 use crate::RenderError;
 use crate::print::Printed;
 
 /// What `log.conf` prints.
 #[derive(Serialize)]
 pub(super) struct LogView {
+    /// The format is that of JSON, whose variables are defined.
+    json: bool,
     escape: Option<Printed>,
     format: Printed,
     target: Option<Printed>,
@@ -33,19 +36,22 @@ const STDOUT_LINK: &str = "/var/log/nginx/access.log";
 
 impl LogView {
     pub(super) fn new(config: &Config) -> Result<Self, RenderError> {
+        let observability = &config.observability;
+        let json = json::is_chosen(config).then(json::http);
         let escape = match (config.log_format_escape_none, config.log_format_escape_json) {
+            _ if json.is_some() => Some("json"),
             (true, _) => Some("none"),
             (false, true) => Some("json"),
             (false, false) => escape(&config.log_format_upstream),
         };
-        let observability = &config.observability;
         let own = observability.http_access_log_path.as_ref();
         let target = target(config, observability.disable_http_access_log, own)?;
         let syslog = syslog(config)?;
         let errors = syslog.clone().map(|target| Ok::<_, RenderError>(ErrorLog { target, level: Printed::word(config.error_log_level)? }));
         Ok(Self {
+            json: json.is_some(),
             escape: escape.map(Printed::fixed),
-            format: Printed::template(&config.log_format_upstream),
+            format: Printed::template(json.as_ref().unwrap_or(&config.log_format_upstream)),
             params: if syslog.is_some() { Printed::fixed("") } else { in_blocks(config, own)? },
             target: target.map(|target| syslog.unwrap_or(target)),
             skipped: map_keys(&observability.skip_access_log_urls)?,

@@ -4,7 +4,7 @@ use model::Fixed;
 use serde::Serialize;
 
 use super::log::{escape, in_blocks, target};
-use super::path;
+use super::{json, path};
 use crate::print::Printed;
 use crate::{Capabilities, Paths, RenderError};
 
@@ -50,10 +50,12 @@ impl StreamView {
         let is_counted = fixed.globals.counting.is_some() && !services.is_empty();
         let own = observability.stream_access_log_path.as_ref();
         let target = target(config, observability.disable_stream_access_log, own)?;
+        let json = json::is_chosen(config).then(json::stream);
+        let escape = if json.is_some() { Some("json") } else { escape(&observability.log_format_stream) };
         Ok(Some(Self {
             services,
-            escape: escape(&observability.log_format_stream).map(Printed::fixed),
-            format: Printed::template(&observability.log_format_stream),
+            escape: escape.map(Printed::fixed),
+            format: Printed::template(json.as_ref().unwrap_or(&observability.log_format_stream)),
             target,
             params: in_blocks(config, own)?,
             counted: is_counted.then(|| path(&paths.stream_log())).transpose()?,

@@ -64,6 +64,10 @@ fn number(text: &str, range: std::ops::RangeInclusive<u32>) -> Result<u32, Inval
 pub(crate) const COUNT: Grammar<u32> =
     Grammar { value: "a whole number", read: |text, _| number(text, 0..=u32::MAX), print: u32::to_string };
 
+/// Streams of a connection that are open at once: with none a client can ask nothing.
+pub(crate) const STREAMS: Grammar<u32> =
+    Grammar { value: "a whole number from 1", read: |text, _| number(text, 1..=u32::MAX), print: u32::to_string };
+
 /// Idle connections: NGINX has memory for each from the start.
 pub(crate) const IDLE_CONNECTIONS: Grammar<u32> =
     Grammar { value: "a whole number up to 65535", read: |text, _| number(text, 0..=65_535), print: u32::to_string };

@@ -13,7 +13,7 @@ use super::dicts::{self, DICTS};
 use super::grammar::{
     ADDRESSES, BOOL, BROTLI_LEVEL, BUFFER, BY_MACHINE, CIDRS, CONNECTIONS, COUNT, FILES, HASH_BUCKET, HASH_SIZE, HEADER_PATTERNS,
     IDLE_CONNECTIONS, KIB, LEVEL, LIST, MIME_TYPES, MINUTES, OPTIONAL_HASH_BUCKET, PORT, PROTOCOLS, RISK, SECONDS, SECRET, SESSION_CACHE,
-    WHOLE_SECONDS, ZSTD_LEVEL, optional, own,
+    STREAMS, WHOLE_SECONDS, ZSTD_LEVEL, optional, own,
 };
 use super::headers::HeaderDefaults;
 use super::snippets::SnippetDefaults;
@@ -106,7 +106,7 @@ settings! {
     /// Offer HTTP/2.
     use_http2: bool = true, BOOL, "false", [Text, Routes];
     /// Concurrent requests over one HTTP/2 connection.
-    http2_max_concurrent_streams: u32 = 128, COUNT, "256", [Text] => "http2_max_concurrent_streams";
+    http2_max_concurrent_streams: u32 = 128, STREAMS, "256", [Text] => "http2_max_concurrent_streams";
     /// Nothing: NGINX has no such limit of its own any more; `large-client-header-buffers` limits HTTP/2 as well.
     http2_max_field_size: Option<Size> = None, optional("a size such as 8k, or empty"), "8k", [] inert "NGINX has ignored it since 1.19.7";
     /// Nothing, as `http2-max-field-size`.
@@ -117,7 +117,7 @@ settings! {
     /// `ssl-protocols`. See [HTTP/3](../http3.md).
     use_http3: bool = false, BOOL, "true", [Text] since Narthex;
     /// Concurrent requests over one HTTP/3 connection.
-    http3_max_concurrent_streams: u32 = 128, COUNT, "256", [Text] since Narthex;
+    http3_max_concurrent_streams: u32 = 128, STREAMS, "256", [Text] since Narthex;
     /// The port that `Alt-Svc` names; 0 = `--https-port`. For a load balancer that listens on another port.
     http3_advertised_port: u16 = 0, PORT, "9443", [Text] since Narthex;
     /// Answer the first packet of a client that is not known with a token (QUIC Retry): a round trip more, and no state for forged addresses.

@@ -113,6 +113,8 @@ fn values_that_nginx_does_not_live_with_leave_the_default() {
     for (key, value) in [
         ("max-worker-connections", "10"),
         ("max-worker-connections", "4294967295"),
+        ("http2-max-concurrent-streams", "0"),
+        ("http3-max-concurrent-streams", "0"),
         ("max-worker-open-files", "100"),
         ("upstream-keepalive-connections", "65536"),
         ("variables-hash-max-size", "0"),

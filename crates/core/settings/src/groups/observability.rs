@@ -8,7 +8,7 @@ use super::common::{self, BOOL, LOCATION, set, trimmed};
 use crate::rare::Rare;
 use crate::table::*;
 
-pub use defaults::{ObservabilityDefaults, Ratio, Sampler};
+pub use defaults::{LogPreset, ObservabilityDefaults, Ratio, Sampler};
 pub(crate) use defaults::{unsendable_logs, withdraw_unknown};
 
 pub(super) static GROUP: Group = Group {

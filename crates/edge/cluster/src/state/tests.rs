@@ -8,6 +8,7 @@ use crate::decode::Fetched;
 use crate::fetch::{FetchOutcome, Ticket};
 
 const INGRESSES: usize = 0;
+const SERVICES: usize = 1;
 const SECRETS: usize = 3;
 
 fn decode<K: Watched>(value: serde_json::Value) -> Fetched<K> {
@@ -30,7 +31,7 @@ fn ready() -> ClusterState {
         state.handle(Message::Ingress(INGRESSES, input), now);
     }
     for input in [Input::Begin, Input::End] {
-        state.handle(Message::Service(1, input), now);
+        state.handle(Message::Service(SERVICES, input), now);
     }
     for input in [Input::Begin, Input::End] {
         state.handle(Message::EndpointSlice(2, input), now);
@@ -52,10 +53,29 @@ fn ready() -> ClusterState {
 
 fn apply(state: &mut ClusterState, ingress: Fetched<Ingress>) -> Vec<Ticket> {
     state.handle(Message::Ingress(INGRESSES, Input::Apply(ingress)), Timestamp::UNIX_EPOCH);
+    tickets(state)
+}
+
+/// A Service whose TCP port is decrypted with a Secret.
+fn service(state: &mut ClusterState, name: &str, secret: &str) -> Vec<Ticket> {
+    let annotations = json!({"nginx.ingress.kubernetes.io/tcp-tls-secret": secret});
+    let object = decode(json!({"metadata": {"namespace": "n", "name": name, "annotations": annotations}, "spec": {}}));
+    state.handle(Message::Service(SERVICES, Input::Apply(object)), Timestamp::UNIX_EPOCH);
+    tickets(state)
+}
+
+fn tickets(state: &mut ClusterState) -> Vec<Ticket> {
     let tickets = state.take_requests().into_iter().map(|request| match request {
         Request::Secret(ticket) | Request::ConfigMap(ticket) => ticket,
     });
     tickets.collect()
+}
+
+/// The Secrets of the next snapshot's Services, by the names of these.
+fn published(state: &mut ClusterState) -> Vec<(String, String)> {
+    let snapshot = state.take_snapshot().unwrap();
+    let services = snapshot.services.iter();
+    services.map(|(key, service)| (key.name.to_string(), service.tcp_tls_secrets[0].1.to_string())).collect()
 }
 
 fn held(state: &mut ClusterState) -> Option<String> {
@@ -84,6 +104,22 @@ fn an_answer_to_a_reference_that_is_gone_is_void() {
     assert_eq!(held(&mut state), None);
     state.answer(FetchAnswer::Secret(second[0].clone(), FetchOutcome::Present(secret("bmV3", "2"))), Timestamp::UNIX_EPOCH);
     assert_eq!(held(&mut state).as_deref(), Some("new"));
+}
+
+#[test]
+fn a_service_keeps_the_secret_of_before_while_its_next_one_is_fetched() {
+    let mut state = ready();
+    let of = |name: &str, secret: &str| (name.to_owned(), secret.to_owned());
+    let first = service(&mut state, "db", "s");
+    state.answer(FetchAnswer::Secret(first[0].clone(), FetchOutcome::Present(secret("b2xk", "1"))), Timestamp::UNIX_EPOCH);
+    assert_eq!(published(&mut state), [of("db", "s")]);
+    let second = service(&mut state, "db", "next");
+    assert!(service(&mut state, "new", "next").is_empty(), "it is being fetched");
+    assert_eq!(published(&mut state), [of("db", "s"), of("new", "next")], "Ingresses may lead to the new one");
+    assert_eq!(held(&mut state).as_deref(), Some("old"));
+    state.answer(FetchAnswer::Secret(second[0].clone(), FetchOutcome::Absent), Timestamp::UNIX_EPOCH);
+    assert_eq!(published(&mut state), [of("db", "next"), of("new", "next")]);
+    assert_eq!(held(&mut state), None);
 }
 
 #[test]

@@ -176,9 +176,13 @@ async fn at_a_time(changes: bool) -> usize {
     let addresses: Arc<[Address]> = [Address::ip("192.0.2.1")].into();
     let mut held = 0;
     let look = async {
-        eventually(&fake, "the first writes", || fake.held() > 0).await;
+        let least = if changes { 1 } else { 10 };
+        eventually(&fake, "the first writes", || fake.held() >= least).await;
         // Those that are sent at the same time arrive while others are answered.
         for _ in 0..50 {
+            if changes {
+                snapshots.send_replace(Some(Arc::default()));
+            }
             fake.client().await.request_text(http::Request::get("/api/v1/pods").body(Vec::new()).unwrap()).await.unwrap();
         }
         held = fake.held();

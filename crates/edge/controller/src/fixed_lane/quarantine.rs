@@ -8,7 +8,7 @@ use std::time::Duration;
 use model::{Built, KeyValue, ObjectKey};
 use tokio::time::Instant;
 
-use super::search::Piece;
+use super::search::{Piece, parts_of};
 
 const FIRST_LOOK: Duration = Duration::from_secs(30);
 const LAST_LOOK: Duration = Duration::from_secs(30 * 60);
@@ -74,17 +74,17 @@ impl HeldParts {
         self.0.retain(|held| held.part != *part);
     }
 
-    /// Forgets what is not quarantined any more: its object has changed.
+    /// Forgets what is not quarantined any more: its object has changed. A build that began before it was refused still has it.
     pub(super) fn follow(&mut self, built: &Built) {
         self.0.retain(|held| {
-            held.subjects.iter().any(|subject| match subject {
+            let is_refused = held.subjects.iter().any(|subject| match subject {
                 Subject::Ingress(ingress) => built.quarantined.contains_key(ingress),
-                // A build of before it was refused still has it.
                 Subject::Setting(key, value) => {
                     built.refused_keys.get(key) == Some(value) || built.basis.values().get(key).as_ref() == Some(value)
                 }
                 Subject::Certificate { id, .. } => built.refused_certificates.contains(id),
-            })
+            });
+            is_refused || parts_of(&built.model.fixed).any(|part| part == held.part)
         });
     }
 
@@ -129,5 +129,25 @@ impl Suspects {
 
     fn has(&self, namespace: &Arc<str>) -> bool {
         self.0.get(namespace).is_some_and(|since| *since + SUSPICION > Instant::now())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::{Profile, ProfileId};
+
+    use super::*;
+
+    #[test]
+    fn a_refused_part_is_tested_again_although_a_build_of_before_it_was_refused_comes_after() {
+        let (id, profile) = (ProfileId("p".into()), Arc::new(Profile::default()));
+        let mut held = HeldParts::default();
+        held.add(Piece::Profile(id.clone(), profile.clone()), vec![Subject::Ingress(ObjectKey::new("n", "i"))]);
+        let mut before = Built::default();
+        before.model.fixed.profiles.insert(id, profile);
+        held.follow(&before);
+        assert!(held.next().is_some());
+        held.follow(&Built::default());
+        assert!(held.next().is_none(), "it is not asked for any more");
     }
 }

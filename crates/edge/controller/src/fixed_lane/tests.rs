@@ -118,6 +118,27 @@ async fn a_failure_ends_when_what_failed_is_not_wanted_any_more() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_search_for_what_is_refused_ends_with_the_master_and_begins_again_beside_the_next_one() {
+    let mut bed = Bed::over(world(|fixed| strict(fixed, "no")), 1000);
+    bed.snapshots.send_replace(snapshot(&[], (1..5).map(|number| ingress(&format!("i{number}"), number))));
+    settled(&mut bed).await;
+    bed.fake.world().test_takes = Duration::from_secs(5);
+    bed.snapshots.send_replace(snapshot(&[], (1..30).map(|number| ingress(&format!("i{number}"), number))));
+    tokio::time::sleep(Duration::from_secs(12)).await;
+    let tests = bed.fake.world().tests;
+    assert!(tests > 0 && !bed.fake.world().calls.contains(&"restart"));
+    bed.fake.die();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let calls = bed.fake.world().calls.clone();
+    assert!(calls.ends_with(&["restart", "apply"]), "{calls:?}");
+    assert_eq!(bed.fake.world().tests, tests);
+    assert_eq!(problems(&bed, "Quarantined"), Vec::<String>::new());
+    bed.fake.world().test_takes = Duration::ZERO;
+    settled(&mut bed).await;
+    assert_eq!(problems(&bed, "Quarantined").len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_the_version_of_before_refers_to_stays_while_a_host_waits_also_over_a_restart() {
     let killed = Arc::new(AtomicBool::new(false));
     let kills = killed.clone();

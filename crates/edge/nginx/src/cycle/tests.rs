@@ -6,11 +6,13 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
 use parking_lot::Mutex;
+use tokio::sync::Notify;
 
 use super::*;
 use crate::data_plane::DataPlaneError;
 use crate::error::Complaint;
 use crate::live::Held;
+use crate::procfs::Worker;
 
 /// The reaction of the fake to a reload or a start.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -36,6 +38,8 @@ struct World {
     trace: Vec<String>,
     mood: Mood,
     refuse: Option<&'static str>,
+    /// Tests come to no end, and the master dies during the next one.
+    tests_hang: bool,
     master: Option<Identity>,
     stray: Option<Identity>,
     workers: Vec<Worker>,
@@ -54,6 +58,7 @@ struct World {
 
 struct Fake {
     world: Mutex<World>,
+    ended: Notify,
     paths: Paths,
 }
 
@@ -106,6 +111,11 @@ impl Fake {
 
 impl Process for Fake {
     async fn test(&self, _: Duration) -> Result<Tested, ApplyError> {
+        if self.world.lock().tests_hang {
+            self.world.lock().master = None;
+            self.ended.notify_one();
+            std::future::pending::<()>().await;
+        }
         let conf = store::staged_conf(&self.paths);
         let text = fs::read_to_string(&conf).unwrap();
         self.trace(format!("test {text}"));
@@ -163,6 +173,12 @@ impl Process for Fake {
             }
         }
         world.master == Some(id)
+    }
+
+    async fn exited(&self, id: Identity) {
+        while self.world.lock().master == Some(id) {
+            self.ended.notified().await;
+        }
     }
 
     async fn exit_status(&self) -> Option<String> {
@@ -237,6 +253,7 @@ impl Bed {
             trace: Vec::new(),
             mood: Mood::Obeys,
             refuse: None,
+            tests_hang: false,
             master: None,
             stray: None,
             workers: Vec::new(),
@@ -249,7 +266,7 @@ impl Bed {
             held: 0,
             closing: 0,
         };
-        let fake = Fake { world: Mutex::new(world), paths: paths.clone() };
+        let fake = Fake { world: Mutex::new(world), ended: Notify::new(), paths: paths.clone() };
         let timeout = Duration::from_secs(3);
         let limits = Limits { start_timeout: timeout, confirm_timeout: timeout, flags: BTreeMap::from([(8080, "--http-port")]) };
         Self { _dir: dir, cycle: Cycle::new(fake, paths, limits, Vec::new()) }
@@ -322,6 +339,20 @@ async fn a_test_changes_nothing() {
     bed.world(|world| world.refuse = Some("nginx: [emerg] no in CONF:7"));
     assert!(matches!(bed.cycle.test(&set("three"), Duration::MAX).await, Err(ApplyError::Refused(Complaint { line: Some(7), .. }))));
     bed.check(&["test two", "test three"], "one");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_test_ends_with_the_master_and_nothing_of_it_stays() {
+    let mut bed = Bed::serving().await;
+    bed.world(|world| world.tests_hang = true);
+    let error = bed.apply("two").await.unwrap_err();
+    assert!(matches!(error, ApplyError::Exited { .. }), "{error}");
+    bed.check(&[], "one");
+    let error = bed.cycle.test(&set("two"), Duration::from_secs(1)).await.unwrap_err();
+    assert!(matches!(error, ApplyError::Exited { .. }), "it was not started again since: {error}");
+    bed.world(|world| world.tests_hang = false);
+    assert!(bed.cycle.restart().await.unwrap().started);
+    bed.apply("two").await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]

@@ -5,7 +5,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::Duration;
 
 use crate::bed::{Bed, SplitBed, eventually, signal};
-use nginx::{ApplyError, DataPlane, DataPlaneError, DataPlaneServer, OpenError};
+use nginx::{ApplyError, DataPlane, DataPlaneError, DataPlaneServer, OpenError, Place};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
@@ -100,6 +100,27 @@ async fn a_server_of_another_version_or_none_is_said_as_it_is() {
     assert!(matches!(client.capabilities().await, Err(DataPlaneError::Unexpected(_))));
     assert!(matches!(client.capabilities().await, Err(DataPlaneError::Unreachable { .. })), "cut short");
     serving.join().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn processes_for_people_are_the_same_from_the_other_container() {
+    let bed = SplitBed::new().await;
+    let _supervisor = bed.serving().await;
+    let there = Place::DataPlane(DataPlane::socket(&bed.paths)).processes(&bed.paths).await.unwrap();
+    let here = Place::Here(nginx::find_binary(None).unwrap()).processes(&bed.paths).await.unwrap();
+    // Starts are measured from the present clock, and differ by its last digits.
+    let ids = |of: &nginx::Processes| {
+        let masters: Vec<i32> = of.masters.iter().map(|(pid, _)| *pid).collect();
+        (masters, of.workers.iter().map(|worker| (worker.pid, worker.ticks, worker.leaving)).collect::<Vec<_>>())
+    };
+    assert_eq!(ids(&there), ids(&here));
+    assert_eq!(ids(&there).0, [bed.master()]);
+    assert!(
+        !there.workers.is_empty() && there.workers.iter().all(|worker| worker.resident_bytes > 0 && worker.start.is_some()),
+        "{there:?}"
+    );
+    // One that is away says nothing, instead of that there are none.
+    assert_eq!(Place::DataPlane("/nowhere".into()).processes(&bed.paths).await, None);
 }
 
 #[tokio::test(flavor = "multi_thread")]

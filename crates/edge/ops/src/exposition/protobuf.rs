@@ -2,9 +2,9 @@
 //!
 //! Written by hand: a dozen fields, straight from the counters, without a tree of objects between.
 
-use prometheus::proto::{self, MetricFamily, MetricType};
+use prometheus::proto::{self, MetricFamily};
 
-use super::{Family, Kind, Observations, pairs};
+use super::{Exemplar, Family, Kind, Observations, pairs};
 use crate::requests::{Sparse, ZERO_THRESHOLD};
 
 /// A message that is being written.
@@ -69,7 +69,7 @@ mod metric {
     pub(super) const VALUE: u32 = 1;
 }
 
-/// Fields of `Histogram`, and those of `Bucket` and `BucketSpan`.
+/// Fields of `Histogram`, and those of `Bucket`, `BucketSpan`, `Exemplar` and its `Timestamp`.
 mod histogram {
     pub(super) const COUNT: u32 = 1;
     pub(super) const SUM: u32 = 2;
@@ -79,34 +79,53 @@ mod histogram {
     pub(super) const ZERO_COUNT: u32 = 7;
     pub(super) const POSITIVE_SPAN: u32 = 12;
     pub(super) const POSITIVE_DELTA: u32 = 13;
+    pub(super) const EXEMPLARS: u32 = 16;
     pub(super) const CUMULATIVE_COUNT: u32 = 1;
     pub(super) const UPPER_BOUND: u32 = 2;
+    pub(super) const EXEMPLAR: u32 = 3;
     pub(super) const OFFSET: u32 = 1;
     pub(super) const LENGTH: u32 = 2;
+    pub(super) const EXEMPLAR_LABEL: u32 = 1;
+    pub(super) const EXEMPLAR_VALUE: u32 = 2;
+    pub(super) const EXEMPLAR_TIME: u32 = 3;
+    pub(super) const SECONDS: u32 = 1;
+    pub(super) const NANOSECONDS: u32 = 2;
 }
 
-pub(super) fn values<'a>(out: &mut Vec<u8>, family: &Family, values: impl Iterator<Item = (&'a str, f64)>) {
+pub(super) fn values<'a>(out: &mut Vec<u8>, family: &Family, constant: &str, values: impl Iterator<Item = (&'a str, f64)>) {
     let metrics = values.map(|(labels, value)| {
-        let mut metric = labelled(pairs(labels));
+        let mut metric = labelled(pairs(constant).chain(pairs(labels)));
         push_value(&mut metric, if family.kind == Kind::Counter { metric::COUNTER } else { metric::GAUGE }, value);
         metric
     });
     push_family(out, &[family.prefix, family.name].concat(), family.help, family.kind, metrics);
 }
 
-pub(super) fn histograms<'a>(out: &mut Vec<u8>, family: &Family, bounds: &[f64], series: impl Iterator<Item = Observations<'a>>) {
+pub(super) fn histograms<'a>(
+    out: &mut Vec<u8>,
+    family: &Family,
+    constant: &str,
+    bounds: &[f64],
+    series: impl Iterator<Item = Observations<'a>>,
+) {
     let metrics = series.map(|observations| {
-        let mut metric = labelled(pairs(&observations.labels));
+        let mut metric = labelled(pairs(constant).chain(pairs(observations.labels)));
         let mut message = Message::default();
         message.uint(histogram::COUNT, observations.counts.iter().sum());
         message.double(histogram::SUM, observations.sum);
+        let exemplar = |index: usize| observations.exemplars.get(index).and_then(Option::as_ref);
         let mut total = 0;
-        for (bound, count) in bounds.iter().zip(observations.counts) {
+        for (index, (bound, count)) in bounds.iter().zip(observations.counts).enumerate() {
             total += count;
-            push_bucket(&mut message, *bound, total);
+            push_bucket(&mut message, *bound, total, exemplar(index));
+        }
+        // The last bucket is that of the count, and only there for what is in it.
+        if let (Some(last), Some(count)) = (exemplar(bounds.len()), observations.counts.last()) {
+            push_bucket(&mut message, f64::INFINITY, total + count, Some(last));
         }
         if let Some(native) = observations.native {
             push_native(&mut message, native);
+            push_exemplars(&mut message, observations.exemplars);
         }
         metric.bytes(metric::HISTOGRAM, &message.0);
         metric
@@ -116,12 +135,7 @@ pub(super) fn histograms<'a>(out: &mut Vec<u8>, family: &Family, bounds: &[f64],
 
 pub(super) fn registered(out: &mut Vec<u8>, families: &[MetricFamily]) {
     for family in families {
-        let kind = match family.get_field_type() {
-            MetricType::COUNTER => Kind::Counter,
-            MetricType::HISTOGRAM => Kind::Histogram,
-            // The others are registered by none of us.
-            _ => Kind::Gauge,
-        };
+        let kind = Kind::of(family.get_field_type());
         let metrics = family.get_metric().iter().map(|metric| of_registry(kind, metric));
         push_family(out, family.name(), family.help(), kind, metrics);
     }
@@ -138,7 +152,7 @@ fn of_registry(kind: Kind, metric: &proto::Metric) -> Message {
             inner.uint(histogram::COUNT, observed.get_sample_count());
             inner.double(histogram::SUM, observed.get_sample_sum());
             for bucket in observed.get_bucket() {
-                push_bucket(&mut inner, bucket.upper_bound(), bucket.cumulative_count());
+                push_bucket(&mut inner, bucket.upper_bound(), bucket.cumulative_count(), None);
             }
             message.bytes(metric::HISTOGRAM, &inner.0);
         }
@@ -171,12 +185,16 @@ const fn code(kind: Kind) -> u64 {
 fn labelled<'a>(labels: impl Iterator<Item = (&'a str, String)>) -> Message {
     let mut metric = Message::default();
     for (name, value) in labels {
-        let mut pair = Message::default();
-        pair.bytes(metric::LABEL_NAME, name.as_bytes());
-        pair.bytes(metric::LABEL_VALUE, value.as_bytes());
-        metric.bytes(metric::LABEL, &pair.0);
+        push_pair(&mut metric, metric::LABEL, name, &value);
     }
     metric
+}
+
+fn push_pair(message: &mut Message, field: u32, name: &str, value: &str) {
+    let mut pair = Message::default();
+    pair.bytes(metric::LABEL_NAME, name.as_bytes());
+    pair.bytes(metric::LABEL_VALUE, value.as_bytes());
+    message.bytes(field, &pair.0);
 }
 
 fn push_value(metric: &mut Message, field: u32, value: f64) {
@@ -185,11 +203,36 @@ fn push_value(metric: &mut Message, field: u32, value: f64) {
     metric.bytes(field, &inner.0);
 }
 
-fn push_bucket(message: &mut Message, bound: f64, total: u64) {
+fn push_bucket(message: &mut Message, bound: f64, total: u64, exemplar: Option<&Exemplar>) {
     let mut bucket = Message::default();
     bucket.uint(histogram::CUMULATIVE_COUNT, total);
     bucket.double(histogram::UPPER_BOUND, bound);
+    if let Some(exemplar) = exemplar {
+        push_exemplar(&mut bucket, histogram::EXEMPLAR, exemplar);
+    }
     message.bytes(histogram::BUCKET, &bucket.0);
+}
+
+/// Those of the buckets again, beside the native ones: oldest first, as Prometheus stores none that is older than the last.
+fn push_exemplars(message: &mut Message, exemplars: &[Option<Exemplar>]) {
+    let mut all: Vec<&Exemplar> = exemplars.iter().flatten().collect();
+    all.sort_by(|one, other| one.time.total_cmp(&other.time));
+    for exemplar in all {
+        push_exemplar(message, histogram::EXEMPLARS, exemplar);
+    }
+}
+
+fn push_exemplar(message: &mut Message, field: u32, exemplar: &Exemplar) {
+    let mut inner = Message::default();
+    for (name, id) in [("trace_id", format!("{:032x}", exemplar.trace)), ("span_id", format!("{:016x}", exemplar.span))] {
+        push_pair(&mut inner, histogram::EXEMPLAR_LABEL, name, &id);
+    }
+    inner.double(histogram::EXEMPLAR_VALUE, exemplar.value);
+    let mut time = Message::default();
+    time.uint(histogram::SECONDS, exemplar.time as u64);
+    time.uint(histogram::NANOSECONDS, (exemplar.time.fract() * 1e9) as u64);
+    inner.bytes(histogram::EXEMPLAR_TIME, &time.0);
+    message.bytes(field, &inner.0);
 }
 
 /// The buckets as spans of neighbours, each count as the difference to the one before.

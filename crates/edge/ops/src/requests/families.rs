@@ -31,10 +31,9 @@ pub(super) fn labels(options: &RequestOptions, line: &Line, host: &str) -> Strin
 /// All families that are not excluded and have a series.
 pub(super) fn write<'a>(options: &RequestOptions, series: impl Iterator<Item = (&'a str, &'a Series)> + Clone, out: &mut Exposition) {
     let excluded = |name: &str| options.excluded.iter().any(|excluded| excluded.strip_prefix(PREFIX).unwrap_or(excluded) == name);
-    let all = |labels: &str| format!("{},{labels}", options.constant_labels);
+    let constant = &options.constant_labels;
     if !excluded(REQUESTS.name) && series.clone().next().is_some() {
-        let values: Vec<(String, f64)> = series.clone().map(|(labels, series)| (all(labels), series.requests as f64)).collect();
-        REQUESTS.write(&values, out);
+        out.values(&REQUESTS, constant, series.clone().map(|(labels, series)| (labels, series.requests as f64)));
     }
     for (index, histogram) in HISTOGRAMS.iter().enumerate().filter(|(_, histogram)| !excluded(histogram.family.name)) {
         let mut observed = series.clone().filter(|(_, series)| series.histograms[index].total() > 0).peekable();
@@ -44,8 +43,9 @@ pub(super) fn write<'a>(options: &RequestOptions, series: impl Iterator<Item = (
         let observed = observed.map(|(labels, series)| {
             let buckets = &series.histograms[index];
             let native = series.native.as_ref().and_then(|native| native.get(index));
-            Observations { labels: all(labels), counts: &buckets.counts, sum: histogram.kind.shown(buckets.sum), native }
+            let exemplars = if index == 0 { &*series.exemplars } else { &[] };
+            Observations { labels, counts: &buckets.counts, sum: histogram.kind.shown(buckets.sum), native, exemplars }
         });
-        out.histograms(&histogram.family, options.bounds(histogram.kind), observed);
+        out.histograms(&histogram.family, constant, options.bounds(histogram.kind), observed);
     }
 }

@@ -1,5 +1,5 @@
 //! One series as a worker tells it: `[[namespace, ingress, service, path, host, canary, method], status, host is a client's, requests,
-//! [histogram, ...], [native buckets, ...]]`, the last part only where they are counted.
+//! [histogram, ...], [native buckets, ...], [exemplar, ...]]`, the last parts only where there are some.
 
 use std::str::FromStr;
 
@@ -7,6 +7,7 @@ use serde::Deserialize;
 
 use super::native;
 use super::series::{HISTOGRAMS, NATIVE};
+use crate::exposition::Exemplar;
 
 /// The rule whose requests a series counts. Empty where no rule matched.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,6 +35,8 @@ pub(super) struct Line {
     pub(super) observed: [Observed; HISTOGRAMS.len()],
     /// Of the first histograms: zeros, then indices of exponential buckets each with its count. None, or one for each.
     pub(super) native: Vec<Vec<i64>>,
+    /// Of the first histogram, each with the index of its bucket.
+    pub(super) exemplars: Vec<(usize, Exemplar)>,
 }
 
 /// The increments of one histogram.
@@ -50,13 +53,25 @@ pub(super) struct Observed {
 pub(super) struct Unreadable;
 
 #[derive(Deserialize)]
-struct Wire([String; 7], u16, bool, u64, [Vec<u64>; HISTOGRAMS.len()], #[serde(default)] Vec<Vec<i64>>);
+struct Wire(
+    [String; 7],
+    u16,
+    bool,
+    u64,
+    [Vec<u64>; HISTOGRAMS.len()],
+    #[serde(default)] Vec<Vec<i64>>,
+    #[serde(default)] Vec<WireExemplar>,
+);
+
+/// Index of a bucket, milliseconds, trace, span, milliseconds since 1970.
+#[derive(Deserialize)]
+struct WireExemplar(usize, u64, String, String, u64);
 
 impl FromStr for Line {
     type Err = Unreadable;
 
     fn from_str(text: &str) -> Result<Self, Unreadable> {
-        let Wire(labels, status, of_client, count, histograms, native) = serde_json::from_str(text).map_err(|_| Unreadable)?;
+        let Wire(labels, status, of_client, count, histograms, native, exemplars) = serde_json::from_str(text).map_err(|_| Unreadable)?;
         let [namespace, ingress, service, path, host, canary, method] = labels;
         let labels = Labels { namespace: namespace.into(), ingress: ingress.into(), host: host.into(), of_client };
         let mut observed: [Observed; HISTOGRAMS.len()] = Default::default();
@@ -66,7 +81,21 @@ impl FromStr for Line {
         if native.len() > NATIVE || !native.iter().all(|numbers| native::is_readable(numbers)) {
             return Err(Unreadable);
         }
-        Ok(Self { labels, service, path, canary, method, status, count, observed, native })
+        let exemplars = exemplars.iter().map(WireExemplar::read).collect::<Option<_>>().ok_or(Unreadable)?;
+        Ok(Self { labels, service, path, canary, method, status, count, observed, native, exemplars })
+    }
+}
+
+impl WireExemplar {
+    /// Ids are digits and nothing else: they become text of the exposition.
+    fn read(&self) -> Option<(usize, Exemplar)> {
+        let Self(bucket, milliseconds, trace, span, time) = self;
+        let are_digits = |id: &str, digits: usize| id.len() == digits && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+        if !are_digits(trace, 32) || !are_digits(span, 16) {
+            return None;
+        }
+        let (trace, span) = (u128::from_str_radix(trace, 16).ok()?, u64::from_str_radix(span, 16).ok()?);
+        Some((*bucket, Exemplar { trace, span, value: *milliseconds as f64 / 1000.0, time: *time as f64 / 1000.0 }))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::line::{Labels, Line, Observed};
 use super::native::{NativeOptions, Sparse};
-use crate::exposition::Family;
+use crate::exposition::{Exemplar, Family};
 
 /// The quantity that a histogram measures, and so its bounds and unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,6 +57,8 @@ pub(super) struct Series {
     pub(super) histograms: [Buckets; HISTOGRAMS.len()],
     /// Of the first ones, where they are kept.
     pub(super) native: Option<Box<[Sparse; NATIVE]>>,
+    /// The last one of each bucket of the first histogram; empty until the first.
+    pub(super) exemplars: Box<[Option<Exemplar>]>,
 }
 
 /// A histogram's numbers.
@@ -72,7 +74,7 @@ impl Series {
     pub(super) fn new(labels: Labels, bounds: [usize; HISTOGRAMS.len()], native: Option<NativeOptions>) -> Self {
         let histograms = bounds.map(|bounds| Buckets { sum: 0, counts: vec![0; bounds + 1].into() });
         let native = native.map(|options| Box::new(std::array::from_fn(|_| Sparse::new(options.schema, options.most_buckets))));
-        Self { labels, requests: 0, histograms, native }
+        Self { labels, requests: 0, histograms, native, exemplars: Box::default() }
     }
 
     /// Adds a line, its histograms only if their bounds are ours.
@@ -85,6 +87,20 @@ impl Series {
             for (sparse, numbers) in self.native.iter_mut().flat_map(|native| native.iter_mut()).zip(&line.native) {
                 sparse.add(numbers);
             }
+            for (bucket, exemplar) in &line.exemplars {
+                self.keep(*bucket, exemplar);
+            }
+        }
+    }
+
+    fn keep(&mut self, bucket: usize, exemplar: &Exemplar) {
+        if self.exemplars.is_empty() {
+            self.exemplars = vec![None; self.histograms[0].counts.len()].into();
+        }
+        if let Some(kept) = self.exemplars.get_mut(bucket)
+            && kept.as_ref().is_none_or(|kept| kept.time <= exemplar.time)
+        {
+            *kept = Some(exemplar.clone());
         }
     }
 }

@@ -151,6 +151,54 @@ fn native_buckets_add_up_beside_the_others() {
     assert!(family(&metrics, "request_duration_seconds_count")[0].ends_with(" 2"), "the classic ones are there as well");
 }
 
+const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
+
+fn traced(buckets: &str, exemplars: &str) -> String {
+    line("i", "h", false, &format!("1,[{buckets},[],[],[],[],[],[]],[],{exemplars}"))
+}
+
+#[test]
+fn each_bucket_has_its_last_exemplar() {
+    let metrics = RequestMetrics::new(options());
+    let exemplar =
+        |bucket: u8, milliseconds: u16, span: &str, time: u16| format!(r#"[{bucket},{milliseconds},"{TRACE}","{span:0>16}",{time}]"#);
+    let lines = [
+        traced("[2004,0,1,2,1]", &format!("[{},{}]", exemplar(0, 4, "a", 1000), exemplar(2, 2000, "b", 1500))),
+        traced("[3,0,1]", &format!("[{}]", exemplar(0, 3, "c", 2000))),
+        // From another worker, and late.
+        traced("[2,0,1]", &format!("[{},{}]", exemplar(0, 2, "d", 1900), exemplar(9, 2, "e", 1900))),
+    ];
+    metrics.take(
+        &format!("1\n{KEY}\n{}\n\"other\"\n{}\n", lines.join("\n"), traced("[1,0,1]", &format!("[{}]", exemplar(0, 1, "f", 9000)))),
+        ALL,
+    );
+    let text = |form| {
+        let mut out = Exposition::new(form);
+        metrics.write(&mut out);
+        String::from_utf8(out.into_bytes()).unwrap()
+    };
+    let openmetrics = text(crate::Form::OpenMetrics);
+    let found: Vec<&str> = openmetrics.lines().filter_map(|line| Some(line.split_once(" # ")?.1)).collect();
+    let expected =
+        [("c", "0.003 2.000"), ("b", "2 1.500")].map(|(span, rest)| format!("{{trace_id=\"{TRACE}\",span_id=\"{span:0>16}\"}} {rest}"));
+    assert_eq!(found, expected, "{openmetrics}");
+    assert!(!text(crate::Form::Text).contains(TRACE), "the text format has no exemplars");
+}
+
+#[test]
+fn exemplars_of_another_form_are_no_line() {
+    let metrics = RequestMetrics::new(options());
+    let trace = |trace: &str, span: &str| format!(r#"[[0,1,"{trace}","{span}",1]]"#);
+    let span = "b7ad6b7169203331";
+    for exemplars in
+        [trace(TRACE, "b7ad"), trace("a\\\"}", span), trace(&TRACE.replace('0', "+"), span), "[[0,1]]".to_owned(), "[1]".to_owned()]
+    {
+        let unreadable = traced("[]", &exemplars);
+        let taken = metrics.take(&format!("1\n{KEY}\n{unreadable}\n"), ALL).expect("it is not empty");
+        assert_eq!(taken.unreadable, Some(unreadable));
+    }
+}
+
 #[test]
 fn native_buckets_of_another_form_are_no_line() {
     let metrics = RequestMetrics::new(options());

@@ -22,13 +22,19 @@ const CONFIRMED: &str = "confirmed-configmap";
 
 /// Renders and applies.
 pub(super) struct NginxPort {
-    pub(super) supervisor: Supervisor,
-    pub(super) capabilities: Capabilities,
-    pub(super) paths: Paths,
-    pub(super) journal: Journal,
+    supervisor: Supervisor,
+    capabilities: Capabilities,
+    paths: Paths,
+    journal: Journal,
+    /// A loss that ended a test.
+    noticed: Option<Loss>,
 }
 
 impl NginxPort {
+    pub(super) fn new(supervisor: Supervisor, capabilities: Capabilities, paths: Paths, journal: Journal) -> Self {
+        Self { supervisor, capabilities, paths, journal, noticed: None }
+    }
+
     fn render(&self, fixed: &Fixed) -> Result<FileSet, ApplyError> {
         render::render(fixed, &self.capabilities, &self.paths).map_err(unrenderable)
     }
@@ -76,7 +82,15 @@ impl Nginx for NginxPort {
 
     async fn test(&mut self, fixed: &Fixed, limit: Duration) -> Result<Duration, ApplyError> {
         let files = self.render(fixed)?;
-        self.supervisor.test(&files, limit).await.map_err(|error| refine(error, &files))
+        let missing = self.supervisor.workers_missing();
+        tokio::select! {
+            biased;
+            () = missing => {
+                self.noticed = Some(Loss::Workers);
+                Err(ApplyError::Failed("workers of nginx ended for good while a configuration was tested".into()))
+            }
+            tested = self.supervisor.test(&files, limit) => tested.map_err(|error| refine(error, &files)),
+        }
     }
 
     async fn restore(&mut self, loss: Loss) -> Result<bool, ApplyError> {
@@ -113,6 +127,9 @@ impl Nginx for NginxPort {
     }
 
     async fn lost(&mut self) -> Loss {
+        if let Some(loss) = self.noticed.take() {
+            return loss;
+        }
         tokio::select! {
             biased;
             () = self.supervisor.exited() => Loss::Master,

@@ -6,14 +6,14 @@ mod texts;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
 use console::{Asked, Question, Refusal, Source, json};
 use controller::metrics::Identity;
 use controller::{Handle, Journal, Metrics};
-use inspect::{Dictionary, Events, Generation, List, Master, Setting, SourceKind, State, TrafficTable, Worker, Workers};
+use inspect::{Dictionary, Events, Generation, Index, List, Master, Setting, SourceKind, State, TrafficTable, Worker, Workers};
 use model::{BuildOptions, Built, Snapshot};
 use nginx::{LiveClient, Place, WorkerProcess};
 use ops::RequestQuery;
@@ -21,6 +21,7 @@ use parking_lot::Mutex;
 use render::Paths;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
+use tracing::warn;
 
 use super::requests::Collector;
 use super::source::LeaseView;
@@ -55,6 +56,30 @@ pub(super) struct Inspection {
     /// When the controller began.
     pub(super) started: f64,
     pub(super) traffic: Mutex<Option<(Instant, Arc<TrafficTable>)>>,
+    pub(super) index: Indexed,
+}
+
+/// The index of the newest build that was asked about. Publishing one costs nothing, and none is kept in memory by it.
+#[derive(Default)]
+pub(super) struct Indexed(Mutex<Option<IndexOf>>);
+
+struct IndexOf {
+    built: Weak<Built>,
+    snapshot: Weak<Snapshot>,
+    index: Arc<Index>,
+}
+
+impl Indexed {
+    fn of(&self, built: &Arc<Built>, snapshot: &Arc<Snapshot>) -> Arc<Index> {
+        let (built, snapshot) = (Arc::downgrade(built), Arc::downgrade(snapshot));
+        let mut kept = self.0.lock();
+        if let Some(known) = kept.as_ref().filter(|known| known.built.ptr_eq(&built) && known.snapshot.ptr_eq(&snapshot)) {
+            return known.index.clone();
+        }
+        let index = Arc::new(Index::default());
+        *kept = Some(IndexOf { built, snapshot, index: index.clone() });
+        index
+    }
 }
 
 /// The present time, in seconds since 1970.
@@ -62,11 +87,13 @@ pub(super) fn time() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
 }
 
-/// The listener of the console, where there is one, whose token can be used.
+/// The listener of the console, where there is one. A token that can't be used is no error: clients of NGINX are served, and those of the console are not.
 pub(super) async fn bind(args: &ConsoleArgs) -> anyhow::Result<Option<TcpListener>> {
     let Some(address) = args.address()? else { return Ok(None) };
-    if let Some(file) = &args.console_token_file {
-        console::Token::new(file).check().await.context("--console-token-file")?;
+    if let Some(file) = &args.console_token_file
+        && let Err(error) = console::Token::new(file).check().await
+    {
+        warn!(%error, "the console lets no client in until --console-token-file can be used");
     }
     let listener = TcpListener::bind(address).await;
     listener.map(Some).with_context(|| format!("can't listen on {address}, which --console-port and --console-address set"))
@@ -84,9 +111,11 @@ impl Source for Inspection {
         let snapshot = self.snapshots.borrow().clone().unwrap_or_default();
         let loaded = self.handle.loaded.borrow().clone();
         let traffic = self.traffic();
+        let index = self.index.of(&built, &snapshot);
         let state = State {
             built: &built,
             snapshot: &snapshot,
+            index: &index,
             running: loaded.fixed.as_ref(),
             is_held: &|host, record| loaded.holds_back(host, record),
             since: &|problem| self.journal.since(problem),
@@ -188,4 +217,21 @@ fn explained(built: &Built, snapshot: &Snapshot, asked: &Asked) -> Result<Vec<u8
     let query = RequestQuery { url: &asked.url, method: &asked.method, headers: &headers, client: asked.client.as_deref(), json: true };
     let answer = request::answer(built, snapshot, &query).map_err(|error| Refusal::Wrong(format!("{error:#}")))?;
     Ok(answer.into_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_build_has_one_index_and_the_next_one_another() {
+        let indexed = Indexed::default();
+        let (built, snapshot) = (Arc::new(Built::default()), Arc::new(Snapshot::default()));
+        let first = indexed.of(&built, &snapshot);
+        assert!(Arc::ptr_eq(&first, &indexed.of(&built, &snapshot)));
+        let next = indexed.of(&built, &Arc::new(Snapshot::default()));
+        assert!(!Arc::ptr_eq(&first, &next));
+        let after = indexed.of(&Arc::new(Built::default()), &snapshot);
+        assert!(!Arc::ptr_eq(&next, &after) && Arc::strong_count(&built) == 1, "no build is kept");
+    }
 }

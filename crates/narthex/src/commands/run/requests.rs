@@ -117,21 +117,30 @@ impl Collector {
         TrafficTable::new(&counted, seconds, self.requests.time_bounds())
     }
 
+    /// NGINX and its processes are asked all at once: a scrape takes as long as the slowest answer.
     async fn write(&self, out: &mut Exposition) {
-        if timeout(PATIENCE, self.fetch()).await.is_err() {
+        let Sources { live, place, paths, loaded, .. } = &self.sources;
+        let (fetched, (), connections, state, usage) = tokio::join!(
+            timeout(PATIENCE, self.fetch()),
+            self.streams.fetch(),
+            timeout(PATIENCE, live.connections()),
+            timeout(PATIENCE, live.state()),
+            timeout(PATIENCE, place.usage(paths)),
+        );
+        if fetched.is_err() {
             debug!("NGINX takes its time, request metrics lag behind");
         }
         self.requests.write(out);
-        self.streams.write(&self.labels, out).await;
-        if let Ok(Ok(connections)) = timeout(PATIENCE, self.sources.live.connections()).await {
+        self.streams.write(&self.labels, out);
+        if let Ok(Ok(connections)) = connections {
             figures::write_connections(&self.labels, &connections, out);
         }
-        if let Ok(Ok(state)) = timeout(PATIENCE, self.sources.live.state()).await {
+        if let Ok(Ok(state)) = state {
             figures::write_dictionaries(&state.dicts, out);
         }
-        if let Ok(Some(usage)) = timeout(PATIENCE, self.sources.place.usage(&self.sources.paths)).await {
+        if let Ok(Some(usage)) = usage {
             figures::write_usage(&self.labels, &usage, out);
-            figures::write_workers(&usage, &self.sources.loaded.borrow(), out);
+            figures::write_workers(&usage, &loaded.borrow(), out);
         }
     }
 }

@@ -36,8 +36,8 @@ impl Streams {
         let _ = tokio::task::spawn_blocking(move || counted.lock().fetch(&built)).await;
     }
 
-    pub(super) async fn write(&self, constant: &str, out: &mut Exposition) {
-        self.fetch().await;
+    /// Appends what was fetched.
+    pub(super) fn write(&self, constant: &str, out: &mut Exposition) {
         self.counted.lock().metrics.write(constant, out);
     }
 }

@@ -2,6 +2,7 @@
 //! tool accepts, and their unit tests pass.
 
 mod dashboards;
+mod openmetrics;
 mod predecessor;
 mod server;
 

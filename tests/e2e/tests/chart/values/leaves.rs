@@ -14,8 +14,9 @@ const REFUSED: &str = "values don't meet the specifications of the schema";
 fn settings() -> anyhow::Result<[Value; 3]> {
     let monitors = json!({"enabled": true, "serviceMonitor": {"enabled": true}, "prometheusRule": {"enabled": true, "rules": [{"alert": "A"}]},
             "dashboards": {"enabled": true}});
+    let console = json!({"enabled": true, "tokenSecret": {"name": "token"}});
     let rollout = json!({"enabled": true, "alerts": {"enabled": true, "webhookUrl": "https://a"}, "serviceMonitor": {"enabled": true}});
-    let full = with(&file("deployment.yaml")?, json!({"controller": {"metrics": monitors}, "rollout": rollout}));
+    let full = with(&file("deployment.yaml")?, json!({"controller": {"metrics": monitors, "console": console}, "rollout": rollout}));
     let plain = json!({
         "tcp": {"9000": "a/b:1"}, "udp": {"9000": "a/b:1"}, "rollout": {"enabled": true}, "defaultBackend": {"enabled": true, "replicaCount": 2},
         "controller": {"replicaCount": 2, "service": {"internal": {"enabled": true, "annotations": {"a": "b"}}}},
@@ -64,6 +65,7 @@ fn candidates(current: &Value, number: usize) -> Vec<Value> {
         "secrets",
         "slack",
         "text",
+        "127.0.0.2",
     ];
     let mut all: Vec<Value> = unique(current, number).into_iter().collect();
     match current {
@@ -94,7 +96,7 @@ struct Leaf {
     path: String,
 }
 
-/// Sets a unique value at all paths at once, and keeps those whose value no object has.
+/// Sets a unique value at all paths at once, and keeps those whose value no object has: one run of Helm instead of one for each.
 fn without_trace(helm: &Helm, base: &Value, current: &Value, all: Vec<Leaf>) -> anyhow::Result<Vec<Leaf>> {
     let value = |leaf: &Leaf| unique(current.pointer(&pointer(&leaf.path))?, leaf.number);
     let (mut tried, mut rest): (Vec<Leaf>, Vec<Leaf>) = all.into_iter().partition(|leaf| value(leaf).is_some());
@@ -145,7 +147,11 @@ fn no_value_is_ignored() -> anyhow::Result<()> {
         .partition(|leaf| !["rollout.namespaces", "rollout.watchNamespace"].contains(&leaf.path.as_str()));
     let settings = settings()?;
     let whole = settings.clone().map(|base| with(&defaults, base));
-    rest.extend(without_trace(&helm, &settings[0], &whole[0], first)?);
+    let mut untraced = first;
+    for (base, current) in settings.iter().zip(&whole) {
+        untraced = without_trace(&helm, base, current, untraced)?;
+    }
+    rest.extend(untraced);
     let usual = [helm.manifest("edge", &settings[0])?, helm.manifest("edge", &settings[1])?, helm.manifest("edge", &settings[2])?];
     let ignored = Mutex::new(Vec::new());
     side_by_side(&rest, |leaf| {

@@ -84,8 +84,37 @@ until [ \"$(curl --silent --output /dev/null --write-out '%{http_code}' --header
 const TROUBLE: &str = concat!(shop!(), released!());
 const TUNING: &str = released!();
 
+/// The controller that `make run` would start, and the host of its example.
+const STARTED: &str = "
+kubectl create ingress hello --namespace {NS} --class nginx --rule 'hello.example.com/*=echo:80'
+until [ \"$(curl --silent --output /dev/null --write-out '%{http_code}' --header 'Host: hello.example.com' \"http://${OLD%,*}/\")\" = 200 ]; do sleep 0.1; done
+";
+/// That host answers.
+const ANSWERS: &str = "curl --fail --silent --header 'Host: hello.example.com' \"http://${OLD%,*}/\" | grep --quiet ^address=";
+const KIND: &str = "no container engine runs here";
+
 /// All of them.
 pub(super) const PAGES: &[Page] = &[
+    Page {
+        name: "getting-started.md",
+        controllers: 1,
+        setup: STARTED,
+        stand_ins: &[("--work-dir DIR", "--work-dir $WORK"), ("narthex doctor --work-dir $WORK", "narthex doctor --work-dir $WORK || [ $? = 1 ]")],
+        excuses: &[
+            Excuse { command: "make run", why: "it would take the ports of this machine; `make bench` times it", instead: "make --dry-run run" },
+            Excuse { command: "while sleep 0.2", why: "it does not end", instead: ANSWERS },
+            Excuse { command: "hello.example.com' http://127.0.0.1:8080/hostname", why: NO_KUBELET, instead: "true" },
+            Excuse { command: "curl -H 'Host: hello.example.com'", why: "the controller has other ports here", instead: ANSWERS },
+            Excuse { command: "make image", why: ENGINE, instead: "make --dry-run image" },
+            Excuse { command: "kind create cluster", why: KIND, instead: "kubectl delete ingressclass nginx" },
+            Excuse { command: "kind load docker-image", why: KIND, instead: "true" },
+            Excuse {
+                command: "kubectl port-forward",
+                why: NO_KUBELET,
+                instead: "kubectl get service narthex-controller --namespace ingress --output jsonpath='{.spec.ports[*].port}' | grep --quiet --word-regexp 80",
+            },
+        ],
+    },
     Page {
         name: "install.md",
         controllers: 0,

@@ -35,6 +35,15 @@ settings! {
     syslog_port: u16 = 514, PORT, "5514", [Text];
     /// Format of the access log of TCP and UDP.
     log_format_stream: Template = default("[$remote_addr] [$time_local] $protocol $status $bytes_sent $bytes_received $session_time"), own("text with NGINX variables"), "$remote_addr $protocol $status", [Text];
+    /// A form of the access logs that is ready: `json` is one JSON object a line ([fields](../logs.md#json)), escaped for JSON. It takes the place of
+    /// `log-format-upstream`, `log-format-stream` and of how these are escaped. Empty: what those keys say.
+    log_format_preset: Option<LogPreset> = None, optional("json, or empty"), "json", [Text] since Narthex;
+    /// Write to the error log why a request is refused or has no endpoint: one line a minute, in each worker, for each route and
+    /// [reason](../logs.md#reasons).
+    log_reasons: bool = true, BOOL, "false", [Text] since Narthex;
+    /// Answers that Narthex or NGINX makes itself have the header `X-Narthex-Reason` with the [reason](../logs.md#reasons), which clients see. Such a
+    /// header of a backend is removed.
+    enable_reason_header: bool = false, BOOL, "true", [Text] since Narthex;
     /// Log the requests to authentication services as well.
     enable_auth_access_log: bool = false, BOOL, "true", [Text];
 
@@ -131,6 +140,29 @@ fn unknown(format: &Template, is_known: impl Fn(&str) -> bool) -> Option<String>
     })
 }
 
+/// A form of the access logs (`log-format-preset`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum LogPreset {
+    /// A JSON object in each line.
+    Json,
+}
+
+impl FromStr for LogPreset {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        if text == "json" { Ok(Self::Json) } else { Err(Invalid::new("json, or empty")) }
+    }
+}
+
+impl fmt::Display for LogPreset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Json => "json",
+        })
+    }
+}
+
 /// Which requests are traced (`otel-sampler`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Sampler {
@@ -211,6 +243,8 @@ mod tests {
             ("syslog-host", "logs.example.com", "logs.example.com"),
             ("syslog-host", "fd00::1", "fd00::1"),
             ("syslog-port", "5514", "5514"),
+            ("log-format-preset", "json", "json"),
+            ("log-format-preset", "", ""),
         ] {
             check(key, value, printed, &[]);
         }
@@ -222,6 +256,7 @@ mod tests {
         let default = Config::default();
         check("log-format-upstream", "$remote_addr ${nonsense}", default.log_format_upstream.as_str(), &[unknown]);
         check("log-format-stream", "$nonsense", default.observability.log_format_stream.as_str(), &[unknown]);
+        check("log-format-upstream", "$narthex_reason $opentelemetry_trace_id", "$narthex_reason $opentelemetry_trace_id", &[]);
         check("log-format-upstream", "$geoip2_city $request_id $http_x", "$geoip2_city $request_id $http_x", &[]);
         check("http-access-log-path", "/logs/$nonsense.log", "", &[unknown]);
         check("stream-access-log-path", "/logs/$protocol.log", "/logs/$protocol.log", &[]);
@@ -231,6 +266,7 @@ mod tests {
         check("log-format-stream", "$request", default.observability.log_format_stream.as_str(), &[of_stream]);
         check("access-log-params", "flush=1m", "", &["\"flush=1m\": without buffer=SIZE or gzip nothing is collected; it is left out"]);
         check("enable-syslog", "true", "true", &["syslog-host does not say where to; the logs stay where they are"]);
+        check("log-format-preset", "xml", "", &["expected json, or empty; the default \"\" is used"]);
         check("syslog-host", "a:b;", "", &["expected a host name or an IP address; the default \"\" is used"]);
     }
 

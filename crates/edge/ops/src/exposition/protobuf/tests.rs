@@ -62,6 +62,26 @@ struct DecodedHistogram {
     spans: Vec<DecodedSpan>,
     #[prost(sint64, repeated, packed = "false", tag = "13")]
     deltas: Vec<i64>,
+    #[prost(message, repeated, tag = "16")]
+    exemplars: Vec<DecodedExemplar>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct DecodedExemplar {
+    #[prost(message, repeated, tag = "1")]
+    labels: Vec<DecodedPair>,
+    #[prost(double, tag = "2")]
+    value: f64,
+    #[prost(message, optional, tag = "3")]
+    time: Option<DecodedTime>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct DecodedTime {
+    #[prost(int64, tag = "1")]
+    seconds: i64,
+    #[prost(int32, tag = "2")]
+    nanoseconds: i32,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -70,6 +90,8 @@ struct DecodedBucket {
     cumulative_count: u64,
     #[prost(double, tag = "2")]
     upper_bound: f64,
+    #[prost(message, optional, tag = "3")]
+    exemplar: Option<DecodedExemplar>,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -133,10 +155,11 @@ fn counters_and_gauges_have_their_labels() {
 fn a_histogram_has_both_kinds_of_buckets() {
     let mut native = Sparse::new(3, 100);
     native.add(&[2, -5, 1, -4, 7, 0, 300, 1, 4]);
-    let observations = |native| Observations { labels: labels(&[("a", "b")]), counts: &[3, 0, 311], sum: 12.5, native };
+    let own = labels(&[("a", "b")]);
+    let observations = |native| Observations { labels: &own, counts: &[3, 0, 311], sum: 12.5, native, exemplars: &[] };
     let families = decoded(|out| {
         let family = Family::histogram("h", "H.");
-        out.histograms(&family, &[0.5, 1.0], [observations(Some(&native)), observations(None)].into_iter());
+        out.histograms(&family, "", &[0.5, 1.0], [observations(Some(&native)), observations(None)].into_iter());
     });
     let [with, without] = &families[0].metrics[..] else { panic!("{families:?}") };
     assert_eq!((families[0].kind, pairs_of(with)), (4, vec![("a", "b")]));
@@ -152,6 +175,30 @@ fn a_histogram_has_both_kinds_of_buckets() {
 }
 
 #[test]
+fn exemplars_are_in_their_buckets_and_beside_native_ones_in_the_order_of_time() {
+    let exemplar = |span, value, time| Some(Exemplar { trace: 0xaf7, span, value, time });
+    let exemplars = [exemplar(1, 0.25, 1_700_000_002.5), None, exemplar(2, 7.0, 1_700_000_001.0)];
+    let native = Sparse::new(3, 100);
+    let of = |native| Observations { labels: "b=\"c\"", counts: &[3, 0, 1], sum: 12.5, native, exemplars: &exemplars };
+    let families =
+        decoded(|out| out.histograms(&Family::histogram("h", "H."), "a=\"x\"", &[0.5, 1.0], [of(Some(&native)), of(None)].into_iter()));
+    let [with, without] = &families[0].metrics[..] else { panic!("{families:?}") };
+    assert_eq!(pairs_of(with), [("a", "x"), ("b", "c")]);
+    let histogram = with.histogram.as_ref().expect("a histogram");
+    let ids = |exemplar: &DecodedExemplar| exemplar.labels.iter().map(|pair| format!("{}={}", pair.name, pair.value)).collect::<Vec<_>>();
+    let spans: Vec<_> = histogram.buckets.iter().map(|bucket| (bucket.upper_bound, bucket.exemplar.as_ref().map(ids))).collect();
+    let named = |span: &str| vec![format!("trace_id={:0>32}", "af7"), format!("span_id={span:0>16}")];
+    assert_eq!(spans, [(0.5, Some(named("1"))), (1.0, None), (f64::INFINITY, Some(named("2")))]);
+    assert_eq!(histogram.buckets[2].cumulative_count, 4);
+    assert_eq!(histogram.exemplars.iter().map(ids).collect::<Vec<_>>(), [named("2"), named("1")]);
+    let first = &histogram.exemplars[1];
+    let time = first.time.as_ref().expect("native ones need a time");
+    assert_eq!((first.value, time.seconds, time.nanoseconds), (0.25, 1_700_000_002, 500_000_000));
+    let without = without.histogram.as_ref().expect("a histogram");
+    assert!(without.exemplars.is_empty() && without.buckets[0].exemplar.is_some());
+}
+
+#[test]
 fn what_a_registry_has_is_the_same_as_in_text() {
     let registry = Registry::new();
     let counter = IntCounter::new("a_total", "A.").unwrap();
@@ -160,7 +207,7 @@ fn what_a_registry_has_is_the_same_as_in_text() {
     histogram.with_label_values(&["build"]).observe(1.5);
     registry.register(Box::new(counter)).unwrap();
     registry.register(Box::new(histogram)).unwrap();
-    let families = decoded(|out| out.registered(&registry.gather()).unwrap());
+    let families = decoded(|out| out.registered(&registry.gather()));
     assert_eq!(families[0].metrics[0].counter.as_ref().map(|counter| counter.value), Some(7.0));
     assert_eq!(pairs_of(&families[1].metrics[0]), [("stage", "build")]);
     let histogram = families[1].metrics[0].histogram.as_ref().expect("a histogram");

@@ -20,7 +20,6 @@ impl Inspection {
         let build = version::build();
         let pending = pending(state);
         let status = self.handle.live.borrow().clone();
-        let problems = state.snapshot.problems.len() + state.built.problems().len();
         let lease = self.lease.as_ref().map(LeaseView::show);
         let is_wanted = pending.is_empty() && state.running.is_some();
         Now {
@@ -35,7 +34,7 @@ impl Inspection {
             source: self.source,
             ready: self.handle.ready(),
             revision: RunningRevision { running: running.to_owned(), wanted: is_wanted.then(|| running.to_owned()) },
-            counts: Counts::of(state.built, problems),
+            counts: Counts::of(state.built, state.problems()),
             live: LiveProgress {
                 records: state.built.model.live.len(),
                 held_hosts: status.held(),
