@@ -174,7 +174,7 @@ async fn enable_reason_header_says_what_gives_up() -> anyhow::Result<()> {
         to("snippet", "echo").annotation("configuration-snippet", "return 418;"),
         to("password", "echo").annotation("auth-type", "basic").annotation("auth-secret", "test"),
         expression("expression", "/(a+)+$"),
-        expression("dots", "/of(.*)").annotation("rewrite-target", "/to$1"),
+        expression("dots", "/of(.*)").annotation("rewrite-target", "/to/$1"),
     ] {
         case.create(&ingress.build()).await?;
     }
