@@ -26,7 +26,7 @@ test: downloads ## Every suite
 	@$(MAKE) --no-print-directory e2e $(if $(or $(NGINX_ROOT),$(wildcard $(or $(CARGO_TARGET_DIR),target)/debian13)),debian13)
 
 bed-beside:
-	@nice -n 19 $(MAKE) --no-print-directory bed
+	@nice -n 10 $(MAKE) --no-print-directory bed
 
 crates-and-lua:
 	@$(MAKE) --no-print-directory unit
